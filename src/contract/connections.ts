@@ -1,0 +1,135 @@
+/** The connections family: who is connected, as which client and instance, and which actions it offers. */
+import * as z from 'zod'
+import { Id, Timestamp } from './ids.js'
+import { JsonRecord } from './json.js'
+import type { UserIndex } from './observation.js'
+import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+
+/** What kind of program a client is. */
+export const ClientType = z.enum(['browser', 'console', 'mobile', 'web'])
+export type ClientType = z.infer<typeof ClientType>
+
+export const ConnectionStatus = z.enum(['connected', 'disconnected'])
+export type ConnectionStatus = z.infer<typeof ConnectionStatus>
+
+/** One connection of one instance of a client. A disconnected one is kept for a while, so that a reader can see it go. */
+export const Connection = z.object({
+  connection_id: z.string(),
+  user_id: z.string(),
+  client_id: z.string(),
+  instance_id: z.string(),
+  client_type: ClientType,
+  /** The node that holds the connection; `null` where there is only one. */
+  node_id: z.string().nullable(),
+  status: ConnectionStatus,
+  connected_at: Timestamp,
+  last_seen_at: Timestamp,
+  disconnected_at: Timestamp.nullable(),
+  /** Names of the actions that the client offers. */
+  actions: z.array(z.string()),
+  metadata: JsonRecord,
+})
+export type Connection = z.infer<typeof Connection>
+
+/** One step in the life of a connection. */
+export const ConnectionEvent = z.object({
+  connection_id: z.string(),
+  event: z.enum(['connected', 'superseded', 'disconnected']),
+  at: Timestamp,
+  reason: z.string().nullable(),
+})
+export type ConnectionEvent = z.infer<typeof ConnectionEvent>
+
+/** An action as a client describes it. */
+export const ActionDescriptor = z.object({
+  name: z.string(),
+  description: z.string().nullable(),
+  /** JSON Schema of the parameters. */
+  parameters_schema: JsonRecord.nullable(),
+})
+export type ActionDescriptor = z.infer<typeof ActionDescriptor>
+
+/** An action across the connections that offer it now. Descriptions are those of the latest connection to offer it. */
+export const ActionObservation = ActionDescriptor.extend({
+  /** Connections with status `connected` that offer it. */
+  observed_connections: z.int().min(0).nullable(),
+  observed_users: z.int().min(0).nullable(),
+  observed_client_types: z.array(ClientType),
+})
+export type ActionObservation = z.infer<typeof ActionObservation>
+
+/** Filters of `/connections`, all of them optional. */
+export const ConnectionFilter = z.object({
+  user_id: Id.optional(),
+  client_id: Id.optional(),
+  client_type: ClientType.optional(),
+  status: ConnectionStatus.optional(),
+})
+export type ConnectionFilter = z.infer<typeof ConnectionFilter>
+
+/** Filters of `/actions`. */
+export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: true })
+export type ActionFilter = z.infer<typeof ActionFilter>
+
+/** How many connections there are, every enum value present. */
+export interface ConnectionCounts {
+  total: number
+  by_status: Record<ConnectionStatus, number>
+  by_client_type: Record<ClientType, number>
+}
+
+/** Reads a connection registry. */
+export interface RegistryInspector extends UserIndex {
+  listConnections(filter: ConnectionFilter, page: PageQuery, ask: Ask): Awaitable<Page<Connection>>
+  getConnection(connectionId: string, ask: Ask): Awaitable<Connection | null>
+  /** Oldest first. Mirrored by the capability `registry_connection_history`. */
+  listConnectionHistory?(connectionId: string, page: PageQuery, ask: Ask): Awaitable<Page<ConnectionEvent>>
+  /** Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. */
+  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<Page<ActionObservation>>
+  /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
+  countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
+}
+
+/** What a client says when it connects. `actions` are names or descriptors. */
+export const ConnectInput = z.object({
+  user_id: Id,
+  client_id: Id,
+  instance_id: Id,
+  client_type: ClientType,
+  actions: z
+    .array(
+      z.union([
+        Id,
+        z.object({
+          name: Id,
+          description: z.string().max(1_024).nullable().default(null),
+          parameters_schema: JsonRecord.nullable().default(null),
+        }),
+      ]),
+    )
+    .max(500)
+    .default([]),
+  metadata: JsonRecord.default({}),
+})
+export type ConnectInput = z.input<typeof ConnectInput>
+
+/** One instance of one client of one user: what fencing compares. */
+export const Instance = z.object({ user_id: Id, client_id: Id, instance_id: Id })
+export type Instance = z.infer<typeof Instance>
+
+/**
+ * The live registry that a host writes to. A new instance of the same (user, client) supersedes the old one: from then
+ * on the old instance is fenced everywhere. A connection without a heartbeat for 90 s (an option) reads as
+ * `disconnected`, reason `heartbeat_lost`.
+ */
+export interface ConnectionRegistry {
+  /** @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`. */
+  connect(input: ConnectInput): Awaitable<Connection>
+  /** Whether the connection is known and connected; the sign of life is recorded then. */
+  heartbeat(connectionId: string): Awaitable<boolean>
+  /** Whether it was connected until now. `reason` is a low-cardinality name; anything else is kept as `other`. */
+  disconnect(connectionId: string, reason?: string): Awaitable<boolean>
+  isCurrentInstance(instance: Instance): Awaitable<boolean>
+  /** The instance that holds (user, client) now, or `null` when none is connected. */
+  currentInstance(client: { user_id: string; client_id: string }): Awaitable<string | null>
+}

@@ -1,0 +1,104 @@
+/** The contexts family: execution sites (a browser tab, a console flow) and the tasks assigned to them. */
+import * as z from 'zod'
+import { ClientType } from './connections.js'
+import { Id, Timestamp } from './ids.js'
+import type { UserIndex } from './observation.js'
+import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+
+export const ContextStatus = z.enum(['active', 'idle', 'closed', 'stale'])
+export type ContextStatus = z.infer<typeof ContextStatus>
+
+export const Ownership = z.enum(['user-owned', 'worker'])
+export type Ownership = z.infer<typeof Ownership>
+
+/**
+ * An execution site in its current registry state; no history. A `task_id` proves a current assignment in this
+ * registry, not that a job system owns the task or that its effect completed.
+ */
+export const Context = z.object({
+  context_id: z.string(),
+  user_id: z.string(),
+  client_id: z.string(),
+  instance_id: z.string().nullable(),
+  client_type: ClientType,
+  status: ContextStatus,
+  ownership: Ownership,
+  window_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  task_assigned_at: Timestamp.nullable(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Context = z.infer<typeof Context>
+
+/** Filters of `/contexts`. */
+export const ContextFilter = z.object({
+  user_id: Id.optional(),
+  client_id: Id.optional(),
+  client_type: ClientType.optional(),
+  status: ContextStatus.optional(),
+  ownership: Ownership.optional(),
+  window_id: Id.optional(),
+})
+export type ContextFilter = z.infer<typeof ContextFilter>
+
+/** How many contexts there are, every enum value present. */
+export interface ContextCounts {
+  total: number
+  by_status: Record<ContextStatus, number>
+  by_client_type: Record<ClientType, number>
+  by_ownership: Record<Ownership, number>
+}
+
+/**
+ * The worker contexts of one window: `worker_count` those neither closed nor stale, of which `busy_count` carry a task
+ * and `idle_count` carry none and are idle.
+ */
+export interface WindowCounts {
+  window_id: string
+  worker_count: number
+  idle_count: number
+  busy_count: number
+}
+
+/** Reads a context registry. */
+export interface ContextRegistryInspector extends UserIndex {
+  listContexts(filter: ContextFilter, page: PageQuery, ask: Ask): Awaitable<Page<Context>>
+  getContext(contextId: string, ask: Ask): Awaitable<Context | null>
+  /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
+  countContexts?(filter: ContextFilter, ask: Ask): Awaitable<ContextCounts | null>
+  /** Exact counts of these windows (at most 500), in any order; a window without workers may be left out. */
+  countByWindow?(windowIds: readonly string[], ask: Ask): Awaitable<WindowCounts[]>
+}
+
+/** A report of a client about one of its contexts. `stale` and `closed` are not reportable. */
+export const ReportContextInput = z.object({
+  context_id: Id,
+  user_id: Id,
+  client_id: Id,
+  instance_id: Id.nullable().default(null),
+  client_type: ClientType,
+  status: z.enum(['active', 'idle']),
+  ownership: Ownership.default('user-owned'),
+  window_id: Id.nullable().default(null),
+})
+export type ReportContextInput = z.input<typeof ReportContextInput>
+
+/**
+ * The live context registry. An entry not reported within its TTL is `stale`, and leaves after a second one; a closed
+ * one leaves after one TTL. Ids are unique per deployment.
+ */
+export interface ContextRegistry {
+  /**
+   * Inserts or updates; the times are the registry's. `ownership` and the task fields of a known entry stay.
+   *
+   * @throws Refusal `invalid_input`, `identity_conflict` (the id is another (user, client)'s), `capacity_exceeded`.
+   */
+  report(input: ReportContextInput): Awaitable<Context>
+  /** Whether the entry was there and not closed. */
+  close(contextId: string): Awaitable<boolean>
+  /** The entry with the task, or `null` for an entry that is unknown, closed, no worker, or has another task. */
+  assignTask(contextId: string, taskId: string): Awaitable<Context | null>
+  /** The entry without its task, or `null` when it is unknown or has none. */
+  releaseTask(contextId: string): Awaitable<Context | null>
+}

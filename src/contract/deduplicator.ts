@@ -1,0 +1,44 @@
+/** The deduplicator family: which messages have been seen already. */
+import * as z from 'zod'
+import { Id, Timestamp } from './ids.js'
+import type { Ask, Awaitable } from './page.js'
+
+/** The deduplicator as a whole. Counters run since the deduplicator was made. */
+export const DeduplicatorSummary = z.object({
+  entries: z.int().min(0),
+  capacity: z.int().min(1).nullable(),
+  ttl_ms: z.int().min(1).nullable(),
+  accepted: z.int().min(0),
+  duplicates: z.int().min(0),
+  /** Entries that left before their time because the capacity was reached. */
+  evicted: z.int().min(0),
+})
+export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
+
+/** One user's part; its counters run for as long as the user has an entry. */
+export const DeduplicatorUserSummary = z.object({
+  user_id: z.string(),
+  entries: z.int().min(0),
+  accepted: z.int().min(0),
+  duplicates: z.int().min(0),
+  oldest_at: Timestamp.nullable(),
+})
+export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
+
+/** Reads a deduplicator. */
+export interface DeduplicatorInspector {
+  summary(ask: Ask): Awaitable<DeduplicatorSummary>
+  /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
+  userSummary?(userId: string, ask: Ask): Awaitable<DeduplicatorUserSummary | null>
+}
+
+export const ClaimInput = z.object({ user_id: Id, message_id: Id })
+export type ClaimInput = z.input<typeof ClaimInput>
+
+/** The live deduplicator, bounded: at capacity the oldest entry leaves and its message could be claimed again. */
+export interface Deduplicator {
+  /** True exactly once within the TTL. */
+  claim(input: ClaimInput): Awaitable<boolean>
+  /** Gives a claim back after the work it guarded failed, so that a retry is no duplicate. */
+  release(input: ClaimInput): Awaitable<boolean>
+}

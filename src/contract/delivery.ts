@@ -1,0 +1,185 @@
+/** The delivery family: admitted commands on their way to a client, without their payloads. */
+import * as z from 'zod'
+import type { Instance } from './connections.js'
+import { Id, Reason, Timestamp, toReason } from './ids.js'
+import { JsonValue } from './json.js'
+import { COUNTER_NAMES } from './limits.js'
+import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+
+export const DeploymentMode = z.enum(['direct', 'shared_store'])
+export type DeploymentMode = z.infer<typeof DeploymentMode>
+
+const Count = z.int().min(0)
+
+/** Delivery as a whole. The oldest ages are taken from a sample of `sample_size` commands, not a global maximum. */
+export const DeliverySummary = z.object({
+  deployment_id: z.string().nullable(),
+  mode: DeploymentMode,
+  /** Admitted and not terminal. */
+  tracked_commands: Count,
+  /** Tracked, unacknowledged, and their next attempt is now or earlier. */
+  due_commands: Count,
+  oldest_deadline_at: Timestamp.nullable(),
+  oldest_queued_age_ms: Count.nullable(),
+  sample_size: Count,
+  legacy_stream_depth: Count.nullable(),
+  legacy_pending_depth: Count.nullable(),
+  observed_at: Timestamp,
+})
+export type DeliverySummary = z.infer<typeof DeliverySummary>
+
+/** Low-cardinality names to counts. A name that is none, and every name beyond the bound, is counted as `other`. */
+const Counters = z.record(z.string(), Count).overwrite((map) => {
+  const kept: Record<string, number> = {}
+  for (const [given, count] of Object.entries(map)) {
+    const name = toReason(given) as string
+    const known = Object.hasOwn(kept, name) || Object.keys(kept).length < COUNTER_NAMES - 1
+    kept[known ? name : 'other'] = (kept[known ? name : 'other'] ?? 0) + count
+  }
+  return kept
+})
+
+/** One node. `…_alive` is evidence of its last report; `null` where such a loop does not exist. */
+export const DeliveryNode = z.object({
+  node_id: z.string(),
+  mailbox_listener_alive: z.boolean().nullable(),
+  reconciliation_loop_alive: z.boolean().nullable(),
+  /** Mailboxes that are being drained now. */
+  active_drainers: Count,
+  /** Connections that wait for commands now. */
+  connection_waiters: Count,
+  updated_at: Timestamp,
+  stale: z.boolean(),
+  staleness_ms: Count,
+  counters: z.object({ recovery: Counters, outcome: Counters, acknowledgement: Counters, other: Counters }),
+})
+export type DeliveryNode = z.infer<typeof DeliveryNode>
+
+/** One admission scope with reservations; it does not necessarily map to a commercial tenant. */
+export const DeliveryTenant = z.object({
+  scope_id: z.string(),
+  reserved_commands: Count,
+  oldest_deadline_at: Timestamp.nullable(),
+})
+export type DeliveryTenant = z.infer<typeof DeliveryTenant>
+
+export const AdmissionState = z.enum(['admitted', 'rejected'])
+export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
+export const TerminalState = z.enum(['resulted', 'failed', 'expired', 'cancelled', 'rejected'])
+export type TerminalState = z.infer<typeof TerminalState>
+
+/** The evidence about one command. No single field of it means that an external effect happened. */
+export const DeliveryStatus = z.object({
+  user_id: z.string(),
+  client_id: z.string(),
+  command_id: z.string(),
+  admission: z.object({
+    state: AdmissionState,
+    at: Timestamp,
+    scope_id: z.string(),
+    deadline_at: Timestamp.nullable(),
+  }),
+  /** An attempt is one call of a waiter's `deliver`; its outcome says what became of the hand-over, not of the command. */
+  attempts: z.object({
+    count: Count,
+    last_at: Timestamp.nullable(),
+    last_node_id: z.string().nullable(),
+    last_outcome: Reason.nullable(),
+  }),
+  acknowledgement: z.object({
+    state: AcknowledgementState,
+    at: Timestamp.nullable(),
+    instance_id: z.string().nullable(),
+  }),
+  recovery: z.object({ count: Count, last_at: Timestamp.nullable(), reason: Reason.nullable() }),
+  terminal: z.object({ state: TerminalState, at: Timestamp, reason: Reason.nullable() }).nullable(),
+})
+export type DeliveryStatus = z.infer<typeof DeliveryStatus>
+
+/** What names a command: the same three everywhere. */
+export const CommandKey = z.object({ user_id: Id, client_id: Id, command_id: Id })
+export type CommandKey = z.infer<typeof CommandKey>
+
+/** Reads a dispatcher. Never returns a payload. */
+export interface DeliveryInspector {
+  summary(ask: Ask): Awaitable<DeliverySummary>
+  listNodes(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryNode>>
+  listTenants(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryTenant>>
+  /**
+   * `null` when nothing is retained.
+   *
+   * @throws Refusal `invalid_identity` for an identity or combination that no command can have.
+   */
+  status(key: CommandKey, ask: Ask): Awaitable<DeliveryStatus | null>
+}
+
+/** Longest time to the terminal state of a command. */
+export const DEADLINE_MAX_MS = 86_400_000
+
+/** A command as it is dispatched. */
+export const DispatchInput = CommandKey.extend({
+  action: Id,
+  payload: JsonValue.optional(),
+  /** Whose capacity it reserves. Default: the user. */
+  scope_id: Id.optional(),
+  /** To the terminal state. @default 30000 */
+  deadlineMs: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
+  /** Attempts before it fails with `attempts_exhausted`. @default 5 */
+  maxAttempts: z.int().min(1).max(100).optional(),
+  /** Refuse at once when no connection waits for it. @default false */
+  requireWaiter: z.boolean().optional(),
+})
+export type DispatchInput = z.input<typeof DispatchInput>
+
+/** A command as a waiter is given it. */
+export interface Command {
+  command_id: string
+  user_id: string
+  client_id: string
+  action: string
+  payload: unknown
+  /** 1 for the first attempt: more means that the client may have seen it already. */
+  attempt: number
+  deadline_at: string
+}
+
+/**
+ * Hands a command to the connection. Resolving says that it was handed over; rejecting, or neither within the
+ * acknowledgement time, leads to another attempt. `signal` lives until the command is terminal and aborts when it is
+ * cancelled or expires.
+ */
+export type Deliver = (command: Command, options: { signal: AbortSignal }) => Awaitable<void>
+
+/** An attached connection. */
+export interface Waiter {
+  detach(): Awaitable<void>
+}
+
+/** The live dispatcher of commands: admission against a reservation, at least once to the connection, evidence kept. */
+export interface CommandDispatcher {
+  /**
+   * Admits a command or rejects it; the answer says which. The same key again is the same command and answers the
+   * retained record; a rejected admission is not sticky.
+   *
+   * @throws Refusal `invalid_input`, `invalid_identity`, `payload_too_large`, `command_conflict` (another action or
+   * payload under the same key).
+   */
+  dispatch(input: DispatchInput): Awaitable<DeliveryStatus>
+  /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
+  attach(instance: Instance, deliver: Deliver): Awaitable<Waiter>
+  /**
+   * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
+   * before the terminal state does.
+   */
+  acknowledge(
+    input: CommandKey & { instance_id: string; state?: 'acknowledged' | 'refused'; reason?: string },
+  ): Awaitable<boolean>
+  /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
+  settle(
+    input: CommandKey & { state: 'resulted' | 'failed'; reason?: string; instance_id?: string },
+  ): Awaitable<boolean>
+  /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
+  cancel(input: CommandKey & { reason?: string }): Awaitable<boolean>
+  /** Ends the loops and every waiter. Tracked commands stay as they are. */
+  close(): Awaitable<void>
+}

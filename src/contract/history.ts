@@ -1,0 +1,85 @@
+/** The history family: streams of retained messages, and the spill store that large payloads go to. */
+import * as z from 'zod'
+import { Id, Timestamp } from './ids.js'
+import { JsonValue } from './json.js'
+import type { UserIndex } from './observation.js'
+import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
+
+export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control'])
+export type MessageKind = z.infer<typeof MessageKind>
+
+/** What became of the payload that lives outside its message. */
+export const Hydration = z.enum(['hydrated', 'not_configured', 'missing', 'too_large', 'error'])
+export type Hydration = z.infer<typeof Hydration>
+
+/** A stream and what it retains. Its name is canonical: `users/{user_id}/…`, every id one encoded segment. */
+export const HistoryStream = z.object({
+  stream: z.string(),
+  user_id: z.string(),
+  message_count: z.int().min(0),
+  first_recorded_at: Timestamp,
+  last_recorded_at: Timestamp,
+})
+export type HistoryStream = z.infer<typeof HistoryStream>
+
+/** One retained message. `payload` is `null` when it is externalised and was not hydrated. */
+export const HistoryMessage = z.object({
+  message_id: z.string(),
+  stream: z.string(),
+  /** Position in its stream, from 1, without repeats. */
+  sequence: z.int().min(1),
+  kind: MessageKind,
+  user_id: z.string(),
+  client_id: z.string(),
+  instance_id: z.string(),
+  recorded_at: Timestamp,
+  payload: JsonValue,
+  externalized: z.object({ ref: z.string(), bytes: z.int().min(0), hydration: Hydration }).nullable(),
+})
+export type HistoryMessage = z.infer<typeof HistoryMessage>
+
+/** Filters of `/history/streams`. */
+export const HistoryStreamFilter = z.object({ user_id: Id.optional() })
+export type HistoryStreamFilter = z.infer<typeof HistoryStreamFilter>
+
+/** Reads a message history. */
+export interface HistoryInspector extends UserIndex {
+  /** The newest `limit` messages of the stream, oldest first; an unknown stream is empty. */
+  readMessages(query: { stream: string; limit: number }, ask: Ask): Awaitable<Sample<HistoryMessage>>
+  /** Mirrored by the capability `history_list_streams`. */
+  listStreams?(filter: HistoryStreamFilter, page: PageQuery, ask: Ask): Awaitable<Page<HistoryStream>>
+}
+
+/** Most characters of a canonical stream name: a few encoded ids of 256 bytes. */
+export const STREAM_LENGTH = 2_048
+
+/** A message as it is handed to the history. `stream` is canonical. */
+export const AppendInput = z.object({
+  message_id: Id,
+  stream: z.string().min(1).max(STREAM_LENGTH),
+  kind: MessageKind,
+  user_id: Id,
+  client_id: Id,
+  instance_id: Id,
+  payload: JsonValue.optional(),
+})
+export type AppendInput = z.input<typeof AppendInput>
+
+/** The live history that a host writes to, bounded per stream and in total; the oldest messages leave first. */
+export interface MessageHistory {
+  /**
+   * Retains the message and assigns `sequence` and `recorded_at`. Idempotent by (stream, message_id): a repeat answers
+   * the retained message. A payload over the inline bound goes to the spill store.
+   *
+   * @throws Refusal `invalid_input`, `payload_too_large`, `unavailable` (the spill store failed; nothing was retained).
+   */
+  append(input: AppendInput): Awaitable<HistoryMessage>
+}
+
+/** Where payloads live that are too large for their message. References are the caller's; a store keeps text. */
+export interface SpillStore {
+  put(ref: string, text: string): Awaitable<void>
+  /** The text, or `null` when it is not there. A store that can may stop reading at `maxBytes` and reject. */
+  get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null>
+  delete(ref: string): Awaitable<void>
+}

@@ -1,0 +1,82 @@
+/** The strings that name things: ids, reason names, timestamps, and the order in which ids are listed. */
+import * as z from 'zod'
+import { ID_BYTES } from './limits.js'
+
+// Control (C0, DEL, C1) and format characters forge log lines and hide in lookalike ids; lone surrogates have no UTF-8.
+const FORBIDDEN = /[\p{Cc}\p{Cf}\p{Cs}]/u
+
+/** Length of `text` in UTF-8 bytes. */
+export function utf8Length(text: string): number {
+  let bytes = text.length
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < 0x80) continue
+    // A surrogate pair is 4 bytes in 2 units, so each half counts 2.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2
+  }
+  return bytes
+}
+
+/** Why `value` cannot be an id, or `undefined` when it can. The reason never repeats the value. */
+export function checkId(value: string): string | undefined {
+  if (value.trim() === '') return 'must not be blank'
+  if (FORBIDDEN.test(value)) return 'must not contain control or format characters'
+  if (utf8Length(value) > ID_BYTES) return `must be at most ${ID_BYTES} bytes`
+  return undefined
+}
+
+/**
+ * An id from outside: 1–256 bytes of UTF-8, no control or format character, not blank. No Unicode normalisation: two
+ * spellings are two ids.
+ */
+export const Id = z
+  .string()
+  .min(1)
+  .max(ID_BYTES)
+  .superRefine((value, context) => {
+    const reason = checkId(value)
+    if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
+  })
+
+/** Why `value` cannot address a command or a client within delivery: it would not survive as one path segment. */
+export function checkSegment(value: string): string | undefined {
+  return value === '.' || value === '..' || value.includes('/') ? 'must be one path segment' : undefined
+}
+
+/** An instant in ISO 8601, UTC, with milliseconds. */
+export const Timestamp = z.iso.datetime({ precision: 3 })
+
+/** `epochMs` as it stands on the wire. */
+export function toTimestamp(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}
+
+const REASON = /^[a-z][a-z0-9_]{0,63}$/
+
+/** A low-cardinality name (a reason, an outcome, a counter); anything that is not one becomes `other`. */
+export function toReason(value: string | null | undefined): string | null {
+  return value === null || value === undefined ? null : REASON.test(value) ? value : 'other'
+}
+
+/** A reason as an inspector hands it over: text that is no low-cardinality name leaves as `other`, never as itself. */
+export const Reason = z
+  .string()
+  .overwrite((value) => (REASON.test(value) ? value : 'other'))
+  .regex(REASON)
+
+/**
+ * Order of ids by their UTF-8 bytes, which is the order of code points: negative, zero or positive.
+ * JavaScript's `<` compares UTF-16 units and puts U+1F600 before U+FFFD.
+ */
+export function compareIds(a: string, b: string): number {
+  const shared = Math.min(a.length, b.length)
+  for (let i = 0; i < shared; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x === y) continue
+    const highX = x >= 0xd800 && x <= 0xdfff
+    const highY = y >= 0xd800 && y <= 0xdfff
+    return highX === highY ? x - y : highX ? 1 : -1
+  }
+  return a.length - b.length
+}

@@ -1,0 +1,32 @@
+/** What one source can tell about its users without being scanned: the optional methods that `/users` builds on. */
+import type { Ask, Awaitable, IdPageQuery } from './page.js'
+
+/**
+ * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
+ * Counts are exact unless `truncated`.
+ */
+export interface UserPart {
+  user_id: string
+  /** Set when a number or list here is cut short. */
+  truncated?: boolean
+  observed_connections?: number
+  observed_client_types?: string[]
+  observed_action_types?: string[]
+  observed_client_ids?: string[]
+  observed_contexts?: number
+  contexts_by_status?: Record<string, number>
+  observed_browser_windows?: number
+  browser_windows_by_status?: Record<string, number>
+  observed_streams?: number
+  pending_rpc?: number
+  /** The latest sign of life of any of the user's connections. */
+  last_seen_at?: string | null
+}
+
+/** An index over users that a source may keep; a source without it is sampled within 10,000 entries. */
+export interface UserIndex {
+  /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
+  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<string[]>
+  /** What this source knows of these users (at most 500), one part for each that it knows. */
+  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserPart[]>
+}

@@ -1,0 +1,71 @@
+/** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
+import * as z from 'zod'
+import type { Instance } from './connections.js'
+import { Id, Timestamp } from './ids.js'
+import type { UserIndex } from './observation.js'
+import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+
+/** A call that has been opened and not settled. */
+export const PendingCall = z.object({
+  correlation_id: z.string(),
+  action: z.string(),
+  user_id: z.string(),
+  client_id: z.string(),
+  instance_id: z.string().nullable(),
+  started_at: Timestamp,
+  deadline_at: Timestamp.nullable(),
+  age_ms: z.int().min(0),
+})
+export type PendingCall = z.infer<typeof PendingCall>
+
+/** Filters of `/rpc/pending`. */
+export const PendingCallFilter = z.object({
+  user_id: Id.optional(),
+  client_id: Id.optional(),
+  action: Id.optional(),
+})
+export type PendingCallFilter = z.infer<typeof PendingCallFilter>
+
+/** Whether an instance holds its (user, client) now, and which one does. */
+export interface InstanceCheck {
+  current: boolean
+  current_instance_id: string | null
+}
+
+/** Reads an RPC correlator. */
+export interface RpcInspector extends UserIndex {
+  listPending(filter: PendingCallFilter, page: PageQuery, ask: Ask): Awaitable<Page<PendingCall>>
+  getPending(correlationId: string, ask: Ask): Awaitable<PendingCall | null>
+  /** Mirrored by the capability `rpc_instance_check`. */
+  checkInstance?(instance: Instance, ask: Ask): Awaitable<InstanceCheck>
+}
+
+/** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
+export const OpenCallInput = z.object({
+  action: Id,
+  user_id: Id,
+  client_id: Id,
+  instance_id: Id.optional(),
+  timeoutMs: z.int().min(1).max(86_400_000).optional(),
+})
+export type OpenCallInput = z.input<typeof OpenCallInput> & { signal?: AbortSignal }
+
+/** A reply. Given `from`, it must match the call: another client's reply is foreign and dropped. */
+export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & {
+  from?: { user_id: string; client_id: string; instance_id?: string }
+}
+
+/** What is known of an open call: its id, which is at least 128 random bits, and the promise of its result. */
+export interface OpenCall {
+  correlation_id: string
+  /** Rejects with the reply's error, or with `Refusal` `timeout`, `cancelled` or `closed`. */
+  result: Promise<unknown>
+}
+
+/** The live correlator of calls and replies. */
+export interface RpcCorrelator {
+  /** @throws Refusal `invalid_input`, `capacity_exceeded` (too many calls pending). */
+  open(input: OpenCallInput): Awaitable<OpenCall>
+  /** Whether this was the one reply; late, double and foreign replies are counted and dropped. */
+  settle(correlationId: string, outcome: CallOutcome): Awaitable<boolean>
+}

@@ -1,0 +1,66 @@
+/** Cursors on the wire: an inspector's token, bound to the list that it came from. */
+import { digest64 } from '../contract/digest.js'
+import { utf8Length } from '../contract/ids.js'
+import { CURSOR_BYTES, TOKEN_BYTES } from '../contract/limits.js'
+import { ProblemError } from './problem.js'
+
+const VERSION = '1'
+
+/**
+ * What a list is, as far as its cursors are concerned: the same text, the same list. `limit` is no part of it, so a
+ * caller may change it while walking.
+ */
+export function listIdentity(parts: {
+  route: string
+  params: Record<string, string>
+  filters: Record<string, unknown>
+  deployment: { id: string | null; mode: string }
+}): string {
+  const sorted = (record: Record<string, unknown>) =>
+    Object.keys(record)
+      .sort()
+      .map((key) => [key, record[key]])
+  const { route, params, filters, deployment } = parts
+  return JSON.stringify([VERSION, route, sorted(params), sorted(filters), deployment.id, deployment.mode])
+}
+
+function toBase64url(text: string): string {
+  const binary = String.fromCharCode(...new TextEncoder().encode(text))
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}
+
+function fromBase64url(text: string): string | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+    return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The cursor for `token` of the list `identity`. It detects change and is no authentication: each inspector checks
+ * its own token.
+ *
+ * @throws TypeError for a token over 360 bytes, which is a fault of the inspector.
+ */
+export function toCursor(identity: string, token: string): string {
+  if (utf8Length(token) > TOKEN_BYTES) throw new TypeError(`a page token is over ${TOKEN_BYTES} bytes`)
+  if (!token.isWellFormed()) throw new TypeError('a page token is not well-formed Unicode')
+  return toBase64url(`${VERSION}${digest64(identity + token)}${token}`)
+}
+
+/**
+ * The token inside `cursor`.
+ *
+ * @throws ProblemError `invalid_cursor` unless this very text is the cursor of a token of this very list.
+ */
+export function fromCursor(identity: string, cursor: string): string {
+  const text = cursor.length <= CURSOR_BYTES ? fromBase64url(cursor) : undefined
+  const token = text?.slice(VERSION.length + 16)
+  // Re-encoded and compared, so that base64's spare bits and other spellings are no second cursor.
+  if (token === undefined || utf8Length(token) > TOKEN_BYTES || toCursor(identity, token) !== cursor)
+    throw new ProblemError('invalid_cursor')
+  return token
+}

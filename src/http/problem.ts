@@ -1,0 +1,85 @@
+/** How the library says "no" over HTTP: the one table from code to status, and the RFC 9457 body. */
+import * as z from 'zod'
+import type { RefusalCode } from '../refusal.js'
+
+/** Every code a problem body can carry, with its status and its fixed title. */
+export const PROBLEMS = {
+  invalid_delivery_identity: [400, 'The identity, or the combination of identities, cannot name a command'],
+  invalid_json: [400, 'The body is not valid UTF-8 JSON'],
+  unauthenticated: [401, 'Authentication is required'],
+  forbidden: [403, 'Not allowed'],
+  route_not_found: [404, 'No such route'],
+  not_found: [404, 'No such record'],
+  method_not_allowed: [405, 'The method is not allowed on this route'],
+  deployment_mismatch: [412, 'This is not the expected deployment'],
+  body_too_large: [413, 'The body is too large'],
+  uri_too_long: [414, 'The URL is too long'],
+  unsupported_media_type: [415, 'The body must be application/json without content-encoding'],
+  invalid_query: [422, 'A query parameter is not valid'],
+  invalid_path: [422, 'A path parameter is not valid'],
+  invalid_cursor: [422, 'The cursor does not belong to this list'],
+  invalid_body: [422, 'The body is not valid'],
+  internal: [500, 'The request failed'],
+  inspector_absent: [501, 'This deployment has no such inspector'],
+  operation_absent: [501, 'The inspector does not offer this operation'],
+  inspector_unavailable: [503, 'The source of this answer cannot be reached'],
+  inspector_timeout: [504, 'The source of this answer did not answer in time'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** What a refusal of an inspector becomes. Any other code there is a fault of the inspector: `internal`. */
+export const INSPECTOR_REFUSALS: Partial<Record<RefusalCode, ProblemCode>> = {
+  invalid_cursor: 'invalid_cursor',
+  unavailable: 'inspector_unavailable',
+}
+
+const FieldError = z.object({
+  in: z.enum(['query', 'path', 'header', 'body']),
+  name: z.string(),
+  reason: z.string(),
+})
+export type FieldError = z.infer<typeof FieldError>
+
+/** The body of every error (RFC 9457), at most 2 KiB. It never repeats a value, a thrown message or a stack. */
+export const Problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.string(),
+  detail: z.string().optional(),
+  capability: z.string().optional(),
+  errors: z.array(FieldError).optional(),
+})
+export type Problem = z.infer<typeof Problem>
+
+/** The extra members of a problem. */
+export interface ProblemExtra {
+  capability?: string
+  errors?: FieldError[]
+  headers?: Record<string, string>
+}
+
+/** Ends a request with a problem; thrown inside the pipeline, never shown to a host. */
+export class ProblemError extends Error {
+  readonly code: ProblemCode
+  readonly extra: ProblemExtra
+
+  constructor(code: ProblemCode, extra: ProblemExtra = {}, options?: ErrorOptions) {
+    super(code, options)
+    this.code = code
+    this.extra = extra
+  }
+}
+
+// Eight reasons fit into 2 KiB and are more than a person mends at once.
+const ERRORS_SHOWN = 8
+
+/** The body that `code` answers with. */
+export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem {
+  const [status, title] = PROBLEMS[code]
+  const problem: Problem = { type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }
+  if (extra.capability !== undefined) problem.capability = extra.capability
+  if (extra.errors !== undefined) problem.errors = extra.errors.slice(0, ERRORS_SHOWN)
+  return problem
+}

@@ -1,0 +1,59 @@
+/** The closed vocabulary of "no": what any part of the library throws when it declines, without knowing HTTP. */
+
+/** Every reason for which a facility, an inspector, a gate or a route declines. */
+export type RefusalCode =
+  // what an inspector may say
+  | 'invalid_identity'
+  | 'invalid_cursor'
+  | 'unavailable'
+  // what a facility may say
+  | 'invalid_input'
+  | 'stale_instance'
+  | 'identity_conflict'
+  | 'command_conflict'
+  | 'capacity_exceeded'
+  | 'payload_too_large'
+  | 'timeout'
+  | 'cancelled'
+  | 'closed'
+  // what a cooperative site, session or gate may say
+  | 'forbidden'
+  | 'unknown_site'
+  | 'owner_mismatch'
+  | 'invalid_transition'
+  | 'generic_action_name'
+  | 'event_name_not_allowed'
+  | 'session_not_found'
+  | 'session_not_active'
+  | 'site_not_cooperative'
+  | 'action_invocation_disabled'
+  | 'action_not_allowed'
+  | 'reserved_parameter'
+  | 'invalid_parameters'
+  | 'approval_denied'
+  | 'approval_timeout'
+  | 'connector_unavailable'
+  | 'action_timeout'
+  | 'idempotency_key_reused'
+  | 'idempotency_in_progress'
+
+/**
+ * A "no" with a code that callers can act on.
+ *
+ * `detail` is for logs and hooks only: no route of the library ever sends it to a client, so an inspector may put a
+ * diagnosis there. Absence is `null`, never a `Refusal`.
+ *
+ * @example
+ * throw new Refusal('unavailable', 'the store did not answer within 200 ms')
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: RefusalCode
+  readonly detail: string | undefined
+
+  constructor(code: RefusalCode, detail?: string, options?: ErrorOptions) {
+    super(detail === undefined ? code : `${code}: ${detail}`, options)
+    this.code = code
+    this.detail = detail
+  }
+}

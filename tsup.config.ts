@@ -1,0 +1,18 @@
+import { defineConfig } from 'tsup'
+
+export default defineConfig({
+  // One entry per public subpath of package.json's "exports".
+  entry: {
+    index: 'src/index.ts',
+    'memory/index': 'src/memory/index.ts',
+    'adapters/node': 'src/adapters/node.ts',
+    'testing/index': 'src/testing/index.ts',
+  },
+  format: 'esm',
+  target: 'es2023',
+  platform: 'neutral',
+  dts: true,
+  clean: true,
+  splitting: true,
+  treeshake: true,
+})
