@@ -1,0 +1,72 @@
+/** What every source file imports, read from its syntax tree: for the tests that hold the layout of the house. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+/** The checkout. */
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..')
+
+/** One import of one file. `target` is a path below `src` for our own, else the package or `node:` specifier. */
+export interface Import {
+  target: string
+  own: boolean
+  typeOnly: boolean
+}
+
+/** One file below `src`, named with forward slashes. */
+export interface SourceFile {
+  path: string
+  lines: number
+  imports: Import[]
+  /** Whether it consists of imports and exports alone. */
+  faceOnly: boolean
+}
+
+function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean {
+  if (ts.isExportDeclaration(node)) return node.isTypeOnly
+  return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
+}
+
+/** The imports of `text`, the source of the file `path`: static, re-exporting, dynamic and in types. */
+export function importsOf(path: string, text: string): { imports: Import[]; faceOnly: boolean } {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const imports: Import[] = []
+  const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
+    if (!specifier || !ts.isStringLiteral(specifier)) return
+    const own = specifier.text.startsWith('.')
+    const target = own
+      ? posix.join(posix.dirname(path), specifier.text).replace(/\.js$/, '.ts')
+      : specifier.text.startsWith('node:')
+        ? specifier.text
+        : specifier.text
+            .split('/')
+            .slice(0, specifier.text.startsWith('@') ? 2 : 1)
+            .join('/')
+    imports.push({ target, own, typeOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier, isTypeOnly(node))
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0], false)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  const faceOnly = source.statements.every((node) => ts.isImportDeclaration(node) || ts.isExportDeclaration(node))
+  return { imports, faceOnly }
+}
+
+/** Every TypeScript file below `src`. */
+export function readSources(): SourceFile[] {
+  const src = join(ROOT, 'src')
+  return readdirSync(src, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => {
+      const file = join(entry.parentPath, entry.name)
+      const path = relative(src, file).replaceAll('\\', '/')
+      const text = readFileSync(file, 'utf8')
+      return { path, lines: text.trimEnd().split('\n').length, ...importsOf(path, text) }
+    })
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+}

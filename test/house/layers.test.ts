@@ -1,0 +1,77 @@
+/** Holds the layout of `src`: which layer may import which, how long a file may be, what a face is. */
+import { describe, expect, it } from 'vitest'
+import { importsOf, readSources, type SourceFile } from './imports.js'
+import { circles, misdirected } from './layers.js'
+
+const SMELL = 250
+const DEFECT = 400
+
+const files = readSources()
+
+/** A source tree of nothing but what each file says. */
+function tree(texts: Record<string, string>): SourceFile[] {
+  return Object.entries(texts).map(([path, text]) => ({ path, lines: 1, ...importsOf(path, text) }))
+}
+
+describe('the layers of src', () => {
+  it('point only where the direction table allows', () => {
+    expect(misdirected(files)).toEqual([])
+  })
+
+  it('have no import circles', () => {
+    expect(circles(files)).toEqual([])
+  })
+
+  it(`have no file over ${DEFECT} lines`, () => {
+    for (const { path, lines } of files) if (lines > SMELL) console.warn(`${path}: ${lines} lines`)
+    expect(files.filter(({ lines }) => lines > DEFECT).map(({ path }) => path)).toEqual([])
+  })
+
+  it('have faces without code', () => {
+    const faces = files.filter(({ path }) => path.endsWith('index.ts'))
+    expect(faces.filter(({ faceOnly }) => !faceOnly).map(({ path }) => path)).toEqual([])
+  })
+
+  it('know no drawer for everything', () => {
+    const drawers = /(^|\/)(types|utils?|helpers?|common|misc)(\.ts$|\/)/
+    expect(files.map(({ path }) => path).filter((path) => drawers.test(path))).toEqual([])
+  })
+})
+
+describe('the direction table', () => {
+  it.each([
+    ['a store in a view', { 'views/users.ts': "import '../memory/history.js'" }],
+    ['a family in http', { 'http/route.ts': "import '../contract/history.js'" }],
+    ['HTTP in a store', { 'memory/history.ts': "import '../http/problem.js'" }],
+    ['one store in the other', { 'redis/history.ts': "import '../memory/history.js'" }],
+    ['one family in another', { 'memory/delivery.ts': "export * from './rpc.js'" }],
+    ['a family in another by type', { 'diagnostics/rpc.ts': "type A = import('./history.js').A" }],
+    ['the face from inside', { 'contract/rpc.ts': "import type { A } from './index.js'" }],
+    ['itty-router in a second file', { 'diagnostics/rows.ts': "import { Router } from 'itty-router'" }],
+    ['Node where it must not be', { 'http/auth.ts': "import { timingSafeEqual } from 'node:crypto'" }],
+    ['Node by a dynamic import', { 'diagnostics/router.ts': "await import('node:fs')" }],
+    ['anything of ours in an adapter', { 'adapters/node.ts': "import '../contract/page.js'" }],
+    ['more than types in the browser', { 'browser/client.ts': "import { a } from '../cooperative-site/site.js'" }],
+    ['the command line anywhere', { 'testing/fakes.ts': "import '../cli/main.js'" }],
+    ['a folder without a layer', { 'shared/a.ts': "import 'zod'" }],
+    ['a Redis client in the library', { 'redis/client.ts': "import { createClient } from 'redis'" }],
+  ])('refuses %s', (_what, texts) => {
+    expect(misdirected(tree(texts))).toHaveLength(1)
+  })
+
+  it('allows what the house is built on', () => {
+    const texts = {
+      'http/query.ts': "import * as z from 'zod'; import { checkId } from '../contract/ids.js'",
+      'diagnostics/router.ts': "import { Router } from 'itty-router'; import { answer } from '../http/route.js'",
+      'browser/client.ts': "import type { Site } from '../cooperative-site/site.js'",
+      'adapters/express.ts': "import { toNodeHandler } from './node.js'; import 'node:http'",
+      'memory/facilities.ts': "import { createRpcCorrelator } from './rpc.js'; import './history.js'",
+    }
+    expect(misdirected(tree(texts))).toEqual([])
+  })
+
+  it('sees a circle', () => {
+    const texts = { 'memory/a.ts': "import './b.js'", 'memory/b.ts': "export * from './a.js'" }
+    expect(circles(tree(texts))).toEqual(['memory/a.ts → memory/b.ts → memory/a.ts'])
+  })
+})
