@@ -1,0 +1,36 @@
+/** Carries fetch-style handlers on `Deno.serve`. */
+import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
+
+export type { ConnectionInfo, FetchHandler } from './handler.js'
+
+/** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */
+export interface DenoServeInfo {
+  readonly remoteAddr: object
+}
+
+export type DenoHandler = (request: Request, info?: DenoServeInfo) => Promise<Response>
+
+/** A TCP peer's host; a Unix socket has none. */
+function addressIn(info: DenoServeInfo | undefined): string | undefined {
+  const address = (info?.remoteAddr as { hostname?: unknown } | undefined)?.hostname
+  return typeof address === 'string' ? address : undefined
+}
+
+/**
+ * `handler` for `Deno.serve`. Deno builds `request.url` from `Host` unread, so `Host` is looked at first: a malformed
+ * one is 400 and reaches no handler.
+ *
+ * @example
+ * ```ts
+ * import { toDenoHandler } from 'relayscope/deno'
+ *
+ * declare const Deno: { serve(handler: ReturnType<typeof toDenoHandler>): unknown }
+ * Deno.serve(toDenoHandler(() => new Response('hello')))
+ * ```
+ */
+export function toDenoHandler(handler: FetchHandler): DenoHandler {
+  return async (request, info) => {
+    if (pathOf(request) === undefined) return toResponse(BAD_REQUEST)
+    return call(handler, request, { remoteAddress: addressIn(info) })
+  }
+}

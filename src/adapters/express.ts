@@ -1,0 +1,24 @@
+/** Carries fetch-style handlers in an Express application, or any Connect-style chain. */
+import type { FetchHandler } from './handler.js'
+import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
+
+export type { ConnectionInfo, FetchHandler } from './handler.js'
+
+/** An Express middleware, by shape: no framework is imported. */
+export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () => void) => void
+
+/**
+ * `handler` as a middleware. It sees the whole public path (`req.originalUrl`), wherever the middleware is mounted, so a
+ * router's `prefix` is that whole path; what the handler does not own goes on to `next()`.
+ *
+ * @example
+ * ```ts
+ * import { toExpressMiddleware } from 'relayscope/express'
+ *
+ * declare const app: { use(middleware: ReturnType<typeof toExpressMiddleware>): void }
+ * app.use(toExpressMiddleware(() => new Response('hello')))
+ * ```
+ */
+export function toExpressMiddleware(handler: FetchHandler): ExpressMiddleware {
+  return toNodeHandler(handler)
+}

@@ -1,0 +1,41 @@
+/** Carries fetch-style handlers as a route or a middleware of a Hono application. */
+import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
+
+export type { ConnectionInfo, FetchHandler } from './handler.js'
+
+/** What is read of a Hono context: no framework is imported. */
+export interface HonoContext {
+  readonly req: { readonly raw: Request }
+  readonly env: unknown
+  notFound(): Response | Promise<Response>
+}
+
+export type HonoHandler = (c: HonoContext, next?: () => Promise<void>) => Promise<Response | undefined>
+
+/** The remote address, where the application was itself served by one of our adapters. */
+function addressIn(env: unknown): string | undefined {
+  const address = (env as { remoteAddress?: unknown } | null | undefined)?.remoteAddress
+  return typeof address === 'string' ? address : undefined
+}
+
+/**
+ * `handler` for `app.use`, `app.all` or a sub-application's. It sees the whole public path, so a router's `prefix` is
+ * that whole path; what the handler does not own goes on to `next()`, or to the application's not-found.
+ *
+ * @example
+ * ```ts
+ * import { toHonoHandler } from 'relayscope/hono'
+ *
+ * declare const app: { use(handler: ReturnType<typeof toHonoHandler>): void }
+ * app.use(toHonoHandler(() => new Response('hello')))
+ * ```
+ */
+export function toHonoHandler(handler: FetchHandler): HonoHandler {
+  return async (c, next) => {
+    const request = c.req.raw
+    const pathname = pathOf(request)
+    if (pathname === undefined) return toResponse(BAD_REQUEST)
+    if (handler.owns?.(pathname) === false) return next ? void (await next()) : c.notFound()
+    return call(handler, request, { remoteAddress: addressIn(c.env) })
+  }
+}

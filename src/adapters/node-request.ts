@@ -1,0 +1,130 @@
+/** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
+import { isHost } from './handler.js'
+
+/** What is read of an `IncomingMessage` (also of HTTP/2's). */
+export interface NodeRequest {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** The whole public target, where a framework has stripped a mount path off `url`. */
+  readonly originalUrl?: string | undefined
+  readonly httpVersionMajor: number
+  readonly httpVersionMinor: number
+  readonly rawHeaders: string[]
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean | undefined }
+  readonly readableEnded: boolean
+  readonly destroyed: boolean
+  on(event: string, listener: (...args: never[]) => void): unknown
+  pause(): unknown
+  resume(): unknown
+}
+
+/** What is used of a `ServerResponse` (also of HTTP/2's). */
+export interface NodeResponse {
+  readonly headersSent: boolean
+  readonly writableFinished: boolean
+  readonly destroyed: boolean
+  writeHead(status: number, headers: string[]): unknown
+  flushHeaders(): void
+  write(chunk: Uint8Array): boolean
+  end(chunk?: Uint8Array | string): unknown
+  destroy(): unknown
+  on(event: string, listener: () => void): unknown
+  off(event: string, listener: () => void): unknown
+}
+
+// Origin-form, one leading slash, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
+// differently by different parsers.
+const TARGET = /^\/(?![/])[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+
+export interface Target {
+  url: string
+  pathname: string
+}
+
+/** The one reading of a request's target, or `undefined`. Concatenated: resolving could change the host. */
+export function readTarget(req: NodeRequest): Target | undefined {
+  const target = req.originalUrl ?? req.url
+  if (target === undefined || !TARGET.test(target)) return undefined
+  const host = readHost(req)
+  if (host === undefined) return undefined
+  const { href, pathname } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
+  return { url: href, pathname }
+}
+
+function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {
+  let host: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase()
+    if (name !== 'host' && name !== ':authority') continue
+    if (host !== undefined) return undefined
+    host = rawHeaders[i + 1] as string
+  }
+  // HTTP/1.0 has no Host; no answer depends on the one that stands in.
+  if (host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined
+  return isHost(host) ? host : undefined
+}
+
+function readHeaders({ rawHeaders }: NodeRequest): Headers {
+  const headers = new Headers()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] as string)
+  }
+  return headers
+}
+
+/** The body as it arrives, pulled: nothing is read before somebody asks. A body that others have read is empty. */
+function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Array> {
+  let open = true
+  let listening = false
+  const settle = (end: () => void) => () => {
+    if (open) end()
+    open = false
+  }
+  function listen(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    listening = true
+    const cut = settle(() => controller.error(new TypeError('the request body was cut short')))
+    const close = settle(() => controller.close())
+    if (req.readableEnded) close()
+    else if (req.destroyed) cut()
+    req.on('end', close)
+    req.on('error', cut)
+    req.on('close', cut)
+    req.on('data', (chunk: Uint8Array) => {
+      if (!open) return
+      req.pause()
+      controller.enqueue(chunk)
+    })
+    // Once answered, what is left must flow off, or the connection could carry no further request.
+    res.on('finish', () => {
+      cut()
+      req.resume()
+    })
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (!listening) listen(controller)
+        if (open) req.resume()
+      },
+      cancel() {
+        open = false
+        req.resume()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+// The Fetch standard forbids these to scripts; a handler must see them all the same, to refuse them.
+const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK'])
+
+/** The whole `Request` for any handler. */
+export function toRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
+  const method = req.method ?? 'GET'
+  const headers = readHeaders(req)
+  if (FORBIDDEN_METHODS.has(method))
+    return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
+  if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal })
+  return new Request(url, { method, headers, signal, body: readBody(req, res), duplex: 'half' } as RequestInit)
+}

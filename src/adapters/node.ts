@@ -1,0 +1,86 @@
+/** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
+import { BAD_REQUEST, type FetchHandler, type FixedAnswer, HANDLER_FAILED } from './handler.js'
+import { type NodeRequest, type NodeResponse, readTarget, toRequest } from './node-request.js'
+
+export type { ConnectionInfo, FetchHandler } from './handler.js'
+export type { NodeRequest, NodeResponse } from './node-request.js'
+
+export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
+
+function answer(res: NodeResponse, { status, headers, body }: FixedAnswer, method: string | undefined): void {
+  if (res.destroyed) return
+  if (res.headersSent) return void res.destroy()
+  res.writeHead(status, Object.entries(headers).flat())
+  res.end(method === 'HEAD' ? undefined : body)
+}
+
+/** Resolves when `res` takes more, or will never do so. */
+function drained(res: NodeResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off('drain', done)
+      res.off('close', done)
+      resolve()
+    }
+    res.on('drain', done)
+    res.on('close', done)
+  })
+}
+
+/** Writes `response`, pulling its body only as fast as the client takes it. */
+async function send(res: NodeResponse, response: Response, method: string | undefined): Promise<void> {
+  const { body, status } = response
+  if (method === 'HEAD' || body === null) {
+    res.writeHead(status, [...response.headers].flat())
+    res.end()
+    await body?.cancel()
+    return
+  }
+  const reader = body.getReader()
+  // Unread chunks are held by whoever made the stream: it must learn that nobody is going to take them.
+  const abandon = () => void reader.cancel().catch(() => {})
+  res.on('close', abandon)
+  if (res.destroyed) return abandon()
+  const length = response.headers.get('content-length')
+  res.writeHead(status, [...response.headers].flat())
+  // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
+  if (length === null) res.flushHeaders()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (res.destroyed) return
+    if (done) return void res.end()
+    if (length !== null && value.byteLength === Number(length)) return void res.end(value)
+    if (!res.write(value)) await drained(res)
+  }
+}
+
+/**
+ * `handler` as a listener for `http.createServer`, `http2.createServer`, Connect, Fastify or Koa. The handler sees the
+ * whole public path. `request.signal` aborts when the client goes away. A target or `Host` with more than one reading
+ * is 400 and reaches no handler; a handler that throws or rejects is 500.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http'
+ * import { toNodeHandler } from 'relayscope/node'
+ *
+ * createServer(toNodeHandler(() => new Response('hello'))).listen(8080, '127.0.0.1')
+ * ```
+ */
+export function toNodeHandler(handler: FetchHandler): NodeHandler {
+  return (req, res, next) => {
+    const target = readTarget(req)
+    if (target === undefined) return answer(res, BAD_REQUEST, req.method)
+    if (next !== undefined && handler.owns?.(target.pathname) === false) return next()
+    const left = new AbortController()
+    res.on('close', () => {
+      if (!res.writableFinished) left.abort()
+    })
+    const carry = async () => {
+      const info = { remoteAddress: req.socket.remoteAddress }
+      const response = await handler(toRequest(req, res, target.url, left.signal), info)
+      await send(res, response, req.method)
+    }
+    carry().catch(() => answer(res, HANDLER_FAILED, req.method))
+  }
+}
