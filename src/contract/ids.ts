@@ -43,6 +43,12 @@ export function checkSegment(value: string): string | undefined {
   return value === '.' || value === '..' || value.includes('/') ? 'must be one path segment' : undefined
 }
 
+/** An id that stands in a path: as `Id`, and one path segment. */
+export const SegmentId = Id.superRefine((value, context) => {
+  const reason = checkSegment(value)
+  if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
+})
+
 /** An instant in ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 })
 

@@ -1,0 +1,84 @@
+/** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
+import * as z from 'zod'
+import { Timestamp } from './ids.js'
+import { JsonValue } from './json.js'
+
+/** An event as viewers see it: an invalidation or notification, never an authoritative state transfer. */
+export const SiteEvent = z.object({
+  event_id: z.string(),
+  name: z.string(),
+  site_id: z.string(),
+  /** Position in its topic, from 1 in each epoch, without repeats. */
+  seq: z.int().min(1),
+  published_at: Timestamp,
+  data: JsonValue,
+})
+export type SiteEvent = z.infer<typeof SiteEvent>
+
+/** An event before the bus has given it its position. */
+export type PublishedEvent = Omit<SiteEvent, 'seq'>
+
+/** Why events are missing: the subscriber was slow, it was away, or the node lost its link to the shared store. */
+export const GapReason = z.enum(['overflow', 'resume', 'link_lost'])
+export type GapReason = z.infer<typeof GapReason>
+
+/** Stands in place of what was lost. Numbers are exact, or `null` where nobody can know them. */
+export interface Gap {
+  type: 'gap'
+  reason: GapReason
+  dropped: number | null
+  first_seq: number | null
+  last_seq: number | null
+}
+
+/** What an iterating subscriber receives. */
+export type Delivery = { type: 'event'; event: SiteEvent } | Gap
+
+/** Neighbouring events, oldest first. Subscribers that are level share the very same array, so an encoding can be kept by it. */
+export interface Run {
+  type: 'run'
+  events: readonly SiteEvent[]
+}
+
+/** A point between two events of a topic: everything up to `seq` of `epoch` lies before it. */
+export interface Position {
+  epoch: string
+  seq: number
+}
+
+/**
+ * One subscriber's place in a topic. Iterate it, or `take()` what is there whenever `wake` says so.
+ * It starts at the present; nothing published before is ever seen. Per subscription of one process,
+ * published = received + `pending` + `dropped`.
+ */
+export interface Subscription extends AsyncIterableIterator<Delivery> {
+  /** The next gap or run at once, or `undefined` when nothing is pending; then `wake` is armed. */
+  take(): Gap | Run | undefined
+  /** The point behind everything received. */
+  readonly position: Position
+  /** Events that wait to be received, at most `queueSize`. */
+  readonly pending: number
+  /** Events lost by overflow or link loss so far, as far as their number is known. */
+  readonly dropped: number
+  /** Ends it: a waiting `next()` is done, nothing more is received. Calling it twice is fine. */
+  close(): void
+}
+
+/** How to subscribe. */
+export interface SubscribeOptions {
+  /** Ends the subscription like `close()`. */
+  signal?: AbortSignal | undefined
+  /** Called at most once after a `take()` that found nothing, when something is there; bursts of one tick wake once. */
+  wake?: (() => void) | undefined
+}
+
+/** Live fan-out of events by topic; for sites the topic is the canonical stream. It retains nothing for later. */
+export interface SiteEventBus {
+  /** Events that wait for one subscriber before its oldest are dropped. */
+  readonly queueSize: number
+  /** @returns the number of subscriptions of this process that the event reaches. */
+  publish(topic: string, event: PublishedEvent): number | Promise<number>
+  subscribe(topic: string, options?: SubscribeOptions): Subscription
+  /** Ends every subscription. */
+  close(): void | Promise<void>
+}

@@ -1,0 +1,55 @@
+/** One action invoked in a session: what a viewer asks, and the evidence it gets back. */
+import * as z from 'zod'
+import { Timestamp } from './ids.js'
+import { JsonRecord, JsonValue } from './json.js'
+
+/** What the runtime adds to the parameters of every action; a caller's own names of this kind are refused. */
+export const RESERVED_PREFIX = '__cooperative_site_'
+export const SESSION_PARAMETER = `${RESERVED_PREFIX}session_id`
+export const SITE_PARAMETER = `${RESERVED_PREFIX}id`
+
+/** How long an action may take when the caller does not say. */
+export const TIMEOUT_DEFAULT_MS = 30_000
+/** Longest time a caller may ask for: a viewer waits for it on one HTTP request. */
+export const TIMEOUT_MAX_MS = 120_000
+
+/** The body of an invocation. */
+export const InvokeBody = z.strictObject({
+  parameters: JsonRecord.optional(),
+  timeout_ms: z.int().min(1).max(TIMEOUT_MAX_MS).optional(),
+})
+export type InvokeBody = z.infer<typeof InvokeBody>
+
+/** What the application said when an action failed. `message` is what it meant for viewers; a thrown text never is. */
+export const InvocationError = z.object({ code: z.string(), message: z.string().nullable() })
+export type InvocationError = z.infer<typeof InvocationError>
+
+/** The answer to an invocation that reached the application and came back. */
+export const Invocation = z.object({
+  invocation_id: z.string(),
+  action: z.string(),
+  status: z.enum(['succeeded', 'failed']),
+  result: JsonValue,
+  error: InvocationError.nullable(),
+  started_at: Timestamp,
+  finished_at: Timestamp,
+})
+export type Invocation = z.infer<typeof Invocation>
+
+/** How the gate reaches the application: one ordinary call to one client. */
+export interface ActionConnector {
+  /**
+   * @returns what the handler returned. Rejects when the handler failed; with `Refusal` `connector_unavailable` when
+   * the client cannot be reached, `timeout` when it did not answer.
+   */
+  call(
+    client: { user_id: string; client_id: string },
+    request: {
+      action: string
+      parameters: Record<string, unknown>
+      timeout_ms: number
+      signal: AbortSignal
+      command_id?: string
+    },
+  ): Promise<unknown>
+}

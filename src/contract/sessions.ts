@@ -1,0 +1,86 @@
+/** The sessions family: one viewer-facing relationship to a site, who may take part in it, and where both are kept. */
+import * as z from 'zod'
+import { SegmentId, Timestamp } from './ids.js'
+import type { Awaitable } from './page.js'
+
+/** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
+export const SessionState = z.enum(['pending', 'active', 'suspended', 'closed', 'expired'])
+export type SessionState = z.infer<typeof SessionState>
+
+/** The client that handles the actions of a session. */
+export const Connector = z.object({ user_id: SegmentId, client_id: SegmentId })
+export type Connector = z.infer<typeof Connector>
+
+/** A session of a site. */
+export const Session = z.object({
+  session_id: z.string(),
+  site_id: z.string(),
+  /** The owner of the site, and the user of the connector. */
+  owner: z.string(),
+  state: SessionState,
+  connector: z.object({ user_id: z.string(), client_id: z.string() }).nullable(),
+  opened_at: Timestamp,
+  expires_at: Timestamp.nullable(),
+  updated_at: Timestamp,
+  close_reason: z.string().nullable(),
+})
+export type Session = z.infer<typeof Session>
+
+/** What a viewer may do in a session. `invoke` includes `view`. */
+export const SessionRight = z.enum(['view', 'invoke'])
+export type SessionRight = z.infer<typeof SessionRight>
+
+/** A session as it is opened. */
+export const OpenSessionInput = z.object({
+  site_id: SegmentId,
+  owner: SegmentId,
+  connector: Connector.nullable().default(null),
+  /** Until the session expires. Default: it does not. At most a year. */
+  ttlMs: z.int().min(1).max(31_536_000_000).optional(),
+})
+export type OpenSessionInput = z.input<typeof OpenSessionInput>
+
+/** Rights of one viewer in one session, besides the owner's. */
+export const SessionShare = z.object({
+  user_id: SegmentId,
+  rights: z.array(SessionRight).min(1).max(2),
+  expires_at: Timestamp.nullable().default(null),
+})
+export type SessionShare = z.output<typeof SessionShare>
+
+/** Where sessions are kept. Whatever only reads needs `get` alone; the reference policy also needs `getShare`. */
+export interface SessionRegistry {
+  /** A session whose `expires_at` has passed reads as `expired` at once. */
+  get(sessionId: string): Awaitable<Session | null>
+  /**
+   * A new session, `pending`.
+   *
+   * @throws Refusal `invalid_input`, `unknown_site`, `owner_mismatch` (the site's owner, the session's and the
+   * connector's user must be one), `capacity_exceeded`.
+   */
+  open(input: OpenSessionInput): Awaitable<Session>
+  /** From `pending` or `suspended`. @throws Refusal `session_not_found`, `invalid_transition`. */
+  activate(sessionId: string): Awaitable<Session>
+  /** From `active`. @throws Refusal `session_not_found`, `invalid_transition`. */
+  suspend(sessionId: string): Awaitable<Session>
+  /** From any state that is not final. @throws Refusal `session_not_found`, `invalid_transition`. */
+  close(sessionId: string, reason?: string): Awaitable<Session>
+  /** Grants rights, in place of those that the user had. @throws Refusal `session_not_found`, `invalid_input`, `capacity_exceeded`. */
+  share(sessionId: string, share: z.input<typeof SessionShare>): Awaitable<SessionShare>
+  /** Whether the user had a share. */
+  unshare(sessionId: string, viewer: { user_id: string } | string): Awaitable<boolean>
+  /** The share of a viewer as it holds now; an expired one is `null`. */
+  getShare(sessionId: string, userId: string): Awaitable<SessionShare | null>
+  /** Calls `changed` after each change of the session or its shares. Passing time is no change. @returns a function that ends it. */
+  watch?(sessionId: string, changed: () => void): () => void
+}
+
+/** A person or program that was authenticated at the relay. */
+export interface Principal {
+  user_id: string
+}
+
+/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is no permission. */
+export interface SessionPolicy {
+  check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
+}

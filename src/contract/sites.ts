@@ -1,0 +1,86 @@
+/** The sites family: what a local application declares about itself, and where such declarations are kept. */
+import * as z from 'zod'
+import { Refusal } from '../refusal.js'
+import { SegmentId, Timestamp } from './ids.js'
+import type { Awaitable } from './page.js'
+
+/** `cooperative`: actions may be invoked. `observe`: events only. */
+export const SiteMode = z.enum(['cooperative', 'observe'])
+export type SiteMode = z.infer<typeof SiteMode>
+
+const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,127}$/
+/** The name of an event, e.g. `note_changed`. */
+export const EventName = z.string().regex(NAME, 'must be a letter and up to 127 letters, digits, "_", "." or "-"')
+/** The name of an action: a bounded domain name such as `archive_note`, never a generic "execute". */
+export const ActionName = EventName
+
+// Such a name would make the allowlist meaningless: whoever may invoke it may do anything.
+const GENERIC_ACTION_NAMES = new Set(['execute', 'exec', 'eval', 'run', 'invoke', 'call', 'command', '*'])
+
+/** Whether `name` stands for any action at all, in any case. */
+export function isGenericActionName(name: string): boolean {
+  return GENERIC_ACTION_NAMES.has(name.toLowerCase())
+}
+
+// Enough for every event or action of an application; 512 names of 128 characters keep a record within 64 KiB.
+const NAMES_MAX = 256
+const TITLE_LENGTH = 256
+
+const CapabilityProfile = z.strictObject({ action_invocation: z.boolean().default(false) })
+
+/** What an owner may say about a site: the body of `PUT /sites/{site_id}`. It replaces the whole declaration. */
+export const SiteDefinition = z.strictObject({
+  mode: SiteMode,
+  title: z
+    .string()
+    .max(TITLE_LENGTH)
+    .regex(/^\P{Cc}*$/u)
+    .nullable()
+    .default(null),
+  /** Names that may be published; empty means no restriction. */
+  event_names: z.array(EventName).max(NAMES_MAX).default([]),
+  /** Names that may be invoked; empty means none. */
+  action_names: z.array(ActionName).max(NAMES_MAX).default([]),
+  capability_profile: CapabilityProfile.default({ action_invocation: false }),
+})
+export type SiteDefinition = z.input<typeof SiteDefinition>
+
+/** A site as it is put into a registry. */
+export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId, owner: SegmentId })
+export type SiteInput = z.input<typeof SiteInput>
+
+/** A site: the descriptor that decides which events are projected and which actions may be invoked. */
+export const Site = z.object({
+  site_id: z.string(),
+  /** The user that owns the descriptor. */
+  owner: z.string(),
+  mode: SiteMode,
+  title: z.string().nullable(),
+  event_names: z.array(z.string()),
+  action_names: z.array(z.string()),
+  capability_profile: z.object({ action_invocation: z.boolean() }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Site = z.infer<typeof Site>
+
+/** Refuses generic names before any shape is checked, so that `*` is named for what it is. */
+export function refuseGenericActionNames(definition: unknown): void {
+  const names = (definition as { action_names?: unknown } | null)?.action_names
+  if (Array.isArray(names) && names.some((name) => typeof name === 'string' && isGenericActionName(name)))
+    throw new Refusal('generic_action_name')
+}
+
+/** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
+export interface SiteRegistry {
+  get(siteId: string): Awaitable<Site | null>
+  /**
+   * Inserts or replaces the whole declaration; times are the registry's.
+   *
+   * @throws Refusal `invalid_input`, `generic_action_name`, `owner_mismatch` (a site of another owner is never
+   * replaced), `capacity_exceeded`.
+   */
+  put(site: SiteInput): Awaitable<{ created: boolean; site: Site }>
+  /** Whether it was there. Given `owner`, a site of another owner stays and the answer is false. */
+  delete(siteId: string, options?: { owner?: string }): Awaitable<boolean>
+}
