@@ -1,0 +1,145 @@
+/** A sorted index in chunks, for every list, page and due time that the memory facilities serve. */
+
+/** Values per chunk: moving half of it at an insert stays below the cost of finding the place. */
+const CHUNK = 512
+
+/** Natural order of numbers: sequence numbers, instants. */
+export const byNumber = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * Values in the order of their keys; each key occurs once, and a value's key must not change while it is in here.
+ * Every operation is a binary search and a move within one chunk, wherever in a million values it happens.
+ * A class, because there are millions of small ones: one per user and per client.
+ */
+export class OrderedIndex<K, V> {
+  #chunks: V[][] = []
+  #size = 0
+  readonly #keyOf: (value: V) => K
+  readonly #compare: (a: K, b: K) => number
+
+  constructor(keyOf: (value: V) => K, compare: (a: K, b: K) => number) {
+    this.#keyOf = keyOf
+    this.#compare = compare
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The value with the smallest key. */
+  first(): V | undefined {
+    return this.#chunks[0]?.[0]
+  }
+
+  /** The value with the greatest key. */
+  last(): V | undefined {
+    return this.#chunks.at(-1)?.at(-1)
+  }
+
+  get(key: K): V | undefined {
+    const chunk = this.#chunks[this.#chunkOf(key)]
+    if (chunk === undefined) return undefined
+    const value = chunk[this.#placeIn(chunk, key)]
+    return value !== undefined && this.#compare(this.#keyOf(value), key) === 0 ? value : undefined
+  }
+
+  /** Adds `value`, or replaces the one with the same key. */
+  insert(value: V): void {
+    const key = this.#keyOf(value)
+    const last = this.#chunks.at(-1)
+    if (last === undefined || this.#compare(key, this.#lastKey(last)) > 0) {
+      if (last !== undefined && last.length < CHUNK) last.push(value)
+      else this.#chunks.push([value])
+      this.#size++
+      return
+    }
+    const at = this.#chunkOf(key)
+    const chunk = this.#chunks[at] as V[]
+    const place = this.#placeIn(chunk, key)
+    if (this.#compare(this.#keyOf(chunk[place] as V), key) === 0) {
+      chunk[place] = value
+      return
+    }
+    chunk.splice(place, 0, value)
+    this.#size++
+    if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK >> 1))
+  }
+
+  /** Whether a value with this key was here. */
+  delete(key: K): boolean {
+    const at = this.#chunkOf(key)
+    const chunk = this.#chunks[at]
+    if (chunk === undefined) return false
+    const place = this.#placeIn(chunk, key)
+    if (this.#compare(this.#keyOf(chunk[place] as V), key) !== 0) return false
+    chunk.splice(place, 1)
+    this.#size--
+    this.#mergeInto(at)
+    return true
+  }
+
+  /** How many keys are at most `key`. Sums chunk lengths: microseconds at a million. */
+  rank(key: K): number {
+    const at = this.#chunkOf(key)
+    let rank = 0
+    for (let i = 0; i < at; i++) rank += (this.#chunks[i] as V[]).length
+    const chunk = this.#chunks[at]
+    if (chunk === undefined) return rank
+    const place = this.#placeIn(chunk, key)
+    return rank + place + (this.#compare(this.#keyOf(chunk[place] as V), key) === 0 ? 1 : 0)
+  }
+
+  /** The values with keys greater than `key` in order; all of them for `null`. Change nothing while iterating. */
+  *after(key: K | null): Generator<V, void, void> {
+    let at = key === null ? 0 : this.#chunkOf(key)
+    let place = 0
+    const first = this.#chunks[at]
+    if (key !== null && first !== undefined) {
+      place = this.#placeIn(first, key)
+      if (this.#compare(this.#keyOf(first[place] as V), key) === 0) place++
+    }
+    for (; at < this.#chunks.length; at++, place = 0) {
+      const chunk = this.#chunks[at] as V[]
+      for (; place < chunk.length; place++) yield chunk[place] as V
+    }
+  }
+
+  #lastKey(chunk: V[]): K {
+    return this.#keyOf(chunk[chunk.length - 1] as V)
+  }
+
+  /** The first chunk whose last key is at least `key`; the number of chunks when there is none. */
+  #chunkOf(key: K): number {
+    let low = 0
+    let high = this.#chunks.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(this.#lastKey(this.#chunks[middle] as V[]), key) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** The first place in `chunk` whose key is at least `key`. */
+  #placeIn(chunk: V[], key: K): number {
+    let low = 0
+    let high = chunk.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(this.#keyOf(chunk[middle] as V), key) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Joins a shrunken chunk with its successor, so that deleting leaves no trail of almost empty chunks. */
+  #mergeInto(at: number): void {
+    const chunk = this.#chunks[at] as V[]
+    const next = this.#chunks[at + 1]
+    if (chunk.length === 0) this.#chunks.splice(at, 1)
+    else if (next !== undefined && chunk.length + next.length <= CHUNK >> 1) {
+      for (const value of next) chunk.push(value)
+      this.#chunks.splice(at + 1, 1)
+    }
+  }
+}
