@@ -1,0 +1,53 @@
+/** The routes of the browser-windows family. */
+import { BrowserWindow, BrowserWindowFilter, WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import { Ownership } from '../contract/contexts.js'
+import type { RouterLimits } from '../contract/limits.js'
+import { pageOf } from '../contract/page.js'
+import { BrowserWindowCount, count } from '../views/counts.js'
+import { withLiveCounts } from '../views/window-counts.js'
+import { NoQuery, pageQuery } from './page-query.js'
+import { type DiagnosticsRow, diagnosticsRow } from './row.js'
+
+export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
+  return [
+    diagnosticsRow({
+      path: '/browser-windows',
+      summary: 'Browser windows in their current state',
+      needs: ['browser_window_registry'],
+      query: pageQuery(limits).extend(BrowserWindowFilter.shape),
+      response: pageOf(BrowserWindow),
+      ask: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, ask) => {
+        const listed = await browserWindowRegistry.listBrowserWindows(filter, page, ask)
+        return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, ask) }
+      },
+    }),
+    diagnosticsRow({
+      path: '/browser-windows/count',
+      summary: 'How many browser windows there are',
+      needs: ['browser_window_registry'],
+      query: BrowserWindowFilter,
+      response: BrowserWindowCount,
+      ask: ({ browserWindowRegistry }, { filter }, ask) =>
+        count(
+          'browser_window_registry',
+          { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
+          {
+            exact: () => browserWindowRegistry.countBrowserWindows?.(filter, ask),
+            list: (page) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
+          },
+          ask,
+        ),
+    }),
+    diagnosticsRow({
+      path: '/browser-windows/{window_id}',
+      summary: 'One browser window',
+      needs: ['browser_window_registry'],
+      query: NoQuery,
+      response: BrowserWindow,
+      ask: async ({ browserWindowRegistry, contextRegistry }, { params }, ask) => {
+        const window = await browserWindowRegistry.getBrowserWindow(params.window_id, ask)
+        return window && (await withLiveCounts([window], contextRegistry, ask))[0]
+      },
+    }),
+  ]
+}

@@ -1,0 +1,160 @@
+/** One row of a route table, and the pipeline that answers every request for it. */
+import * as z from 'zod'
+import { checkId } from '../contract/ids.js'
+import type { Ask, Awaitable, PageQuery } from '../contract/page.js'
+import { Refusal, type RefusalCode } from '../refusal.js'
+import { fromCursor, listIdentity, toCursor } from './cursor.js'
+import type { Deadline } from './deadline.js'
+import { encode, UnacceptableAnswer } from './encode.js'
+import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js'
+import { parseQuery } from './query.js'
+
+/** What a row is asked with: everything decoded, typed and checked. */
+export interface RowInput<Filter> {
+  params: Record<string, string>
+  /** The query without `limit` and `cursor`; only what the caller gave. */
+  filter: Filter
+  page: PageQuery
+}
+
+/** What accompanies the call: the signal, the bounds, the clock, and where a view reports a source that failed. */
+export interface RowAsk extends Ask {
+  /** Entries to examine per source at most. */
+  examined: number
+  now(): number
+  report(source: string, error: unknown): void
+}
+
+/** A route as data plus one expression. `Source` is whatever the table is built over. */
+export interface Row<Source> {
+  /** Relative to the prefix, in OpenAPI's form: `/users/{user_id}/summary`. */
+  path: string
+  summary: string
+  /** Any of these capabilities serves it; the first is the one that a 501 names. Empty: always there. */
+  needs: readonly string[]
+  query: z.ZodObject
+  response: z.ZodType
+  /** Refusals of the inspector that mean something of their own on this route. */
+  refusals?: Partial<Record<RefusalCode, ProblemCode>>
+  /** The value that `response` reads; `null` is 404. */
+  ask(source: Source, input: RowInput<never>, ask: RowAsk): Awaitable<unknown>
+}
+
+/** Checks a row's types: `ask` gets the filter that `query` describes and returns what `response` reads. */
+export function row<Source, Query extends z.ZodObject, Response extends z.ZodType>(
+  definition: Omit<Row<Source>, 'query' | 'response' | 'ask'> & {
+    query: Query
+    response: Response
+    ask(
+      source: Source,
+      input: RowInput<Omit<z.output<Query>, 'limit' | 'cursor'>>,
+      ask: RowAsk,
+    ): Awaitable<z.input<Response> | null | undefined>
+  },
+): Row<Source> {
+  return definition as Row<Source>
+}
+
+/** Names of the parameters in a row's path. */
+export function paramNames(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
+}
+
+function checkParams(path: string, given: Record<string, string | null>): Record<string, string> {
+  const errors = paramNames(path).flatMap((name) => {
+    const value = given[name]
+    const reason = typeof value === 'string' ? checkId(value) : 'is not valid percent-encoded UTF-8'
+    return reason ? [{ in: 'path' as const, name, reason }] : []
+  })
+  if (errors.length > 0) throw new ProblemError('invalid_path', { errors })
+  return given as Record<string, string>
+}
+
+/** What became of one request, for the hook that counts it. */
+export interface Answer {
+  text: string
+  filters: Record<string, unknown>
+  itemCount: number | null
+  complete: boolean | null
+}
+
+interface Envelope {
+  items?: unknown
+  next_cursor?: unknown
+  has_more?: unknown
+  truncated?: unknown
+  completeness?: { complete?: unknown }
+}
+
+function completeOf(value: Envelope | undefined): boolean | null {
+  if (typeof value?.truncated === 'boolean') return !value.truncated
+  return typeof value?.completeness?.complete === 'boolean' ? value.completeness.complete : null
+}
+
+/** Holds a page to what its list promises, and puts the wire's cursor in place of the inspector's token. */
+function bindPage(page: Envelope, limit: number, identity: string | undefined): Envelope {
+  if (!Array.isArray(page?.items)) throw new UnacceptableAnswer('items: not a list')
+  if (page.items.length > limit) throw new UnacceptableAnswer('items: more than the limit')
+  if (identity === undefined) return page
+  if (page.has_more !== true) return { ...page, next_cursor: null }
+  if (typeof page.next_cursor !== 'string') throw new UnacceptableAnswer('next_cursor: missing while has_more is true')
+  return { ...page, next_cursor: toCursor(identity, page.next_cursor) }
+}
+
+/** The problem that an error of a source is. Its message goes no further than `onError`. */
+function toProblemError(error: unknown, row: Pick<Row<never>, 'path' | 'refusals'>, deadline: Deadline): ProblemError {
+  if (error instanceof ProblemError) return error
+  const cause = { cause: error }
+  // Whatever an inspector throws once its signal has aborted is its way to say that it was stopped.
+  if (deadline.signal.aborted) return new ProblemError('inspector_timeout', {}, cause)
+  const code = error instanceof Refusal ? (row.refusals?.[error.code] ?? INSPECTOR_REFUSALS[error.code]) : undefined
+  if (code) return new ProblemError(code, {}, cause)
+  if (error instanceof Refusal && error.code === 'invalid_identity')
+    return new ProblemError(row.path.includes('{') ? 'invalid_path' : 'invalid_query', {}, cause)
+  return new ProblemError('internal', {}, cause)
+}
+
+/** What a matched request brings along. */
+export interface MatchedRequest {
+  /** Decoded segments; `null` where one was not well-formed. */
+  params: Record<string, string | null>
+  search: string
+  deployment: { id: string | null; mode: string }
+  pageDefault: number
+  deadline: Deadline
+}
+
+/**
+ * Answers a matched, authenticated request: values, inspector, record, schema, in that order.
+ *
+ * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
+ */
+export async function answer<Source>(
+  row: Row<Source>,
+  source: Source,
+  request: MatchedRequest,
+  ask: RowAsk,
+): Promise<Answer> {
+  const { deployment, deadline } = request
+  const params = checkParams(row.path, request.params)
+  const query = parseQuery(row.query, request.search) as { limit?: number; cursor?: string }
+  const { limit = request.pageDefault, cursor, ...filters } = query
+  const paged = 'cursor' in row.query.shape
+  const identity = paged ? listIdentity({ route: row.path, params, filters, deployment }) : undefined
+  const token = identity === undefined || cursor === undefined ? null : fromCursor(identity, cursor)
+  try {
+    const input = { params, filter: filters as never, page: { limit, cursor: token } }
+    const given = await deadline.settle(row.ask(source, input, ask))
+    if (given === null) throw new ProblemError('not_found')
+    const listed = row.response instanceof z.ZodObject && 'items' in row.response.shape
+    const value = listed ? bindPage(given as Envelope, limit, identity) : (given as Envelope)
+    return {
+      text: encode(row.response, value),
+      filters,
+      itemCount: Array.isArray(value?.items) ? value.items.length : null,
+      complete: completeOf(value),
+    }
+  } catch (error) {
+    throw toProblemError(error, row, deadline)
+  }
+}

@@ -1,0 +1,99 @@
+/** The actions view: which actions are offered now, and by how many. */
+import type * as z from 'zod'
+import { Completeness } from '../contract/completeness.js'
+import {
+  type ActionFilter,
+  ActionObservation,
+  type ClientType,
+  type RegistryInspector,
+} from '../contract/connections.js'
+import { compareIds } from '../contract/ids.js'
+import { type PageQuery, pageOf } from '../contract/page.js'
+import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+
+/** A page of actions, ordered by name. */
+export const ActionPage = pageOf(ActionObservation).extend({ completeness: Completeness })
+export type ActionPage = z.infer<typeof ActionPage>
+
+/** Actions of connected connections. `page.cursor` is the last name of the page before. */
+export async function listActions(
+  registry: RegistryInspector,
+  filter: ActionFilter,
+  page: PageQuery,
+  ask: ViewAsk,
+): Promise<ActionPage> {
+  const { items, has_more, reading } = registry.listActions
+    ? await indexed(registry, filter, page, ask)
+    : await sampled(registry, filter, page, ask)
+  const completeness = completenessOf([reading], ask)
+  return { items, next_cursor: has_more ? (items.at(-1)?.name ?? null) : null, has_more, completeness }
+}
+
+interface Actions {
+  items: ActionObservation[]
+  has_more: boolean
+  reading: Reading
+}
+
+async function indexed(
+  registry: RegistryInspector,
+  filter: ActionFilter,
+  page: PageQuery,
+  ask: ViewAsk,
+): Promise<Actions> {
+  const source = 'registry'
+  const listed = await readOnce(source, () => registry.listActions?.(filter, page, ask), ask)
+  if ('error' in listed || !listed.value) {
+    const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
+    return { items: [], has_more: false, reading: failed(source, error) }
+  }
+  const { items, has_more } = listed.value
+  return { items, has_more, reading: { source, examined: items.length, truncated: false, failed: false } }
+}
+
+interface Offer {
+  connections: number
+  users: Set<string>
+  types: Set<ClientType>
+}
+
+async function sampled(
+  registry: RegistryInspector,
+  filter: ActionFilter,
+  page: PageQuery,
+  ask: ViewAsk,
+): Promise<Actions> {
+  const offers = new Map<string, Offer>()
+  const reading = await walk(
+    'registry',
+    (p) => registry.listConnections(filter, p, ask),
+    ask,
+    (connections) => {
+      for (const { status, actions, user_id, client_type } of connections) {
+        if (status !== 'connected') continue
+        for (const name of new Set(actions)) {
+          let offer = offers.get(name)
+          if (!offer) offers.set(name, (offer = { connections: 0, users: new Set(), types: new Set() }))
+          offer.connections += 1
+          offer.users.add(user_id)
+          offer.types.add(client_type)
+        }
+      }
+    },
+  )
+  const { cursor, limit } = page
+  const names = [...offers.keys()].filter((name) => cursor === null || compareIds(name, cursor) > 0).sort(compareIds)
+  const items = names.slice(0, limit).map((name): ActionObservation => {
+    const { connections, users, types } = offers.get(name) as Offer
+    return {
+      name,
+      // A connection carries names alone; descriptions come from a registry that lists its actions itself.
+      description: null,
+      parameters_schema: null,
+      observed_connections: connections,
+      observed_users: users.size,
+      observed_client_types: [...types].sort(),
+    }
+  })
+  return { items, has_more: names.length > limit, reading }
+}

@@ -1,0 +1,73 @@
+/** Counts: exact where an inspector keeps an index, and otherwise a sample that says so. */
+import * as z from 'zod'
+import { WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import { Completeness, type SourceName } from '../contract/completeness.js'
+import { ClientType, ConnectionStatus } from '../contract/connections.js'
+import { ContextStatus, Ownership } from '../contract/contexts.js'
+import { Timestamp, toTimestamp } from '../contract/ids.js'
+import type { Awaitable, Page, PageQuery } from '../contract/page.js'
+import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+
+const Count = z.int().min(0)
+const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
+
+/** Every enum value is present, zero included. */
+export const ConnectionCount = z.object({
+  ...counts,
+  by_status: z.record(ConnectionStatus, Count),
+  by_client_type: z.record(ClientType, Count),
+})
+export const ContextCount = z.object({
+  ...counts,
+  by_status: z.record(ContextStatus, Count),
+  by_client_type: z.record(ClientType, Count),
+  by_ownership: z.record(Ownership, Count),
+})
+export const BrowserWindowCount = z.object({
+  ...counts,
+  by_status: z.record(WindowStatus, Count),
+  by_ownership: z.record(Ownership, Count),
+  by_type: z.record(WindowType, Count),
+  by_state: z.record(WindowState, Count),
+})
+
+type Fields<Entry> = Partial<Record<keyof Entry & string, z.ZodEnum>>
+type Counted<F> = { total: number } & { [K in keyof F & string as `by_${K}`]: Record<string, number> }
+
+function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<Entry>): Counted<F> {
+  let total = 0
+  const tallies: Record<string, Record<string, number>> = {}
+  for (const [field, { options }] of Object.entries(fields) as [string, z.ZodEnum][])
+    tallies[`by_${field}`] = Object.fromEntries(options.map((option) => [option, 0]))
+  for (const entry of entries) {
+    total += 1
+    for (const field of Object.keys(fields) as (keyof Entry & string)[]) {
+      const tally = tallies[`by_${field}`] as Record<string, number>
+      const value = String(entry[field])
+      if (Object.hasOwn(tally, value)) tally[value] = (tally[value] ?? 0) + 1
+    }
+  }
+  return { total, ...tallies } as Counted<F>
+}
+
+/**
+ * Counts by `fields`: what `exact` answers, or else what a walk over `list` finds within the bound.
+ */
+export async function count<Entry, F extends Fields<Entry>, Exact extends { total: number }>(
+  source: SourceName,
+  fields: F,
+  from: { exact: () => Awaitable<Exact | null | undefined>; list: (page: PageQuery) => Awaitable<Page<Entry>> },
+  ask: ViewAsk,
+): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
+  const observed_at = toTimestamp(ask.now())
+  const exact = await readOnce(source, from.exact, ask)
+  if ('value' in exact && exact.value) {
+    const reading: Reading = { source, examined: exact.value.total, truncated: false, failed: false }
+    return { ...exact.value, completeness: completenessOf([reading], ask), observed_at }
+  }
+  if ('error' in exact) completenessOf([failed(source, exact.error)], ask)
+  const entries: Entry[] = []
+  const reading = await walk(source, from.list, ask, (items) => entries.push(...items))
+  const completeness = completenessOf([reading], ask)
+  return { ...tallyOf(fields, entries), completeness, observed_at }
+}

@@ -1,0 +1,113 @@
+/** What the sources come up with about users, and how their parts become one observation. */
+import * as z from 'zod'
+import type { SourceName } from '../contract/completeness.js'
+import { compareIds, Timestamp } from '../contract/ids.js'
+import { OBSERVED_MAX } from '../contract/limits.js'
+import type { UserPart } from '../contract/observation.js'
+import { budgetOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import type { UserSource } from './sightings.js'
+
+/** A number of an aggregate; `null` where its source is absent or failed. */
+export const ObservedCount = z.int().min(0).nullable()
+
+/**
+ * One user as the sources see it. A number is `null` where its source is absent or failed; lists are sorted, unique,
+ * and at most 100 long.
+ */
+export const UserObservation = z.object({
+  user_id: z.string(),
+  /** The sources that know the user. */
+  sources: z.array(z.string()),
+  /** Connections with status `connected`. */
+  observed_connections: ObservedCount,
+  observed_client_types: z.array(z.string()),
+  observed_action_types: z.array(z.string()),
+  observed_contexts: ObservedCount,
+  observed_browser_windows: ObservedCount,
+  /** The latest sign of life of any of the user's connections. */
+  last_seen_at: Timestamp.nullable(),
+})
+export type UserObservation = z.infer<typeof UserObservation>
+
+/** What one source came up with: how far it was read, and its parts by user. `null` parts: it failed. */
+export interface Finding {
+  reading: Reading
+  parts: Map<string, UserPart> | null
+}
+
+/** Adds an entry to the part of its user. */
+export function addTo(parts: Map<string, UserPart>, source: UserSource, entry: { user_id: string }): void {
+  const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
+  parts.set(entry.user_id, part)
+  source.add(part, entry)
+}
+
+/** What `source` knows of these users: from its own index, or else by walking each user's entries. */
+export async function observe(source: UserSource, userIds: readonly string[], ask: ViewAsk): Promise<Finding> {
+  const { index, name } = source
+  const parts = new Map<string, UserPart>()
+  if (index.observeUsers) {
+    const observed = await readOnce(name, () => index.observeUsers?.(userIds, ask) ?? [], ask)
+    if ('error' in observed) return { parts: null, reading: failed(name, observed.error) }
+    for (const part of observed.value) parts.set(part.user_id, part)
+    const truncated = observed.value.some((part) => part.truncated)
+    return { parts, reading: { source: name, examined: parts.size, truncated, failed: false } }
+  }
+  const budget = budgetOf(ask)
+  const whole: Reading = { source: name, examined: 0, truncated: false, failed: false }
+  for (const user_id of userIds) {
+    const visit = (entries: { user_id: string }[]) => {
+      for (const entry of entries) if (entry.user_id === user_id) addTo(parts, source, entry)
+    }
+    const reading = await walk(name, (page) => source.list({ user_id }, page, ask), ask, visit, budget)
+    if (reading.failed && whole.examined === 0) return { parts: null, reading }
+    whole.examined += reading.examined
+    whole.truncated ||= reading.truncated
+  }
+  return { parts, reading: whole }
+}
+
+/** One user as all findings have it. */
+export function toObservation(userId: string, findings: readonly Finding[]): UserObservation {
+  const seen = findings.map((finding) => finding.parts?.get(userId)?.last_seen_at ?? null)
+  return {
+    user_id: userId,
+    sources: findings.filter((finding) => finding.parts?.has(userId)).map((finding) => finding.reading.source),
+    observed_connections: numberOf('observed_connections', 'registry', userId, findings),
+    observed_client_types: observedList('observed_client_types', userId, findings),
+    observed_action_types: observedList('observed_action_types', userId, findings),
+    observed_contexts: numberOf('observed_contexts', 'context_registry', userId, findings),
+    observed_browser_windows: numberOf('observed_browser_windows', 'browser_window_registry', userId, findings),
+    last_seen_at: seen.find((at) => at !== null) ?? null,
+  }
+}
+
+type NumberField =
+  | 'observed_connections'
+  | 'observed_contexts'
+  | 'observed_browser_windows'
+  | 'observed_streams'
+  | 'pending_rpc'
+
+/** The number that one source has for the user: 0 where it does not know the user, `null` where it could not say. */
+export function numberOf(
+  field: NumberField,
+  source: SourceName,
+  userId: string,
+  findings: readonly Finding[],
+): number | null {
+  const finding = findings.find((candidate) => candidate.reading.source === source)
+  return finding?.parts ? (finding.parts.get(userId)?.[field] ?? 0) : null
+}
+
+/** The union of what the sources list, sorted; a cut marks every source that contributed to it. */
+export function observedList(
+  field: 'observed_client_types' | 'observed_action_types' | 'observed_client_ids',
+  userId: string,
+  findings: readonly Finding[],
+): string[] {
+  const names = new Set(findings.flatMap((finding) => [...(finding.parts?.get(userId)?.[field] ?? [])]))
+  if (names.size > OBSERVED_MAX)
+    for (const { parts, reading } of findings) if (parts?.get(userId)?.[field]) reading.truncated = true
+  return [...names].sort(compareIds).slice(0, OBSERVED_MAX)
+}

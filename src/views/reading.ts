@@ -1,0 +1,131 @@
+/** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
+import type { Completeness, SourceName } from '../contract/completeness.js'
+import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import { Refusal } from '../refusal.js'
+
+/** What accompanies a view: the signal, the bound per source, the clock, and where failed sources are reported. */
+export interface ViewAsk extends Ask {
+  /** Entries to examine per source at most. */
+  examined: number
+  now(): number
+  report(source: SourceName, error: unknown): void
+}
+
+/** How far one source was read. */
+export interface Reading {
+  source: SourceName
+  /** Entries, or users where the source keeps an index over them. */
+  examined: number
+  /** Something in range was left out: a bound, a failure, a deadline. */
+  truncated: boolean
+  /** Nothing at all came of it. */
+  failed: boolean
+  /** What ended it early, if not a bound. */
+  error?: unknown
+}
+
+/** A reading that came to nothing. */
+export function failed(source: SourceName, error: unknown): Reading {
+  return { source, examined: 0, truncated: true, failed: true, error }
+}
+
+/** What is left of the pages and entries that one request may take from one source. */
+export interface Budget {
+  entries: number
+  pages: number
+}
+
+export function budgetOf(ask: ViewAsk): Budget {
+  return { entries: ask.examined, pages: SAMPLE_PAGES_MAX }
+}
+
+/** `work`, or a rejection with the signal's reason as soon as it aborts. */
+export function orAbort<T>(work: Awaitable<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+type List<T> = (page: PageQuery) => Awaitable<Page<T>>
+
+/**
+ * Walks `list` from its start and hands each page to `visit`, until the list or the budget ends.
+ * Failing before the first page is a failed reading, failing later a truncated one (its error is reported).
+ */
+export async function walk<T>(
+  source: SourceName,
+  list: List<T>,
+  ask: ViewAsk,
+  visit: (items: T[]) => void,
+  budget: Budget = budgetOf(ask),
+): Promise<Reading> {
+  let examined = 0
+  let cursor: string | null = null
+  const seen = new Set<string>()
+  try {
+    while (budget.entries > 0 && budget.pages > 0) {
+      const limit = Math.min(PAGE_MAX, budget.entries)
+      const page: Page<T> = await orAbort(list({ limit, cursor }), ask.signal)
+      checkPage(page, limit)
+      visit(page.items)
+      examined += page.items.length
+      budget.entries -= page.items.length
+      budget.pages -= 1
+      if (!page.has_more) return { source, examined, truncated: false, failed: false }
+      cursor = page.next_cursor as string
+      if (seen.has(cursor)) break
+      seen.add(cursor)
+    }
+    return { source, examined, truncated: true, failed: false }
+  } catch (error) {
+    ask.report(source, error)
+    return seen.size > 0 ? { source, examined, truncated: true, failed: false, error } : failed(source, error)
+  }
+}
+
+function checkPage(page: Page<unknown>, limit: number): void {
+  if (page.items.length > limit) throw new TypeError('a page holds more items than its limit')
+  if (page.has_more && typeof page.next_cursor !== 'string') throw new TypeError('a page has more, but no token')
+}
+
+/** Asks `source` once. What it throws is reported and becomes a failed reading. */
+export async function readOnce<T>(
+  source: SourceName,
+  work: () => Awaitable<T>,
+  ask: ViewAsk,
+): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await orAbort(work(), ask.signal) }
+  } catch (error) {
+    ask.report(source, error)
+    return { error }
+  }
+}
+
+/**
+ * The completeness of an answer made of `readings`.
+ *
+ * @throws the error of the one that says most when every source failed: running out of time before being unavailable
+ * before anything else.
+ */
+export function completenessOf(readings: readonly Reading[], ask: ViewAsk): Completeness {
+  const failed = readings.filter((reading) => reading.failed)
+  if (failed.length > 0 && failed.length === readings.length) {
+    const errors = failed.map((reading) => reading.error)
+    const unavailable = (error: unknown) => error instanceof Refusal && error.code === 'unavailable'
+    throw errors.find((error) => error === ask.signal.reason) ?? errors.find(unavailable) ?? errors[0]
+  }
+  const truncated = readings.filter((reading) => reading.truncated).map((reading) => reading.source)
+  return {
+    complete: truncated.length === 0,
+    truncated_sources: [...new Set(truncated)],
+    examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
+    limits: Object.fromEntries(readings.map((reading) => [reading.source, ask.examined])),
+  }
+}

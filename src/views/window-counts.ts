@@ -1,0 +1,65 @@
+/** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
+import type { BrowserWindow } from '../contract/browser-windows.js'
+import type { Context, ContextRegistryInspector, WindowCounts } from '../contract/contexts.js'
+import { budgetOf, orAbort, type ViewAsk, walk } from './reading.js'
+
+const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
+const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
+
+/**
+ * `windows` with the counts of `contexts`. Without such a registry they stay the client's snapshot. A window that the
+ * bound on examined entries did not reach has `null` counts.
+ *
+ * @throws whatever the context registry throws: a registry that is there and fails must not look like one that is not.
+ */
+export async function withLiveCounts(
+  windows: readonly BrowserWindow[],
+  contexts: ContextRegistryInspector | undefined,
+  ask: ViewAsk,
+): Promise<BrowserWindow[]> {
+  if (!contexts) return [...windows]
+  const ids = windows.map((window) => window.window_id)
+  const counts = ids.length === 0 ? new Map() : await countByWindow(ids, contexts, ask)
+  return windows.map((window) => ({
+    ...window,
+    ...(counts.get(window.window_id) ?? UNKNOWN),
+    window_id: window.window_id,
+    counts_source: 'contexts',
+  }))
+}
+
+type Counts = Omit<WindowCounts, 'window_id'>
+
+async function countByWindow(
+  ids: readonly string[],
+  contexts: ContextRegistryInspector,
+  ask: ViewAsk,
+): Promise<Map<string, Counts>> {
+  const counts = new Map<string, Counts>()
+  if (contexts.countByWindow) {
+    for (const id of ids) counts.set(id, NONE)
+    for (const { window_id, ...counted } of await orAbort(contexts.countByWindow(ids, ask), ask.signal))
+      counts.set(window_id, counted)
+    return counts
+  }
+  const budget = budgetOf(ask)
+  for (const window_id of ids) {
+    const counted = { ...NONE }
+    const list = (page: { limit: number; cursor: string | null }) => contexts.listContexts({ window_id }, page, ask)
+    const visit = (found: Context[]) => {
+      for (const context of found) add(counted, context)
+    }
+    const reading = await walk('context_registry', list, ask, visit, budget)
+    if (reading.error) throw reading.error
+    if (reading.truncated) break
+    counts.set(window_id, counted)
+  }
+  return counts
+}
+
+function add(counts: Counts, context: Context): void {
+  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
+  counts.worker_count += 1
+  if (context.task_id !== null) counts.busy_count += 1
+  else if (context.status === 'idle') counts.idle_count += 1
+}

@@ -1,0 +1,87 @@
+/** The workers view: worker contexts, told apart by whether they carry a task. It reads; it never assigns. */
+import * as z from 'zod'
+import { Completeness } from '../contract/completeness.js'
+import type { ClientType } from '../contract/connections.js'
+import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
+import { SAMPLE_PAGES_MAX } from '../contract/limits.js'
+import type { Page, PageQuery } from '../contract/page.js'
+import { completenessOf, type ViewAsk, walk } from './reading.js'
+
+const WorkerCount = z.int().min(0)
+
+/** How many worker contexts a user has: idle, assigned to a task, and the rest. */
+export const WorkerCounts = z.object({
+  user_id: z.string(),
+  idle_count: WorkerCount,
+  assigned_count: WorkerCount,
+  /** Busy without a task, stale or closed. */
+  other_count: WorkerCount,
+  completeness: Completeness,
+})
+export type WorkerCounts = z.infer<typeof WorkerCounts>
+
+/** The worker contexts of a user, each list up to the limit; the counts cover all that was examined. */
+export const Workers = WorkerCounts.extend({ idle: z.array(Context), assigned: z.array(Context) })
+export type Workers = z.infer<typeof Workers>
+
+/** Assigned: carries a task and is not closed. Idle: carries none and is idle. */
+export function workerState(context: Context): 'idle' | 'assigned' | 'other' {
+  if (context.task_id !== null) return context.status === 'closed' ? 'other' : 'assigned'
+  return context.status === 'idle' ? 'idle' : 'other'
+}
+
+type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
+
+const ofWorkers = (filter: WorkerFilter) => ({ ...filter, ownership: 'worker' as const })
+
+/** The worker contexts of one user, with at most `limit` in each list. */
+export async function listWorkers(
+  contexts: ContextRegistryInspector,
+  filter: WorkerFilter,
+  limit: number,
+  ask: ViewAsk,
+): Promise<Workers> {
+  const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
+  const reading = await walk(
+    'context_registry',
+    (page) => contexts.listContexts(ofWorkers(filter), page, ask),
+    ask,
+    (p) => {
+      for (const context of p) if (context.ownership === 'worker') found[workerState(context)].push(context)
+    },
+  )
+  const { idle, assigned, other } = found
+  if (idle.length > limit || assigned.length > limit) reading.truncated = true
+  return {
+    user_id: filter.user_id,
+    idle: idle.slice(0, limit),
+    assigned: assigned.slice(0, limit),
+    idle_count: idle.length,
+    assigned_count: assigned.length,
+    other_count: other.length,
+    completeness: completenessOf([reading], ask),
+  }
+}
+
+/**
+ * One page of the worker contexts that `accept`s, in the registry's order. Pages of others are passed over within the
+ * bound on examined entries, so an empty page with `has_more` is possible.
+ */
+export async function pageWorkers(
+  contexts: ContextRegistryInspector,
+  filter: WorkerFilter,
+  page: PageQuery,
+  ask: ViewAsk,
+  accept: (context: Context) => boolean,
+): Promise<Page<Context>> {
+  let cursor = page.cursor
+  let examined = 0
+  for (let pages = 1; ; pages++) {
+    const listed: Page<Context> = await contexts.listContexts(ofWorkers(filter), { limit: page.limit, cursor }, ask)
+    const items = listed.items.filter((context) => context.ownership === 'worker' && accept(context))
+    examined += listed.items.length
+    const exhausted = examined >= ask.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
+    if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }
+    cursor = listed.next_cursor
+  }
+}
