@@ -131,6 +131,27 @@ export const DispatchInput = CommandKey.extend({
 })
 export type DispatchInput = z.input<typeof DispatchInput>
 
+/** A client's word about a command; `refused` ends it. `reason` is a low-cardinality name, anything else is `other`. */
+export const AcknowledgeInput = CommandKey.extend({
+  instance_id: Id,
+  /** @default 'acknowledged' */
+  state: z.enum(['acknowledged', 'refused']).optional(),
+  reason: z.string().optional(),
+})
+export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
+
+/** The end of a command. With `instance_id` it counts only from the current instance. */
+export const SettleInput = CommandKey.extend({
+  state: z.enum(['resulted', 'failed']),
+  reason: z.string().optional(),
+  instance_id: Id.optional(),
+})
+export type SettleInput = z.input<typeof SettleInput>
+
+/** A command to end, and why. */
+export const CancelInput = CommandKey.extend({ reason: z.string().optional() })
+export type CancelInput = z.input<typeof CancelInput>
+
 /** A command as a waiter is given it. */
 export interface Command {
   command_id: string
@@ -171,15 +192,11 @@ export interface CommandDispatcher {
    * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
    * before the terminal state does.
    */
-  acknowledge(
-    input: CommandKey & { instance_id: string; state?: 'acknowledged' | 'refused'; reason?: string },
-  ): Awaitable<boolean>
+  acknowledge(input: AcknowledgeInput): Awaitable<boolean>
   /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
-  settle(
-    input: CommandKey & { state: 'resulted' | 'failed'; reason?: string; instance_id?: string },
-  ): Awaitable<boolean>
+  settle(input: SettleInput): Awaitable<boolean>
   /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
-  cancel(input: CommandKey & { reason?: string }): Awaitable<boolean>
+  cancel(input: CancelInput): Awaitable<boolean>
   /** Ends the loops and every waiter. Tracked commands stay as they are. */
   close(): Awaitable<void>
 }

@@ -60,6 +60,8 @@ export interface Subscription extends AsyncIterableIterator<Delivery> {
   readonly pending: number
   /** Events lost by overflow or link loss so far, as far as their number is known. */
   readonly dropped: number
+  /** Whether it has ended, by whichever side. */
+  readonly closed: boolean
   /** Ends it: a waiting `next()` is done, nothing more is received. Calling it twice is fine. */
   close(): void
 }
@@ -68,7 +70,7 @@ export interface Subscription extends AsyncIterableIterator<Delivery> {
 export interface SubscribeOptions {
   /** Ends the subscription like `close()`. */
   signal?: AbortSignal | undefined
-  /** Called at most once after a `take()` that found nothing, when something is there; bursts of one tick wake once. */
+  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. */
   wake?: (() => void) | undefined
 }
 

@@ -3,16 +3,16 @@ import type { Ask, Awaitable, IdPageQuery } from './page.js'
 
 /**
  * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
- * Counts are exact unless `truncated`.
+ * Counts are exact unless `truncated`. Lists hold each name once, in any order; 101 names are as good as more.
  */
 export interface UserPart {
   user_id: string
   /** Set when a number or list here is cut short. */
   truncated?: boolean
   observed_connections?: number
-  observed_client_types?: string[]
-  observed_action_types?: string[]
-  observed_client_ids?: string[]
+  observed_client_types?: Iterable<string>
+  observed_action_types?: Iterable<string>
+  observed_client_ids?: Iterable<string>
   observed_contexts?: number
   contexts_by_status?: Record<string, number>
   observed_browser_windows?: number

@@ -1,6 +1,6 @@
 /** The sessions family: one viewer-facing relationship to a site, who may take part in it, and where both are kept. */
 import * as z from 'zod'
-import { SegmentId, Timestamp } from './ids.js'
+import { Id, SegmentId, Timestamp } from './ids.js'
 import type { Awaitable } from './page.js'
 
 /** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
@@ -8,7 +8,7 @@ export const SessionState = z.enum(['pending', 'active', 'suspended', 'closed', 
 export type SessionState = z.infer<typeof SessionState>
 
 /** The client that handles the actions of a session. */
-export const Connector = z.object({ user_id: SegmentId, client_id: SegmentId })
+export const Connector = z.object({ user_id: Id, client_id: SegmentId })
 export type Connector = z.infer<typeof Connector>
 
 /** A session of a site. */
@@ -33,7 +33,7 @@ export type SessionRight = z.infer<typeof SessionRight>
 /** A session as it is opened. */
 export const OpenSessionInput = z.object({
   site_id: SegmentId,
-  owner: SegmentId,
+  owner: Id,
   connector: Connector.nullable().default(null),
   /** Until the session expires. Default: it does not. At most a year. */
   ttlMs: z.int().min(1).max(31_536_000_000).optional(),
@@ -42,7 +42,7 @@ export type OpenSessionInput = z.input<typeof OpenSessionInput>
 
 /** Rights of one viewer in one session, besides the owner's. */
 export const SessionShare = z.object({
-  user_id: SegmentId,
+  user_id: Id,
   rights: z.array(SessionRight).min(1).max(2),
   expires_at: Timestamp.nullable().default(null),
 })

@@ -1,7 +1,7 @@
 /** The sites family: what a local application declares about itself, and where such declarations are kept. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
-import { SegmentId, Timestamp } from './ids.js'
+import { Id, SegmentId, Timestamp } from './ids.js'
 import type { Awaitable } from './page.js'
 
 /** `cooperative`: actions may be invoked. `observe`: events only. */
@@ -46,7 +46,7 @@ export const SiteDefinition = z.strictObject({
 export type SiteDefinition = z.input<typeof SiteDefinition>
 
 /** A site as it is put into a registry. */
-export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId, owner: SegmentId })
+export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId, owner: Id })
 export type SiteInput = z.input<typeof SiteInput>
 
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */

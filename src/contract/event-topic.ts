@@ -1,0 +1,146 @@
+/** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
+import type { Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
+import { Cursor, type Ring } from './event-cursor.js'
+
+export interface TopicOptions {
+  /** Events kept for readers that lag. */
+  queueSize: number
+  /** Where the topic stands. */
+  position: Position
+  /** Called when the last reader has gone. */
+  onUnread?: (() => void) | undefined
+}
+
+/** A topic as a bus sees it. The bus decides where positions come from; the topic knows who has lost what. */
+export interface Topic {
+  /** Subscriptions now. */
+  readonly readers: number
+  /** Everything up to here has been appended, or is known to be lost. */
+  readonly position: Position
+  /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead is ignored. */
+  append(event: SiteEvent): void
+  /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. */
+  moveTo(position: Position): void
+  subscribe(options?: SubscribeOptions): Subscription
+  /** Ends every subscription. */
+  close(): void
+}
+
+/** The ring of `queueSize` events that all readers of a topic share. Holes read as gaps with reason `link_lost`. */
+export function createTopic(options: TopicOptions): Topic {
+  return new TopicRing(options)
+}
+
+class TopicRing implements Topic, Ring {
+  readers = 0
+  epoch: string
+  head: number
+  first: number
+  closed = false
+  readonly size: number
+  private readonly onUnread: (() => void) | undefined
+  /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
+  private slots: SiteEvent[] = []
+  private shared: Run | undefined
+  /** Who found nothing and waits. Each knows its place, so that leaving is O(1). */
+  private parked: Cursor[] = []
+  private waking = false
+
+  constructor({ queueSize, position, onUnread }: TopicOptions) {
+    this.size = queueSize
+    this.onUnread = onUnread
+    this.epoch = position.epoch
+    this.head = position.seq
+    this.first = position.seq + 1
+  }
+
+  get position(): Position {
+    return { epoch: this.epoch, seq: this.head }
+  }
+
+  append(event: SiteEvent): void {
+    if (event.seq <= this.head) return
+    this.head = event.seq
+    // Without readers only the position matters: nothing is ever replayed.
+    if (this.readers === 0) return
+    this.slots[event.seq % this.size] = event
+    this.wake()
+  }
+
+  moveTo({ epoch, seq }: Position): void {
+    if (epoch === this.epoch) {
+      if (seq > this.head) this.head = seq
+    } else {
+      this.epoch = epoch
+      this.head = seq
+      this.first = seq + 1
+      this.forget()
+    }
+    this.wake()
+  }
+
+  subscribe({ signal, wake }: SubscribeOptions = {}): Subscription {
+    const cursor = new Cursor(this, wake)
+    if (this.closed || signal?.aborted) return cursor.ended()
+    this.readers++
+    if (signal) cursor.until(signal)
+    return cursor
+  }
+
+  close(): void {
+    this.closed = true
+    this.wake()
+  }
+
+  at(seq: number): SiteEvent | undefined {
+    const event = this.slots[seq % this.size]
+    return event?.seq === seq ? event : undefined
+  }
+
+  run(from: number): Run {
+    if (this.shared?.events[0] === this.at(from) && this.shared?.events.at(-1)?.seq === this.head) return this.shared
+    const events: SiteEvent[] = []
+    for (let seq = from; seq <= this.head; seq++) {
+      const event = this.at(seq)
+      if (event === undefined) break
+      events.push(event)
+    }
+    this.shared = { type: 'run', events }
+    return this.shared
+  }
+
+  park(cursor: Cursor): void {
+    if (cursor.place < 0) cursor.place = this.parked.push(cursor) - 1
+  }
+
+  leave(cursor: Cursor): void {
+    if (cursor.place >= 0) {
+      const last = this.parked.pop() as Cursor
+      if (last !== cursor) this.parked[cursor.place] = last
+      last.place = cursor.place
+      cursor.place = -1
+    }
+    this.readers--
+    if (this.readers > 0) return
+    this.forget()
+    this.onUnread?.()
+  }
+
+  private forget(): void {
+    this.slots = []
+    this.shared = undefined
+  }
+
+  /** Wakes who is parked, once for all that one tick brings. */
+  private wake(): void {
+    if (this.waking || this.parked.length === 0) return
+    this.waking = true
+    queueMicrotask(() => {
+      this.waking = false
+      const woken = this.parked
+      this.parked = []
+      for (const cursor of woken) cursor.place = -1
+      for (const cursor of woken) cursor.woken()
+    })
+  }
+}

@@ -1,0 +1,84 @@
+/** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
+import type { PublishedEvent, SiteEvent, SiteEventBus } from '../contract/event-bus.js'
+import { createTopic, type Topic } from '../contract/event-topic.js'
+import { Refusal } from '../refusal.js'
+
+/** Events that wait for one subscriber before its oldest are dropped (spec 8). */
+export const QUEUE_SIZE = 100
+// How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
+const UNREAD_MS = 600_000
+// An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most.
+const UNREAD_MAX = 10_000
+
+export interface CooperativeSiteEventBusOptions {
+  /** Events that wait for one subscriber. @default 100 */
+  queueSize?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Makes the epochs of topics: no two alike. */
+  newId?: (() => string) | undefined
+}
+
+/**
+ * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
+ * minutes after its last event or reader, then it starts a new epoch at 1.
+ *
+ * @example
+ * const bus = createCooperativeSiteEventBus()
+ * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
+ */
+export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus {
+  const { queueSize = QUEUE_SIZE, now = Date.now, newId = () => crypto.randomUUID() } = options
+  if (!Number.isSafeInteger(queueSize) || queueSize < 1) throw new RangeError('queueSize must be a whole number from 1')
+  const topics = new Map<string, Topic>()
+  // Unread topics, the longest untouched first, with the time of their last event or reader.
+  const unread = new Map<string, number>()
+  let closed = false
+
+  function touch(name: string): void {
+    unread.delete(name)
+    if (topics.has(name)) unread.set(name, now())
+  }
+
+  function forgetUnread(): void {
+    for (const [name, touchedAt] of unread) {
+      if (unread.size < UNREAD_MAX && touchedAt + UNREAD_MS > now()) return
+      unread.delete(name)
+      topics.delete(name)
+    }
+  }
+
+  function topicOf(name: string): Topic {
+    if (closed) throw new Refusal('closed', 'the event bus is closed')
+    forgetUnread()
+    const known = topics.get(name)
+    if (known) return known
+    const topic = createTopic({ queueSize, position: { epoch: newId(), seq: 0 }, onUnread: () => touch(name) })
+    topics.set(name, topic)
+    return topic
+  }
+
+  return {
+    queueSize,
+    publish(name, event: PublishedEvent) {
+      const topic = topicOf(name)
+      const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })
+      topic.append(positioned)
+      if (topic.readers === 0) touch(name)
+      return topic.readers
+    },
+    subscribe(name, subscribeOptions) {
+      const topic = topicOf(name)
+      const subscription = topic.subscribe(subscribeOptions)
+      if (topic.readers === 0) touch(name)
+      else unread.delete(name)
+      return subscription
+    },
+    close() {
+      closed = true
+      for (const topic of topics.values()) topic.close()
+      topics.clear()
+      unread.clear()
+    },
+  }
+}
