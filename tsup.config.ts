@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { defineConfig } from 'tsup'
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
 export default defineConfig({
   // One entry per public subpath of package.json's "exports".
@@ -15,4 +18,5 @@ export default defineConfig({
   clean: true,
   splitting: true,
   treeshake: true,
+  define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
 })

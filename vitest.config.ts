@@ -1,6 +1,21 @@
+import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+
+// Vitest prints failures with Map.groupBy, which Node 20 lacks: without it, a failure hides what failed.
+Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K) => {
+  const groups = new Map<K, T[]>()
+  let index = 0
+  for (const item of items) {
+    const key = keyOf(item, index++)
+    groups.set(key, [...(groups.get(key) ?? []), item])
+  }
+  return groups
+}
+
 export default defineConfig({
+  define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
   test: {
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.

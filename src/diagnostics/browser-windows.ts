@@ -1,5 +1,11 @@
 /** The routes of the browser-windows family. */
-import { BrowserWindow, BrowserWindowFilter, WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import {
+  BrowserWindow,
+  BrowserWindowFilter,
+  WindowState,
+  WindowStatus,
+  WindowType,
+} from '../contract/browser-windows.js'
 import { Ownership } from '../contract/contexts.js'
 import type { RouterLimits } from '../contract/limits.js'
 import { pageOf } from '../contract/page.js'
@@ -40,6 +46,7 @@ export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/browser-windows/{window_id}',
+      record: true,
       summary: 'One browser window',
       needs: ['browser_window_registry'],
       query: NoQuery,

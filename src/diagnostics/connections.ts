@@ -35,6 +35,7 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/connections/{connection_id}',
+      record: true,
       summary: 'One connection',
       needs: ['registry'],
       query: NoQuery,

@@ -36,6 +36,7 @@ export function contextRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/contexts/{context_id}',
+      record: true,
       summary: 'One context',
       needs: ['context_registry'],
       query: NoQuery,

@@ -15,6 +15,7 @@ export function deduplicatorRows(): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/deduplicator/users/{user_id}',
+      record: true,
       summary: 'The same for one user',
       needs: ['dedup_per_user'],
       query: NoQuery,

@@ -33,6 +33,7 @@ export function deliveryRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/delivery/status',
+      record: true,
       summary: 'The evidence about one command',
       needs: ['delivery'],
       query: CommandKey,

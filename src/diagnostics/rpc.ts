@@ -27,6 +27,7 @@ export function rpcRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/rpc/pending/{correlation_id}',
+      record: true,
       summary: 'One call that waits for its reply',
       needs: ['rpc'],
       query: NoQuery,

@@ -28,6 +28,7 @@ export function userRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/users/{user_id}/summary',
+      record: true,
       summary: 'What all sources together know of one user',
       needs: [...USER_SOURCES, 'dedup_per_user'],
       query: NoQuery,

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
 import { Context } from '../contract/contexts.js'
 import { Id } from '../contract/ids.js'
-import { PAGE_DEFAULT, type RouterLimits } from '../contract/limits.js'
+import type { RouterLimits } from '../contract/limits.js'
 import { pageOf } from '../contract/page.js'
-import { listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
+import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
 import { limitQuery, pageQuery } from './page-query.js'
 import { type DiagnosticsRow, diagnosticsRow } from './row.js'
 
@@ -25,7 +25,7 @@ export function workerRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/workers/count',
-      summary: "How many worker contexts a user has",
+      summary: 'How many worker contexts a user has',
       needs: ['context_registry'],
       query: WorkerFilter,
       response: WorkerCounts,

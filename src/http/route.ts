@@ -10,8 +10,8 @@ import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js
 import { parseQuery } from './query.js'
 
 /** What a row is asked with: everything decoded, typed and checked. */
-export interface RowInput<Filter> {
-  params: Record<string, string>
+export interface RowInput<Filter, Param extends string = string> {
+  params: Record<Param, string>
   /** The query without `limit` and `cursor`; only what the caller gave. */
   filter: Filter
   page: PageQuery
@@ -34,25 +34,27 @@ export interface Row<Source> {
   needs: readonly string[]
   query: z.ZodObject
   response: z.ZodType
+  /** It addresses one object: `null` is 404. Elsewhere `null` is no answer. */
+  record?: true
   /** Refusals of the inspector that mean something of their own on this route. */
   refusals?: Partial<Record<RefusalCode, ProblemCode>>
-  /** The value that `response` reads; `null` is 404. */
+  /** The value that `response` reads. */
   ask(source: Source, input: RowInput<never>, ask: RowAsk): Awaitable<unknown>
 }
 
-/** Checks a row's types: `ask` gets the filter that `query` describes and returns what `response` reads. */
-export function row<Source, Query extends z.ZodObject, Response extends z.ZodType>(
-  definition: Omit<Row<Source>, 'query' | 'response' | 'ask'> & {
-    query: Query
-    response: Response
-    ask(
-      source: Source,
-      input: RowInput<Omit<z.output<Query>, 'limit' | 'cursor'>>,
-      ask: RowAsk,
-    ): Awaitable<z.input<Response> | null | undefined>
-  },
-): Row<Source> {
-  return definition as Row<Source>
+type ParamIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamIn<Rest> : never
+
+/** A row whose `ask` gets what `path` and `query` describe and returns what `response` reads. */
+export interface TypedRow<Source, Path extends string, Query extends z.ZodObject, Response extends z.ZodType>
+  extends Omit<Row<Source>, 'ask'> {
+  path: Path
+  query: Query
+  response: Response
+  ask(
+    source: Source,
+    input: RowInput<Omit<z.output<Query>, 'limit' | 'cursor'>, ParamIn<Path>>,
+    ask: RowAsk,
+  ): Awaitable<z.input<Response> | null | undefined>
 }
 
 /** Names of the parameters in a row's path. */
@@ -145,7 +147,7 @@ export async function answer<Source>(
   try {
     const input = { params, filter: filters as never, page: { limit, cursor: token } }
     const given = await deadline.settle(row.ask(source, input, ask))
-    if (given === null) throw new ProblemError('not_found')
+    if (given === null && row.record) throw new ProblemError('not_found')
     const listed = row.response instanceof z.ZodObject && 'items' in row.response.shape
     const value = listed ? bindPage(given as Envelope, limit, identity) : (given as Envelope)
     return {

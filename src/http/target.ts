@@ -1,20 +1,13 @@
 /** How a request target is read: the prefix, the segments, each percent-decoded exactly once. */
 
-/** A path below a prefix. A segment that is not well-formed percent-encoding is `null` and matches parameters only. */
-export interface Target {
-  segments: (string | null)[]
-  /** The query, without its `?`. */
-  search: string
-}
-
 /** A mount prefix in canonical form, and how a path is held against it. */
 export interface Prefix {
   /** `''`, or `/a/b` with every segment percent-encoded. */
   path: string
   /** Whether a request with this path is this router's to answer. */
   owns(pathname: string): boolean
-  /** What follows the prefix, or `undefined` for a path outside it. `['']` and `[]` are the index. */
-  strip(pathname: string): (string | null)[] | undefined
+  /** The decoded segments after the prefix, of a path that is its own. `['']` and `[]` are the index. */
+  strip(pathname: string): (string | null)[]
 }
 
 /** `segment` percent-decoded, or `null` where it is not well-formed UTF-8 in well-formed percent-encoding. */
@@ -48,17 +41,20 @@ export function parsePrefix(given: string): Prefix {
     return decoded
   })
 
-  function strip(pathname: string): (string | null)[] | undefined {
-    const segments = pathname.split('/')
-    if (segments.length <= own.length) return undefined
-    for (let i = 0; i < own.length; i++) if (decodeSegment(segments[i + 1] as string) !== own[i]) return undefined
-    return segments.slice(own.length + 1).map(decodeSegment)
-  }
-
   return {
     path: own.map((segment) => `/${encodeURIComponent(segment)}`).join(''),
-    owns: (pathname) => strip(pathname) !== undefined,
-    strip,
+    owns(pathname) {
+      // No more segments than the prefix has: a path of a megabyte must not cost more to refuse than a short one.
+      const segments = pathname.split('/', own.length + 1)
+      return (
+        segments.length > own.length && own.every((segment, i) => decodeSegment(segments[i + 1] as string) === segment)
+      )
+    },
+    strip: (pathname) =>
+      pathname
+        .split('/')
+        .slice(own.length + 1)
+        .map(decodeSegment),
   }
 }
 

@@ -72,8 +72,8 @@ async function sampled(
       for (const { status, actions, user_id, client_type } of connections) {
         if (status !== 'connected') continue
         for (const name of new Set(actions)) {
-          let offer = offers.get(name)
-          if (!offer) offers.set(name, (offer = { connections: 0, users: new Set(), types: new Set() }))
+          const offer = offers.get(name) ?? { connections: 0, users: new Set(), types: new Set() }
+          offers.set(name, offer)
           offer.connections += 1
           offer.users.add(user_id)
           offer.types.add(client_type)

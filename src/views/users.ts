@@ -30,7 +30,12 @@ async function findCandidates(source: UserSource, page: PageQuery, ask: ViewAsk)
     const listed = await readOnce(name, () => index.listUserIds?.(query, ask) ?? [], ask)
     if ('error' in listed) return { ids: [], sampled: false, parts: null, reading: failed(name, listed.error) }
     const ids = listed.value.filter(isAfter)
-    return { ids, sampled: false, parts: new Map(), reading: { source: name, examined: 0, truncated: false, failed: false } }
+    return {
+      ids,
+      sampled: false,
+      parts: new Map(),
+      reading: { source: name, examined: 0, truncated: false, failed: false },
+    }
   }
   const parts = new Map<string, UserPart>()
   const reading = await walk(

@@ -34,23 +34,14 @@ type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
 
 const ofWorkers = (filter: WorkerFilter) => ({ ...filter, ownership: 'worker' as const })
 
-/** The worker contexts of one user, with at most `limit` in each list. */
+/** The worker contexts of one user, with at most `limit` in each list; the counts cover all that was examined. */
 export async function listWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
   limit: number,
   ask: ViewAsk,
 ): Promise<Workers> {
-  const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
-  const reading = await walk(
-    'context_registry',
-    (page) => contexts.listContexts(ofWorkers(filter), page, ask),
-    ask,
-    (p) => {
-      for (const context of p) if (context.ownership === 'worker') found[workerState(context)].push(context)
-    },
-  )
-  const { idle, assigned, other } = found
+  const { idle, assigned, other, reading } = await findWorkers(contexts, filter, ask)
   if (idle.length > limit || assigned.length > limit) reading.truncated = true
   return {
     user_id: filter.user_id,
@@ -61,6 +52,28 @@ export async function listWorkers(
     other_count: other.length,
     completeness: completenessOf([reading], ask),
   }
+}
+
+/** The counts of `listWorkers` alone. */
+export async function countWorkers(
+  contexts: ContextRegistryInspector,
+  filter: WorkerFilter,
+  ask: ViewAsk,
+): Promise<WorkerCounts> {
+  return listWorkers(contexts, filter, Number.POSITIVE_INFINITY, ask)
+}
+
+async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, ask: ViewAsk) {
+  const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
+  const reading = await walk(
+    'context_registry',
+    (page) => contexts.listContexts(ofWorkers(filter), page, ask),
+    ask,
+    (p) => {
+      for (const context of p) if (context.ownership === 'worker') found[workerState(context)].push(context)
+    },
+  )
+  return { ...found, reading }
 }
 
 /**

@@ -1,0 +1,205 @@
+/** The OpenAPI 3.1 document, made of the same rows that the router answers from. */
+import * as z from 'zod'
+import { BrowserWindow, WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import { Completeness, SourceName } from '../contract/completeness.js'
+import {
+  ActionObservation,
+  ClientType,
+  Connection,
+  ConnectionEvent,
+  ConnectionStatus,
+} from '../contract/connections.js'
+import { Context, ContextStatus, Ownership } from '../contract/contexts.js'
+import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant, DeploymentMode } from '../contract/delivery.js'
+import { HistoryMessage, HistoryStream, MessageKind } from '../contract/history.js'
+import { Id } from '../contract/ids.js'
+import { Capabilities } from '../contract/inspectors.js'
+import type { Json, JsonObject } from '../contract/json.js'
+import { type RouterLimits, resolveLimits } from '../contract/limits.js'
+import { PendingCall } from '../contract/rpc.js'
+import { PROBLEMS, Problem, type ProblemCode } from '../http/problem.js'
+import { paramNames } from '../http/route.js'
+import { parsePrefix } from '../http/target.js'
+import { VERSION } from '../version.js'
+import { UserObservation } from '../views/findings.js'
+import { UserSummary } from '../views/user-summary.js'
+import type { DiagnosticsRow } from './row.js'
+import { createRows } from './rows.js'
+import { ServiceIndex } from './service.js'
+
+export interface OpenApiOptions {
+  /** The limits of the router that is described. */
+  limits?: Partial<RouterLimits> | undefined
+  /** Where it is mounted. @default '' */
+  prefix?: string | undefined
+}
+
+/** The records and enums that several routes share; what only one route answers is named after the route. */
+const SHARED = {
+  ActionObservation,
+  BrowserWindow,
+  Capabilities,
+  ClientType,
+  Completeness,
+  Connection,
+  ConnectionEvent,
+  ConnectionStatus,
+  Context,
+  ContextStatus,
+  DeduplicatorSummary,
+  DeduplicatorUserSummary,
+  DeliveryNode,
+  DeliveryStatus,
+  DeliverySummary,
+  DeliveryTenant,
+  DeploymentMode,
+  HistoryMessage,
+  HistoryStream,
+  Id,
+  MessageKind,
+  Ownership,
+  PendingCall,
+  Problem,
+  ServiceIndex,
+  SourceName,
+  UserObservation,
+  UserSummary,
+  WindowState,
+  WindowStatus,
+  WindowType,
+}
+
+const pascal = (text: string) => text.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, c: string) => c.toUpperCase())
+
+/** `/connections/{connection_id}/history` is `connectionsByIdHistory`. */
+function operationId(path: string): string {
+  const name = pascal(path.replaceAll(/\{\w+\}/g, 'by_id').replace(/\.json$/, ''))
+  return name === '' ? 'index' : name.charAt(0).toLowerCase() + name.slice(1)
+}
+
+const ALWAYS: ProblemCode[] = [
+  'forbidden',
+  'method_not_allowed',
+  'deployment_mismatch',
+  'uri_too_long',
+  'invalid_query',
+  'internal',
+]
+
+/** Every problem that a row can answer with. */
+function problemsOf(row: DiagnosticsRow): ProblemCode[] {
+  const codes = [...ALWAYS, ...Object.values(row.refusals ?? {})]
+  if (row.record) codes.push('not_found')
+  if (row.path.includes('{')) codes.push('invalid_path')
+  if ('cursor' in row.query.shape) codes.push('invalid_cursor')
+  if (row.needs.length > 0)
+    codes.push('inspector_absent', 'operation_absent', 'inspector_unavailable', 'inspector_timeout')
+  return codes
+}
+
+function responsesOf(row: DiagnosticsRow, schema: string): JsonObject {
+  const byStatus = new Map<number, ProblemCode[]>()
+  for (const code of problemsOf(row))
+    byStatus.set(PROBLEMS[code][0], [...(byStatus.get(PROBLEMS[code][0]) ?? []), code])
+  const problems = [...byStatus].map(([status, codes]): [string, Json] => [
+    String(status),
+    {
+      description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code][1]}.`).join(' '),
+      content: { 'application/problem+json': { schema: ref('Problem') } },
+    },
+  ])
+  return {
+    '200': { description: row.summary, content: { 'application/json': { schema: ref(schema) } } },
+    ...Object.fromEntries(problems),
+  }
+}
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+function parametersOf(row: DiagnosticsRow, properties: JsonObject): Json[] {
+  const path = paramNames(row.path).map((name) => ({ name, in: 'path', required: true, schema: ref('Id') }))
+  const query = Object.entries(properties).map(([name, schema]) => {
+    const field = row.query.shape[name] as z.ZodType
+    return { name, in: 'query', required: !field.safeParse(undefined).success, schema: schema as Json }
+  })
+  return [...path, ...query, { $ref: '#/components/parameters/ExpectedDeploymentId' }]
+}
+
+/** The schemas of all components and queries, converted together so that what they share stays shared. */
+function toSchemas(named: Map<string, z.ZodType>): Record<string, JsonObject> {
+  const registry = z.registry<{ id: string }>()
+  for (const [id, schema] of named) registry.add(schema, { id })
+  const { schemas } = z.toJSONSchema(registry, {
+    target: 'draft-2020-12',
+    io: 'output',
+    uri: (id) => `#/components/schemas/${id}`,
+  })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => {
+      const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>
+      return [id, rest as JsonObject]
+    }),
+  )
+}
+
+/**
+ * The diagnostics API as OpenAPI 3.1: enums, limits, required queries, security, and every status of every route.
+ *
+ * @throws RangeError or TypeError as `createDiagnosticsRouter` does for the same options.
+ */
+export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
+  const unasked = () => {
+    throw new TypeError('a document is made from rows, it asks none')
+  }
+  const limits = resolveLimits(options.limits)
+  const rows = createRows(limits, { index: unasked, openApi: unasked, capabilities: unasked })
+  const named = new Map<string, z.ZodType>(Object.entries(SHARED))
+  const shared = new Map(Object.entries(SHARED).map(([name, schema]) => [schema as z.ZodType, name]))
+  const described = rows.map((row) => {
+    const id = operationId(row.path)
+    const response = shared.get(row.response) ?? pascal(id)
+    named.set(response, row.response).set(`${pascal(id)}Query`, row.query)
+    return { row, id, response }
+  })
+  const schemas = toSchemas(named)
+  const paths = described.map(({ row, id, response }) => {
+    const { properties = {} } = schemas[`${pascal(id)}Query`] as { properties?: JsonObject }
+    delete schemas[`${pascal(id)}Query`]
+    const operation: JsonObject = {
+      operationId: id,
+      summary: row.summary,
+      tags: [row.path.split('/')[1]?.replace(/\.json$/, '') || 'index'],
+      ...(row.needs[0] === undefined ? {} : { 'x-capability': row.needs[0] }),
+      parameters: parametersOf(row, properties),
+      responses: responsesOf(row, response),
+    }
+    return [row.path, { get: operation }] as const
+  })
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'relayscope diagnostics',
+      version: VERSION,
+      summary: 'A read-only view of a live relay.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: parsePrefix(options.prefix ?? '').path || '/' }],
+    security: [{ adminKey: [] }],
+    tags: [...new Set(paths.flatMap(([, { get }]) => get.tags as string[]))].map((name) => ({ name })),
+    paths: Object.fromEntries(paths),
+    components: {
+      securitySchemes: { adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' } },
+      parameters: {
+        ExpectedDeploymentId: {
+          name: 'X-Expected-Deployment-Id',
+          in: 'header',
+          description: 'Answer 412 unless this is the id of the deployment.',
+          required: false,
+          schema: { type: 'string' },
+        },
+      },
+      schemas,
+    },
+  }
+}

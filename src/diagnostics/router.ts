@@ -1,0 +1,207 @@
+/** The diagnostics router: every check in its order, from the prefix to the answer of one row. */
+import { Router } from 'itty-router'
+import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
+import { deepFreeze, type JsonObject } from '../contract/json.js'
+import { type Deadline, startDeadline } from '../http/deadline.js'
+import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
+import { jsonResponse, problemResponse } from '../http/respond.js'
+import { type Answer, answer } from '../http/route.js'
+import { decodeSegment, splitUrl } from '../http/target.js'
+import { VERSION } from '../version.js'
+import { guardHooks } from './hooks.js'
+import { openApiDocument } from './openapi.js'
+import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
+import type { DiagnosticsRow, Present } from './row.js'
+import { createRows } from './rows.js'
+import { OPENAPI_PATH, type RouteEntry, type ServiceIndex } from './service.js'
+
+/** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
+export interface DiagnosticsRouter {
+  (request: Request): Promise<Response>
+  /** The same function, for hosts that take an object with `fetch`. */
+  fetch(request: Request): Promise<Response>
+  /** The prefix in canonical form. */
+  readonly prefix: string
+  readonly routes: readonly RouteEntry[]
+  /** Whether a request with this path is this router's to answer; an adapter passes on what is not. */
+  owns(pathname: string): boolean
+}
+
+/** Bytes of a URL; a longer one cannot be a request of ours. */
+const URL_LENGTH = 8_192
+const ALLOWED = 'GET, HEAD'
+const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
+
+/** The inspector behind each optional operation, so that a 501 can say which of the two is missing. */
+const INSPECTOR_OF: Partial<Record<Capability, Capability>> = {
+  history_list_streams: 'history',
+  registry_connection_history: 'registry',
+  rpc_instance_check: 'rpc',
+  dedup_per_user: 'deduplicator',
+}
+
+interface Match {
+  row: DiagnosticsRow
+  params: Record<string, string>
+}
+
+function createMatcher(rows: readonly DiagnosticsRow[]) {
+  const matcher = Router()
+  for (const row of rows)
+    matcher.get(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ params }): Match => ({ row, params }))
+  /** `segments` as `Prefix.strip` gives them. A malformed one becomes a lone `%`, which no literal of ours equals. */
+  return async (segments: (string | null)[]): Promise<Match | undefined> => {
+    const path = segments.length === 1 && segments[0] === '' ? [] : segments
+    if (path.some((segment) => segment === '' || segment === '.' || segment === '..')) return undefined
+    const encoded = path.map((segment) => (segment === null ? '%' : encodeURIComponent(segment)))
+    // itty writes to the request that it is given and reads nothing but these two.
+    return matcher.fetch({ method: 'GET', url: `http://localhost/${encoded.join('/')}` })
+  }
+}
+
+/**
+ * Builds the diagnostics router (spec 4) over whatever inspectors a host injects.
+ *
+ * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
+ * @example
+ * const diagnostics = createDiagnosticsRouter({ inspectors, auth: apiKeyAuth(key), prefix: '/ops/diagnostics' })
+ * await diagnostics(new Request('http://localhost/ops/diagnostics/capabilities'))
+ */
+export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): DiagnosticsRouter {
+  const { inspectors, auth, prefix, deployment, extensions, dashboardPath, deadlineMs, limits, now } =
+    resolveOptions(options)
+  const hooks = guardHooks(options)
+  const capabilities = () =>
+    capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode })
+  let document: JsonObject | undefined
+  // Made when it is first asked for: most processes never are.
+  const openApi = () => {
+    document ??= deepFreeze(openApiDocument({ limits, prefix: prefix.path }))
+    return document
+  }
+  const rows = createRows(limits, { index, openApi, capabilities })
+  const match = createMatcher(rows)
+
+  function entries(): RouteEntry[] {
+    const present = capabilities()
+    return rows.map(({ path, summary, needs }) => ({
+      method: 'GET',
+      path,
+      summary,
+      capability: needs[0] ?? null,
+      available: needs.length === 0 || needs.some((need) => present[need]),
+    }))
+  }
+
+  function index(): ServiceIndex {
+    return {
+      service: 'relayscope',
+      version: VERSION,
+      deployment_id: deployment.id,
+      mode: deployment.mode,
+      dashboard_path: dashboardPath,
+      openapi_path: OPENAPI_PATH,
+      routes: entries(),
+    }
+  }
+
+  async function authenticate(request: Request, deadline: Deadline): Promise<string> {
+    try {
+      const principal = await deadline.settle(auth.authenticate(request))
+      if (typeof principal?.name === 'string') return principal.name
+    } catch (error) {
+      hooks.error(error, { route: null })
+    }
+    throw new ProblemError('forbidden')
+  }
+
+  function checkMethod(method: string): void {
+    if (method !== 'GET' && method !== 'HEAD')
+      throw new ProblemError('method_not_allowed', { headers: { allow: ALLOWED } })
+  }
+
+  function checkDeployment(request: Request): void {
+    const expected = request.headers.get(DEPLOYMENT_HEADER)
+    if (expected !== null && expected !== deployment.id) throw new ProblemError('deployment_mismatch')
+  }
+
+  function checkCapability({ needs }: DiagnosticsRow, present: Record<Capability, unknown>): void {
+    const need = needs[0]
+    if (need === undefined || needs.some((candidate) => present[candidate])) return
+    const inspector = INSPECTOR_OF[need]
+    const code = inspector && present[inspector] ? 'operation_absent' : 'inspector_absent'
+    throw new ProblemError(code, { capability: need })
+  }
+
+  async function dispatch(
+    request: Request,
+    segments: (string | null)[],
+    search: string,
+    deadline: Deadline,
+    seen: { row?: DiagnosticsRow },
+  ): Promise<Answer> {
+    const matched = await match(segments)
+    if (!matched) throw new ProblemError('route_not_found')
+    const { row } = matched
+    seen.row = row
+    checkMethod(request.method)
+    checkDeployment(request)
+    checkCapability(row, capabilities())
+    const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
+    const { signal } = deadline
+    return answer(
+      row,
+      inspectors as Present,
+      { params, search, deployment, pageDefault: limits.pageDefault, deadline },
+      {
+        signal,
+        examined: limits.examined,
+        now,
+        report: (source, error) => hooks.error(error, { route: row.path, source }),
+      },
+    )
+  }
+
+  async function handle(request: Request): Promise<Response> {
+    const head = request.method === 'HEAD'
+    const { pathname, search } = splitUrl(request.url)
+    if (!prefix.owns(pathname)) return problemResponse('route_not_found', {}, head)
+    if (request.url.length > URL_LENGTH) return problemResponse('uri_too_long', {}, head)
+    const startedAt = now()
+    const deadline = startDeadline(deadlineMs, request.signal)
+    const seen: { row?: DiagnosticsRow } = {}
+    let principal: string | undefined
+    let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }
+    try {
+      principal = await authenticate(request, deadline)
+      outcome = { status: 200, answer: await dispatch(request, prefix.strip(pathname), search, deadline, seen) }
+    } catch (error) {
+      const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
+      if (cause !== undefined) hooks.error(cause, { route: seen.row?.path ?? null })
+      outcome = { status: PROBLEMS[code][0], refusal: { code, extra } }
+    } finally {
+      deadline.clear()
+    }
+    const { status, answer: given, refusal } = outcome
+    if (principal !== undefined)
+      hooks.access({
+        principal,
+        route: seen.row?.path ?? null,
+        filters: given?.filters ?? {},
+        status,
+        duration_ms: Math.max(0, now() - startedAt),
+        item_count: given?.itemCount ?? null,
+        complete: given?.complete ?? null,
+      })
+    return refusal ? problemResponse(refusal.code, refusal.extra, head) : jsonResponse(200, given?.text ?? '', { head })
+  }
+
+  const router = (request: Request) =>
+    handle(request).catch((error: unknown) => {
+      hooks.error(error, { route: null })
+      return problemResponse('internal')
+    })
+  return Object.assign(router, { fetch: router, prefix: prefix.path, routes: entries(), owns: prefix.owns })
+}
+
+const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })

@@ -1,0 +1,23 @@
+/** The face of `relayscope`: the diagnostics router, authentication, and the words of the contract. */
+export * from './contract/index.js'
+export type { AccessRecord, ErrorPlace, Hooks } from './diagnostics/hooks.js'
+export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
+export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
+export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
+export { RouteEntry, ServiceIndex } from './diagnostics/service.js'
+export {
+  type AdminAuth,
+  AdminKeyRequiredError,
+  apiKeyAuth,
+  noopAuth,
+  type ResolveAdminAuthOptions,
+  resolveAdminAuth,
+} from './http/auth.js'
+export { Problem } from './http/problem.js'
+export { Refusal, type RefusalCode } from './refusal.js'
+export { ActionPage } from './views/actions.js'
+export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'
+export { UserObservation } from './views/findings.js'
+export { UserSummary } from './views/user-summary.js'
+export { UserPage } from './views/users.js'
+export { WorkerCounts, Workers } from './views/workers.js'
