@@ -17,13 +17,14 @@ const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'json'].map((name) => `contr
 /** What each layer may import beside itself. A folder that is not listed may not exist. */
 export const LAYERS: Record<string, Layer> = {
   'refusal.ts': { own: [] },
-  'index.ts': { own: ['contract/', 'refusal.ts', 'http/', 'views/', 'diagnostics/'] },
+  'version.ts': { own: [] },
+  'index.ts': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/', 'diagnostics/'] },
   'contract/': { own: ['refusal.ts'], packages: ['zod'] },
   'http/': { own: ['refusal.ts', ...GRAMMAR], packages: ['zod'] },
   'views/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
   'memory/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
   'redis/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
-  'diagnostics/': { own: ['contract/', 'refusal.ts', 'http/', 'views/'], packages: ['zod'] },
+  'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/'], packages: ['zod'] },
   'cooperative-site/': { own: ['contract/', 'refusal.ts', 'http/'], packages: ['zod'] },
   'adapters/': { own: [], node: true },
   'browser/': { own: ['type cooperative-site/', 'type contract/'] },

@@ -1,0 +1,69 @@
+/** What the host prints: where it is, who works for it, questions to paste, and ways to break it. */
+import { PREFIX } from './host.mjs'
+
+/** Every question that the router answers, with ids of things that are there now. */
+function questions({ connection, command, context_id, task_id, correlation_id, message }) {
+  const { user_id, client_id, instance_id, connection_id } = connection
+  const query = (fields) => new URLSearchParams(fields)
+  const at = encodeURIComponent
+  return [
+    '/',
+    '/openapi.json',
+    '/capabilities',
+    '/users',
+    `/users/${at(user_id)}/summary`,
+    '/actions',
+    `/connections?${query({ user_id })}`,
+    '/connections/count',
+    `/connections/${at(connection_id)}`,
+    `/connections/${at(connection_id)}/history`,
+    '/history/streams',
+    `/history/messages?${query({ stream: message.stream, limit: 5 })}`,
+    '/rpc/pending',
+    ...(correlation_id ? [`/rpc/pending/${at(correlation_id)}`] : []),
+    `/rpc/instances/${at(instance_id)}?${query({ user_id, client_id })}`,
+    '/deduplicator/summary',
+    `/deduplicator/users/${at(user_id)}`,
+    `/contexts?${query({ ownership: 'worker' })}`,
+    '/contexts/count',
+    `/contexts/${at(context_id)}`,
+    `/workers?${query({ user_id })}`,
+    `/workers/count?${query({ user_id })}`,
+    `/workers/available?${query({ user_id })}`,
+    `/workers/tasks/${at(task_id)}?${query({ user_id })}`,
+    '/browser-windows',
+    '/browser-windows/count',
+    '/delivery/summary',
+    '/delivery/nodes',
+    '/delivery/tenants',
+    `/delivery/status?${query(command)}`,
+  ]
+}
+
+/** Prints it all. `keyText` stands in the commands for the administrator's key. */
+export function announce({ url, keyText, clients, living }) {
+  const who = clients.map(({ user_id, client_id, pid }) => `  ${user_id}/${client_id}  pid ${pid}`)
+  const ask = questions(living).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${url}${PREFIX}${path}'`)
+  const { client_id, pid } = clients.at(-1)
+  console.log(
+    [
+      '',
+      `relayscope live host: open ${url}/ in a browser to join as a client`,
+      `diagnostics: ${url}${PREFIX}`,
+      `admin key: ${keyText}`,
+      '',
+      'clients, each a process of its own:',
+      ...who,
+      '',
+      'ask (some ids are of things that soon end; run again for new ones):',
+      ...ask,
+      '',
+      `break ${client_id}, then ask for delivery, contexts and connections again:`,
+      `  kill -STOP ${pid}   # hangs: attempts without acknowledgement, recoveries, then stale`,
+      `  kill -CONT ${pid}   # comes back with a new instance`,
+      `  kill -KILL ${pid}   # dies: its commands expire, its connection loses its heartbeat`,
+      '',
+      'end with Ctrl-C',
+    ].join('\n'),
+  )
+}

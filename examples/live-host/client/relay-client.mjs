@@ -1,0 +1,128 @@
+/**
+ * The client's end of the wire, for a console process and a browser tab alike: it connects, keeps its heart beating,
+ * takes commands from its mailbox, acknowledges them, runs them and sends their results back.
+ */
+
+// Enough to recognise every command that could still be redelivered, little enough to forget.
+const REMEMBERED = 1_000
+const RETRY_MS = 500
+
+/** The host has said that another instance of this client has taken over: this one must not come back. */
+class Superseded extends Error {}
+
+/**
+ * Stays connected until `signal` aborts or another instance takes over.
+ *
+ * `handlers` maps action names to `async (payload, { command, relay }) => result`. `live(relay)` is called after each
+ * connect; `relay.signal` ends with that connection. `ignores(command)` plays a client that loses a command.
+ */
+export async function runRelayClient({ signal, ...options }) {
+  while (!signal.aborted) {
+    try {
+      await liveOnce({ signal, ...options })
+    } catch (error) {
+      if (error instanceof Superseded) return
+    }
+    await delay(RETRY_MS, signal)
+  }
+}
+
+async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () => false, signal }) {
+  // A new life, a new instance: the host fences everything that an older one still says.
+  const instance_id = crypto.randomUUID()
+  const welcome = await request('POST', '/relay/connect', { ...hello, instance_id }, ticket, AbortSignal.timeout(5_000))
+  const ended = new AbortController()
+  const relay = {
+    ...welcome,
+    signal: AbortSignal.any([signal, ended.signal]),
+    send: (method, path, body) => request(method, path, body, welcome.token),
+  }
+
+  async function request(method, path, body, bearer, until = relay.signal) {
+    const response = await fetch(new URL(path, baseUrl), {
+      method,
+      headers: { authorization: `Bearer ${bearer}`, ...(body && { 'content-type': 'application/json' }) },
+      body: body && JSON.stringify(body),
+      signal: until,
+    })
+    if (!response.ok) await refuse(response)
+    return response.headers.get('content-type')?.startsWith('application/json') ? response.json() : response
+  }
+
+  const seen = new Map()
+  async function take(command) {
+    const { command_id, action, payload } = command
+    const path = `/relay/commands/${encodeURIComponent(command_id)}`
+    if (ignores(command)) return
+    const handler = handlers[action]
+    if (!handler) return relay.send('POST', `${path}/ack`, { state: 'refused', reason: 'unknown_action' })
+    await relay.send('POST', `${path}/ack`, { state: 'acknowledged' })
+    // At least once means that it may come again: the work is done once, its answer is sent as often as asked.
+    if (!seen.has(command_id)) seen.set(command_id, outcomeOf(handler(payload, { command, relay })))
+    if (seen.size > REMEMBERED) seen.delete(seen.keys().next().value)
+    await relay.send('POST', `${path}/result`, await seen.get(command_id))
+  }
+
+  async function beat() {
+    while (!relay.signal.aborted) {
+      await delay(welcome.heartbeat_ms, relay.signal)
+      if (!relay.signal.aborted) await relay.send('POST', '/relay/heartbeat', {})
+    }
+  }
+
+  async function read() {
+    const mailbox = await relay.send('GET', '/relay/mailbox')
+    for await (const command of commandsOf(mailbox.body)) take(command).catch(() => {})
+  }
+
+  try {
+    live?.(relay)
+    await Promise.race([read(), beat()])
+  } finally {
+    ended.abort()
+    if (signal.aborted) await request('POST', '/relay/disconnect', {}, welcome.token, AbortSignal.timeout(1_000))
+  }
+}
+
+async function refuse(response) {
+  const { code = 'unreadable' } = await response.json().catch(() => ({}))
+  throw code === 'superseded' ? new Superseded() : new Error(`${response.status} ${code}`)
+}
+
+async function outcomeOf(work) {
+  try {
+    return { ok: true, result: await work }
+  } catch {
+    return { ok: false, error: { code: 'handler_error' } }
+  }
+}
+
+/** The commands in a server-sent event stream. */
+async function* commandsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const frames = (text + value).split('\n\n')
+    text = frames.pop()
+    for (const frame of frames) {
+      const data = /^event: command\ndata: (.*)$/.exec(frame)?.[1]
+      if (data) yield JSON.parse(data)
+    }
+  }
+}
+
+/** Resolves after `ms`, or at once when `signal` aborts. */
+export function delay(ms, signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done, { once: true })
+    function done() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

@@ -1,0 +1,71 @@
+/** `npm start`: a live relay host with real clients, to be looked at through its diagnostics. Ends with Ctrl-C. */
+import { randomBytes } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { resolveAdminAuth } from 'relayscope'
+import { announce } from './announce.mjs'
+import { delay } from './client/relay-client.mjs'
+import { startClients } from './clients.mjs'
+import { openFacilities } from './facilities.mjs'
+import { startHost } from './host.mjs'
+import { startScheduler } from './scheduler.mjs'
+
+const HOST = '127.0.0.1'
+const CLIENTS = [
+  { user_id: 'ada', client_id: 'console-1' },
+  { user_id: 'ada', client_id: 'console-2', clumsy: true },
+  { user_id: 'grace', client_id: 'console-3' },
+]
+// Long enough for three processes to start and do their first work on a slow machine.
+const SETTLE_MS = 15_000
+
+const { values } = parseArgs({ options: { port: { type: 'string', default: '0' } } })
+
+const ending = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => ending.abort())
+
+const fromEnvironment = process.env.SERVICE_ADMIN_KEY?.trim()
+const key = fromEnvironment || randomBytes(24).toString('base64url')
+const auth = resolveAdminAuth({ key, strict: true, host: HOST })
+
+const { facilities, composition } = openFacilities()
+const host = await startHost({ facilities, composition, auth, host: HOST, port: Number(values.port) })
+const children = startClients({
+  url: host.url,
+  clients: CLIENTS,
+  ticketFor: ({ user_id, client_id }) => host.sessions.ticket(user_id, client_id),
+  onExit: ({ client_id, pid }, how) => ending.signal.aborted || console.log(`${client_id} (pid ${pid}) ended: ${how}`),
+})
+const scheduler = startScheduler({ facilities, calls: host.calls, clients: CLIENTS, signal: ending.signal })
+
+const living = await settled()
+if (living)
+  announce({
+    url: host.url,
+    keyText: fromEnvironment ? '$SERVICE_ADMIN_KEY' : key,
+    clients: CLIENTS.map((client, i) => ({ ...client, pid: children.pids[i] })),
+    living,
+  })
+
+if (!ending.signal.aborted) await new Promise((resolve) => ending.signal.addEventListener('abort', resolve))
+await scheduler.done
+await children.close()
+await host.close()
+
+/** Ids of things that live, once there is one of each; what is there after a while, if that never comes. */
+async function settled() {
+  const ask = { signal: ending.signal }
+  const page = { limit: 1, cursor: null }
+  const until = Date.now() + SETTLE_MS
+  while (!ending.signal.aborted) {
+    const { registry, rpc, history } = composition.inspectors
+    const { task_id, context_id, command } = scheduler.latest
+    const [connection] = command
+      ? (await registry.listConnections({ client_id: command.client_id }, page, ask)).items
+      : []
+    const [pending] = (await rpc.listPending({}, page, ask)).items
+    const [message] = (await history.listStreams({}, page, ask)).items
+    if (connection && message && (pending || Date.now() > until))
+      return { connection, command, context_id, task_id, correlation_id: pending?.correlation_id, message }
+    await delay(100, ending.signal)
+  }
+}

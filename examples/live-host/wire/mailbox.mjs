@@ -1,0 +1,57 @@
+/** A client's mailbox: commands leave it as server-sent events, one frame for each that the connection can take. */
+
+const encode = (frame) => new TextEncoder().encode(frame)
+
+/**
+ * Attaches the session to the dispatcher and answers with its stream, which ends when the client goes away, when
+ * `signal` aborts, or when a newer mailbox of the session opens.
+ */
+export async function openMailbox({ dispatcher, session, signal }) {
+  session.closeMailbox?.()
+  // Keyed by command, so that retries of a command that nobody reads do not pile up.
+  const waiting = new Map()
+  const closing = new AbortController()
+  const closed = AbortSignal.any([signal, closing.signal])
+  let wake = () => {}
+
+  const waiter = await dispatcher.attach(session, (command, { signal: until }) => {
+    const frame = encode(`event: command\ndata: ${JSON.stringify(command)}\n\n`)
+    return new Promise((handedOver, reject) => {
+      waiting.get(command.command_id)?.reject(new Error('attempted again'))
+      waiting.set(command.command_id, { frame, handedOver, reject })
+      until.addEventListener('abort', () => drop(command.command_id, frame), { once: true })
+      wake()
+    })
+  })
+
+  function drop(command_id, frame) {
+    if (waiting.get(command_id)?.frame !== frame) return
+    waiting.get(command_id).reject(new Error('no longer wanted'))
+    waiting.delete(command_id)
+  }
+
+  closed.addEventListener('abort', () => {
+    for (const { reject } of waiting.values()) reject(new Error('the connection has ended'))
+    waiting.clear()
+    waiter.detach()
+    wake()
+  })
+  session.closeMailbox = () => closing.abort()
+
+  const stream = new ReadableStream(
+    {
+      // A frame is handed over when the connection asks for it: a reader that stops is given nothing.
+      async pull(controller) {
+        while (waiting.size === 0 && !closed.aborted) await new Promise((resolve) => (wake = resolve))
+        if (closed.aborted) return controller.close()
+        const [[command_id, { frame, handedOver }]] = waiting
+        waiting.delete(command_id)
+        controller.enqueue(frame)
+        handedOver()
+      },
+      cancel: () => closing.abort(),
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+}
