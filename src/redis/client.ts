@@ -1,0 +1,109 @@
+/** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
+import { type Reply, toReply } from './reply.js'
+
+type Listener = (...args: never[]) => void
+
+/** A client or cluster of node-redis (`redis` 5 or 6), connected or connecting. */
+export interface NodeRedisClient {
+  sendCommand(...args: never[]): Promise<unknown>
+  duplicate(...args: never[]): unknown
+  on(event: string, listener: Listener): unknown
+  readonly isOpen: boolean
+}
+
+/** A `Redis` or `Cluster` of ioredis 5 or 6. */
+export interface IoRedisClient {
+  call(...args: never[]): Promise<unknown>
+  duplicate(...args: never[]): unknown
+  on(event: string, listener: Listener): unknown
+  readonly status: string
+}
+
+/** What a host may hand in. The library never closes it. */
+export type RedisClient = NodeRedisClient | IoRedisClient
+
+/** One client, whatever it is: sends commands as soon as there is a link, unbounded in time; `store.ts` bounds them. */
+export interface Port {
+  /** The host's own client, for `openSubscriber`. */
+  readonly client: RedisClient
+  readonly kind: 'node-redis' | 'node-redis-cluster' | 'ioredis' | 'ioredis-cluster'
+  /** `undefined` when a command can be sent now; else a promise of the link, or `null` when the client was closed. */
+  ready(): undefined | null | Promise<void>
+  /** Sends one command. `key` routes it on a Cluster. `signal` takes it out of the client's queue where that can be. */
+  send(args: string[], key: string, signal: AbortSignal): Promise<Reply>
+}
+
+interface Loose {
+  sendCommand(args: string[], options: object): Promise<unknown>
+  sendCommand(key: string, isReadonly: boolean, args: string[], options: object): Promise<unknown>
+  call(name: string, ...args: string[]): Promise<unknown>
+  connect(): Promise<unknown>
+  on(event: string, listener: Listener): unknown
+  readonly isReady?: boolean
+  readonly isOpen?: boolean
+  readonly isCluster?: boolean
+  readonly status?: string
+}
+
+/** Which of the four clients this is. @throws TypeError for anything else. */
+export function kindOf(client: RedisClient): Port['kind'] {
+  const shape = client as unknown as Partial<Record<string, unknown>>
+  const has = (name: string) => typeof shape[name] === 'function'
+  if (has('call') && has('duplicate') && typeof shape.status === 'string')
+    return shape.isCluster === true ? 'ioredis-cluster' : 'ioredis'
+  if (has('sendCommand') && has('duplicate') && typeof shape.isOpen === 'boolean')
+    return has('getSlotMaster') ? 'node-redis-cluster' : 'node-redis'
+  throw new TypeError('client must be a node-redis or ioredis client or cluster')
+}
+
+const ports = new WeakMap<RedisClient, Port>()
+
+/** The port of `client`: one per client, so that however many facilities share it, it gets one listener of each kind. */
+export function portOf(client: RedisClient): Port {
+  const known = ports.get(client)
+  if (known) return known
+  const port = createPort(client)
+  ports.set(client, port)
+  return port
+}
+
+function createPort(client: RedisClient): Port {
+  const kind = kindOf(client)
+  const loose = client as unknown as Loose
+  let link: Promise<void> | undefined
+  let resolveLink = () => {}
+
+  // A client without an `error` listener ends the process on the first lost connection.
+  loose.on('error', () => {})
+  // A cluster of node-redis says `connect` when it knows its slots; the others say `ready`.
+  loose.on(kind === 'node-redis-cluster' ? 'connect' : 'ready', () => {
+    link = undefined
+    resolveLink()
+  })
+
+  // Waiting here rather than in the client's own queue: what was given up is then never sent after all.
+  function ready(): undefined | null | Promise<void> {
+    if (kind === 'node-redis' || kind === 'node-redis-cluster') {
+      if (loose.isReady) return undefined
+      if (!loose.isOpen) return null
+    } else {
+      if (loose.status === 'ready') return undefined
+      if (loose.status === 'end') return null
+      if (loose.status === 'wait') loose.connect().catch(() => {})
+    }
+    link ??= new Promise((resolve) => {
+      resolveLink = resolve
+    })
+    return link
+  }
+
+  const send = {
+    'node-redis': (args: string[], _key: string, abortSignal: AbortSignal) => loose.sendCommand(args, { abortSignal }),
+    'node-redis-cluster': (args: string[], key: string, abortSignal: AbortSignal) =>
+      loose.sendCommand(key, false, args, { abortSignal }),
+    ioredis: ([name, ...args]: string[]) => loose.call(name as string, ...args),
+    'ioredis-cluster': ([name, ...args]: string[]) => loose.call(name as string, ...args),
+  }[kind]
+
+  return { client, kind, ready, send: async (args, key, signal) => toReply(await send(args, key, signal)) }
+}

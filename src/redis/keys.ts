@@ -1,0 +1,62 @@
+/** The names of everything this library keeps in a shared store, for writers and readers alike: no other file joins keys. */
+
+/** Most shards of one deployment: a read of one id asks all of them in one round. */
+export const SHARDS_MAX = 64
+
+const DEPLOYMENT = /^[A-Za-z0-9_-]{1,64}$/
+
+/** @throws RangeError for a deployment id that could name another deployment's keys. */
+export function checkDeploymentId(deploymentId: string): string {
+  if (!DEPLOYMENT.test(deploymentId)) throw new RangeError('deploymentId must match ^[A-Za-z0-9_-]{1,64}$')
+  return deploymentId
+}
+
+const utf8 = new TextEncoder()
+
+// CRC16-XMODEM, as Redis Cluster hashes its slots: 256 entries are cheaper than eight shifts per byte.
+const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
+  return crc & 0xffff
+})
+
+/** CRC16-XMODEM of the UTF-8 bytes of `text`. */
+export function crc16(text: string): number {
+  let crc = 0
+  for (const byte of utf8.encode(text)) crc = ((crc << 8) ^ (CRC16[((crc >> 8) ^ byte) & 0xff] as number)) & 0xffff
+  return crc
+}
+
+/** The shard that holds all records of `userId`, and the claim on a deployment-wide unique id. */
+export function shardOf(id: string, shards: number): number {
+  return crc16(id) % shards
+}
+
+/** One part of a key. Injective, and only `A-Z a-z 0-9 _ - %` come out, so no id can end a part or a hash tag. */
+export function encodePart(part: string): string {
+  return encodeURIComponent(part).replace(
+    /[*!'()~.]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+}
+
+/** What every key of a shard starts with; all of them hash to one slot. */
+export function shardPrefix(deploymentId: string, shard: number): string {
+  return `relayscope:{${deploymentId}:${shard}}:`
+}
+
+/** The key of `parts` in a shard. */
+export function keyOf(deploymentId: string, shard: number, ...parts: string[]): string {
+  return shardPrefix(deploymentId, shard) + parts.map(encodePart).join(':')
+}
+
+/** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */
+export const KEY_LUA = `
+local function encode(part)
+  return (string.gsub(part, '[^A-Za-z0-9_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
+end
+local function K(...)
+  local parts = {...}
+  for i = 1, #parts do parts[i] = encode(parts[i]) end
+  return KEYS[1] .. table.concat(parts, ':')
+end`

@@ -1,0 +1,66 @@
+/** What a store answers, in one shape whatever the client and its protocol, and what its errors mean. */
+import { Refusal, type RefusalCode } from '../refusal.js'
+
+/** A reply. Maps (RESP3) are flattened to name, value, name, value, as RESP2 has them. */
+export type Reply = null | string | number | Reply[]
+
+/** A key that holds another type than it should: somebody else wrote it. Readers skip it and report it. */
+export class WrongType extends Error {
+  override readonly name = 'WrongType'
+}
+
+/** The store does not know the script (yet, or any more). */
+export class UnknownScript extends Error {
+  override readonly name = 'UnknownScript'
+}
+
+/** `raw` as a `Reply`. */
+export function toReply(raw: unknown): Reply {
+  if (raw === null || raw === undefined) return null
+  if (typeof raw === 'string' || typeof raw === 'number') return raw
+  if (typeof raw === 'boolean' || typeof raw === 'bigint') return Number(raw)
+  if (Array.isArray(raw)) return raw.map(toReply)
+  if (raw instanceof Uint8Array) return new TextDecoder().decode(raw)
+  if (raw instanceof Map) return [...raw].flat().map(toReply)
+  if (raw instanceof Set) return [...raw].map(toReply)
+  return Object.entries(raw).flat().map(toReply)
+}
+
+/** A reply that should be a list of strings; anything else is an empty one. */
+export function strings(reply: Reply): string[] {
+  return Array.isArray(reply) ? reply.filter((item) => typeof item === 'string') : []
+}
+
+/** Members with their scores: RESP2 answers a flat list, RESP3 a list of pairs. */
+export function scored(reply: Reply): { member: string; score: number }[] {
+  const flat = Array.isArray(reply) ? reply.flat() : []
+  const pairs: { member: string; score: number }[] = []
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push({ member: String(flat[i]), score: Number(flat[i + 1]) })
+  return pairs
+}
+
+/** A number, or 0 for what is none. */
+export function count(reply: Reply): number {
+  const number = Number(reply)
+  return Number.isFinite(number) ? number : 0
+}
+
+// Replies that say "not now" or "not you": the request was fine, this store cannot serve it.
+const UNAVAILABLE =
+  /^(LOADING|READONLY|NOPERM|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|UNKILLABLE|MISCONF|NOREPLICAS|UNBLOCKED)\b/
+const REPLY = /^-?[A-Z][A-Z0-9]+\b/
+/** How our scripts say no: `return redis.error_reply('REFUSE identity_conflict')`. */
+const REFUSED = /^REFUSE ([a-z_]+)/
+
+/** What a rejection of the client means for a caller of ours. */
+export function toError(cause: unknown): Error {
+  // A TypeError is a defect, here or in the client, and no state of the store.
+  if (cause instanceof Refusal || cause instanceof TypeError) return cause
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const refused = REFUSED.exec(message)
+  if (refused) return new Refusal(refused[1] as RefusalCode)
+  if (message.startsWith('WRONGTYPE')) return new WrongType('a key holds another type', { cause })
+  if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
+  if (!REPLY.test(message) || UNAVAILABLE.test(message)) return new Refusal('unavailable', message, { cause })
+  return new Error(`the store refused a command: ${message}`, { cause })
+}

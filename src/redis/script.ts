@@ -1,0 +1,48 @@
+/** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
+import { shardPrefix } from './keys.js'
+import { type Reply, UnknownScript } from './reply.js'
+import { PRELUDE } from './scripts/prelude.js'
+import type { Store } from './store.js'
+
+export interface Script {
+  readonly source: string
+  readonly digest: Promise<string>
+}
+
+async function sha1(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text)))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/**
+ * A script over one shard. It finds `now` (epoch ms), `K(...)` (a key of the shard from raw ids), the table functions of
+ * the prelude, and its own arguments from `ARGV[2]`. It refuses with `return redis.error_reply('REFUSE code')`.
+ */
+export function defineScript(body: string): Script {
+  const source = `${PRELUDE}\n${body}`
+  let digest: Promise<string> | undefined
+  return {
+    source,
+    get digest() {
+      digest ??= sha1(source)
+      return digest
+    },
+  }
+}
+
+/** Runs `script` in `shard`. @throws Refusal with the script's own code, or as `Store.command`. */
+export async function runScript(
+  store: Store,
+  script: Script,
+  shard: number,
+  ...args: (string | number)[]
+): Promise<Reply> {
+  const prefix = shardPrefix(store.deploymentId, shard)
+  const rest = ['1', prefix, store.now ? String(store.now()) : '', ...args.map(String)]
+  try {
+    return await store.command(['EVALSHA', await script.digest, ...rest], prefix)
+  } catch (error) {
+    if (!(error instanceof UnknownScript)) throw error
+    return store.command(['EVAL', script.source, ...rest], prefix)
+  }
+}

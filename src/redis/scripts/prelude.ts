@@ -1,0 +1,75 @@
+/**
+ * What every script starts with: the clock, the keys, and the table that list families are kept in.
+ *
+ * A table `t` of a shard is:
+ * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
+ *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
+ * - `t:all`: ids by sequence (the order of every page), `t:<index>:<value>` the same for one value of an index;
+ * - `t:users`: the users that have a row, by their bytes;
+ * - `t:leaves`: ids by the time at which they leave. Every `put` sweeps a few of them: readers never write.
+ *
+ * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user).
+ */
+import { KEY_LUA } from '../keys.js'
+
+/** Rows that one write sweeps at most: more than it adds, so that a table never grows beyond what is alive for long. */
+const SWEEP = 16
+
+export const PRELUDE = `${KEY_LUA}
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function refuse(code) return redis.error_reply('REFUSE ' .. code) end
+
+-- state, body of a row; nil where there is none that a script of ours wrote.
+local function load(t, id)
+  local value = redis.pcall('GET', K(t, 'row', id))
+  if type(value) ~= 'string' then return nil end
+  local cut = string.find(value, '\\n', 1, true)
+  if not cut then return nil end
+  local good, state = pcall(cjson.decode, string.sub(value, 1, cut - 1))
+  if not good or type(state) ~= 'table' or type(state.ix) ~= 'table' then return nil end
+  return state, string.sub(value, cut + 1)
+end
+
+local function save(t, id, state, body)
+  redis.call('SET', K(t, 'row', id), cjson.encode(state) .. '\\n' .. body)
+end
+
+local function unindex(t, id, ix)
+  for i = 1, #ix do redis.call('ZREM', K(t, ix[i][1], ix[i][2]), id) end
+end
+
+local function drop(t, id)
+  local state = load(t, id)
+  redis.call('DEL', K(t, 'row', id))
+  redis.call('ZREM', K(t, 'all'), id)
+  redis.call('ZREM', K(t, 'leaves'), id)
+  if not state then return end
+  unindex(t, id, state.ix)
+  local user = state.ix[1]
+  if redis.call('EXISTS', K(t, user[1], user[2])) == 0 then redis.call('ZREM', K(t, 'users'), user[2]) end
+end
+
+local function sweep(t)
+  local gone = redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})
+  for i = 1, #gone do drop(t, gone[i]) end
+end
+
+-- Inserts or replaces a row that leaves at \`leaves\` (ms; nil: not by time). \`was\` is its state before, if it had one.
+local function put(t, id, was, state, body, leaves)
+  if was then
+    state.seq = was.seq
+    unindex(t, id, was.ix)
+  else
+    state.seq = redis.call('INCR', K(t, 'seq'))
+  end
+  save(t, id, state, body)
+  redis.call('ZADD', K(t, 'all'), state.seq, id)
+  for i = 1, #state.ix do redis.call('ZADD', K(t, state.ix[i][1], state.ix[i][2]), state.seq, id) end
+  redis.call('ZADD', K(t, 'users'), 0, state.ix[1][2])
+  if leaves then redis.call('ZADD', K(t, 'leaves'), leaves, id) end
+end`

@@ -1,0 +1,154 @@
+/** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
+import type { Ask } from '../contract/page.js'
+import { Refusal } from '../refusal.js'
+import { portOf, type RedisClient } from './client.js'
+import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf } from './keys.js'
+import { type Reply, toError } from './reply.js'
+
+/** Commands sent and not settled by the client: beyond these a stalled store would cost memory without end. */
+const UNANSWERED_MAX = 1_000
+/** Below the router's 5 s, so that a stalled store is `unavailable` and not only late. */
+const COMMAND_TIMEOUT_MS = 2_000
+
+/** What every factory of `relayscope/redis` takes. */
+export interface StoreOptions {
+  /** The host's own client of `redis` or `ioredis`; never closed by the library. */
+  client: RedisClient
+  /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
+  deploymentId: string
+  /** Shards of the deployment, 1–64, fixed by the first writer. @default what is stored, else 1 */
+  shards?: number | undefined
+  /** Epoch ms. @default the store's own clock */
+  now?: (() => number) | undefined
+  /** Longest wait for one command, link included. @default 2000 */
+  commandTimeoutMs?: number | undefined
+  /** Told of stored values that are not what they should be. A throw in it changes nothing. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface Store {
+  readonly client: RedisClient
+  readonly deploymentId: string
+  /** The injected clock, if any: with it scripts and readers do not ask the store's. */
+  readonly now: (() => number) | undefined
+  /**
+   * Sends one command to the shard of `key`, bounded in time and number.
+   *
+   * @throws Refusal `unavailable`; `WrongType`, `UnknownScript`; the signal's reason when it aborts.
+   */
+  command(args: string[], key: string, ask?: Ask): Promise<Reply>
+  /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
+  shards(ask?: Ask): Promise<number>
+  /** The same, and stores the number where there is none yet: for writers. */
+  claimShards(): Promise<number>
+  /** The shard of a user's records. */
+  shardOf(userId: string, ask?: Ask): Promise<number>
+  key(shard: number, ...parts: string[]): string
+  /** The store's clock in epoch ms, or the injected one. */
+  time(ask?: Ask): Promise<number>
+  /** Reports what a reader skipped. */
+  report(error: unknown): void
+}
+
+/** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
+export function createStore(options: StoreOptions): Store {
+  const { client, now, commandTimeoutMs = COMMAND_TIMEOUT_MS, onError } = options
+  const deploymentId = checkDeploymentId(options.deploymentId)
+  const given = options.shards
+  if (given !== undefined && !(Number.isSafeInteger(given) && given >= 1 && given <= SHARDS_MAX))
+    throw new RangeError(`shards must be a whole number from 1 to ${SHARDS_MAX}`)
+  const port = portOf(client)
+  const key = (shard: number, ...parts: string[]) => keyOf(deploymentId, shard, ...parts)
+  let unanswered = 0
+  let known: number | undefined
+
+  function command(args: string[], routeKey: string, ask?: Ask): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (ask?.signal.aborted) return reject(ask.signal.reason)
+      if (unanswered >= UNANSWERED_MAX) return reject(new Refusal('unavailable', 'too many unanswered commands'))
+      const link = port.ready()
+      if (link === null) return reject(new Refusal('unavailable', 'the client is closed'))
+
+      // Counted until the client settles it, however long ago the caller was told; a waiting one until it gives up.
+      unanswered++
+      let sent = false
+      const given = new AbortController()
+      const giveUp = (reason: unknown) => {
+        reject(reason)
+        if (!sent) unanswered--
+        given.abort(reason)
+        done()
+      }
+      const onAbort = () => giveUp(ask?.signal.reason)
+      const timer = setTimeout(
+        () => giveUp(new Refusal('unavailable', `no answer within ${commandTimeoutMs} ms`)),
+        commandTimeoutMs,
+      )
+      const done = () => {
+        clearTimeout(timer)
+        ask?.signal.removeEventListener('abort', onAbort)
+      }
+      ask?.signal.addEventListener('abort', onAbort, { once: true })
+
+      const send = () => {
+        if (given.signal.aborted) return
+        sent = true
+        port
+          .send(args, routeKey, given.signal)
+          .then(resolve, (error) => reject(toError(error)))
+          .finally(() => {
+            unanswered--
+            done()
+          })
+      }
+      if (link) link.then(send)
+      else send()
+    })
+  }
+
+  function settle(stored: Reply): number | undefined {
+    if (stored === null) return undefined
+    const count = Number(stored)
+    if (!Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)
+      throw new Refusal('unavailable', 'the stored number of shards is none')
+    if (given !== undefined && given !== count)
+      throw new Refusal('unavailable', `the deployment has ${count} shards, not ${given}`)
+    known = count
+    return count
+  }
+
+  async function shards(ask?: Ask): Promise<number> {
+    if (known !== undefined) return known
+    // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
+    return settle(await command(['GET', key(0, 'shards')], key(0), ask)) ?? given ?? 1
+  }
+
+  async function claimShards(): Promise<number> {
+    if (known !== undefined) return known
+    await command(['SET', key(0, 'shards'), String(given ?? 1), 'NX'], key(0))
+    return shards()
+  }
+
+  return {
+    client,
+    deploymentId,
+    now,
+    command,
+    shards,
+    claimShards,
+    key,
+    shardOf: async (userId, ask) => shardOf(userId, await shards(ask)),
+    async time(ask) {
+      if (now) return now()
+      const [seconds, micros] = (await command(['TIME'], key(0), ask)) as [string, string]
+      return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+    },
+    report(error) {
+      try {
+        onError?.(error)
+      } catch {
+        // A reporter that fails must not fail the read it reports on.
+      }
+    },
+  }
+}
