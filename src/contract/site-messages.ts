@@ -1,16 +1,31 @@
 /** What a publisher sends about a site, and what became of it. */
 import * as z from 'zod'
 import { MessageKind, STREAM_LENGTH } from './history.js'
-import { Id } from './ids.js'
+import { Id, SegmentId } from './ids.js'
 import { JsonValue } from './json.js'
+import { userStream } from './streams.js'
 
-/** The stream, below the host's own, that carries the events of a site. */
-export function siteStreamSuffix(siteId: string): string {
-  return `sites/${encodeURIComponent(siteId)}/events`
+/** The canonical stream of a site's events, which is its topic on the event bus too. */
+export function siteStream(owner: string, siteId: string): string {
+  return userStream(owner, 'sites', siteId, 'events')
+}
+
+const SITE_STREAM = /^sites\/([^/]+)\/events$/
+
+/** The site whose stream `suffix` is, to the letter; any other spelling of it is another stream and answers `null`. */
+export function siteIdOf(suffix: string): string | null {
+  const segment = SITE_STREAM.exec(suffix)?.[1]
+  if (segment === undefined) return null
+  try {
+    const siteId = decodeURIComponent(segment)
+    return encodeURIComponent(siteId) === segment && SegmentId.safeParse(siteId).success ? siteId : null
+  } catch {
+    return null
+  }
 }
 
 /** An ordinary message as `POST /messages` takes it. An event of a site has the payload `{ name, data? }`. */
-export const SiteMessage = z.strictObject({
+export const SiteMessage = z.object({
   message_id: Id,
   kind: MessageKind,
   /** Always a suffix under the authenticated host. */

@@ -1,0 +1,102 @@
+/** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
+import type { PublishedEvent, SiteEventBus } from '../contract/event-bus.js'
+import { toTimestamp } from '../contract/ids.js'
+import type { Ingest } from '../contract/ingest.js'
+import { parseInput } from '../contract/input.js'
+import { isDeeperThan } from '../contract/json.js'
+import { JSON_DEPTH } from '../contract/limits.js'
+import type { Principal } from '../contract/sessions.js'
+import {
+  type NotPublishedReason,
+  SiteMessage,
+  type SiteMessageAnswer,
+  siteIdOf,
+  siteStream,
+} from '../contract/site-messages.js'
+import { EventName, type SiteRegistry } from '../contract/sites.js'
+import { canonicalStream } from '../contract/streams.js'
+import { Refusal } from '../refusal.js'
+
+export interface IngestSiteMessageDeps {
+  /** The ordinary ingest: identity, instance fencing, deduplication, history. */
+  ingest: Ingest
+  sites: Pick<SiteRegistry, 'get'>
+  bus: Pick<SiteEventBus, 'publish'>
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Told what kept a projection from the bus; it never reaches the publisher. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+/** A message of an authenticated host. */
+export interface HostMessage {
+  host: Principal
+  message: SiteMessage
+}
+
+type Projection = { event: PublishedEvent } | { reason: NotPublishedReason }
+
+/** The four conditions of spec 6, in their order. */
+async function project(
+  { sites, now = Date.now }: IngestSiteMessageDeps,
+  { host, message }: { host: Principal; message: SiteMessage },
+): Promise<Projection> {
+  if (message.kind !== 'event') return { reason: 'not_an_event' }
+  const siteId = siteIdOf(message.stream)
+  if (siteId === null) return { reason: 'not_site_stream' }
+  const site = await sites.get(siteId)
+  if (site === null) return { reason: 'unknown_site' }
+  if (site.owner !== host.user_id) return { reason: 'owner_mismatch' }
+  const payload = message.payload as { name?: unknown; data?: PublishedEvent['data'] } | null | undefined
+  const name = EventName.safeParse(payload?.name)
+  if (!name.success) return { reason: 'invalid_event_name' }
+  if (site.event_names.length > 0 && !site.event_names.includes(name.data)) return { reason: 'event_not_allowed' }
+  return {
+    event: {
+      event_id: message.message_id,
+      name: name.data,
+      site_id: siteId,
+      published_at: toTimestamp(now()),
+      data: payload?.data ?? null,
+    },
+  }
+}
+
+/**
+ * Takes in one message of `host` (spec 4.1, 6): names its stream under the host, hands it to the ordinary ingest, then
+ * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
+ * retained, and the answer says why nobody was told.
+ *
+ * @throws Refusal what the ordinary ingest refuses (`stale_instance`, `invalid_input`, `payload_too_large`,
+ * `unavailable`); such a message is never projected.
+ *
+ * @example
+ * await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
+ */
+export async function ingestCooperativeSiteMessage(
+  deps: IngestSiteMessageDeps,
+  { host, message: given }: HostMessage,
+): Promise<SiteMessageAnswer> {
+  const message = parseInput(SiteMessage, given)
+  if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
+  const stream = canonicalStream(host.user_id, message.stream)
+  const { accepted, duplicate } = await deps.ingest({ ...message, stream, user_id: host.user_id })
+  const answer = (reason: NotPublishedReason | null): SiteMessageAnswer => ({
+    accepted,
+    duplicate,
+    message_id: message.message_id,
+    stream,
+    published: reason === null,
+    not_published_reason: reason,
+  })
+  if (duplicate) return answer('duplicate')
+  try {
+    const projection = await project(deps, { host, message })
+    if ('reason' in projection) return answer(projection.reason)
+    await deps.bus.publish(siteStream(host.user_id, projection.event.site_id), projection.event)
+    return answer(null)
+  } catch (error) {
+    deps.onError?.(error)
+    return answer('bus_unavailable')
+  }
+}
