@@ -1,0 +1,66 @@
+/** Cross tabulation: how many records there are of each combination of a few enumerated fields, for exact counts. */
+
+/** A field with few values. `of` reads one that is no field of the record itself. */
+export interface Dimension<R> {
+  name: string
+  values: readonly unknown[]
+  of?: (record: R) => unknown
+  /** Whether counts are broken down by it; otherwise it only filters. @default false */
+  counted?: boolean
+}
+
+/** Numbers of records by cell. A cell stands for one combination of values. */
+export type Tally = Map<number, number>
+
+/** Counts as the wire has them: `total` and one `by_…` per counted dimension, every value present. */
+export type Counts = { total: number; [by: `by_${string}`]: Record<string, number> }
+
+/** Adds `by` to a cell; a cell without records leaves the tally. */
+export function tallyUp(tally: Tally, cell: number, by: 1 | -1): void {
+  const count = (tally.get(cell) ?? 0) + by
+  if (count === 0) tally.delete(cell)
+  else tally.set(cell, count)
+}
+
+/** The cells of `dimensions`, and counts over them under the names that the family gives them, `C`. */
+export function createCells<R extends object, C = Counts>(dimensions: readonly Dimension<R>[]) {
+  const read = ({ name, of }: Dimension<R>, record: R) => (of ? of(record) : record[name as keyof R])
+  return {
+    has: (name: string) => dimensions.some((dimension) => dimension.name === name),
+
+    /** The cell of a record, in mixed radix. */
+    cellOf(record: R): number {
+      let cell = 0
+      for (const dimension of dimensions)
+        cell = cell * dimension.values.length + dimension.values.indexOf(read(dimension, record))
+      return cell
+    },
+
+    /** Counts over `cells` of those that `filter` admits; of the filter, only dimensions are looked at. */
+    count(cells: Iterable<readonly [number, number]>, filter: Readonly<Record<string, unknown>>): C {
+      const counts: Counts = { total: 0 }
+      for (const { name, values, counted } of dimensions)
+        if (counted) counts[`by_${name}`] = Object.fromEntries(values.map((value) => [String(value), 0]))
+      for (const [cell, count] of cells) {
+        const values = valuesOf(cell)
+        if (!dimensions.every(({ name }, i) => filter[name] === undefined || filter[name] === values[i])) continue
+        counts.total += count
+        dimensions.forEach(({ name, counted }, i) => {
+          const by = counted ? counts[`by_${name}`] : undefined
+          if (by) by[String(values[i])] = (by[String(values[i])] ?? 0) + count
+        })
+      }
+      return counts as C
+    },
+  }
+
+  function valuesOf(cell: number): unknown[] {
+    const values: unknown[] = []
+    for (let i = dimensions.length - 1, rest = cell; i >= 0; i--) {
+      const of = (dimensions[i] as Dimension<R>).values
+      values[i] = of[rest % of.length]
+      rest = Math.floor(rest / of.length)
+    }
+    return values
+  }
+}

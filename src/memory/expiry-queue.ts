@@ -1,0 +1,74 @@
+/** Entries in the order in which they were last touched, for every facility that lets things age without a timer. */
+import { EXAMINED_MAX } from '../contract/limits.js'
+
+/** A member of a queue, at most of one at a time. Its fields are the queue's. */
+export interface Queued {
+  /** When it was last touched, in epoch ms. */
+  touchedAt: number
+  older: Queued | null
+  newer: Queued | null
+}
+
+/** The fields of an entry that is in no queue yet. */
+export const unqueued = (): Queued => ({ touchedAt: 0, older: null, newer: null })
+
+/**
+ * A linked list, oldest first: touching and leaving cost the same however many there are, which a `Map` in insertion
+ * order does not hold to, since its iterator walks over every hole at the front.
+ */
+export class ExpiryQueue<E extends Queued> {
+  #oldest: E | null = null
+  #newest: E | null = null
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get oldest(): E | null {
+    return this.#oldest
+  }
+
+  /** Adds an entry that is in no queue, as the newest. */
+  push(entry: E, at: number): void {
+    entry.touchedAt = at
+    entry.older = this.#newest
+    entry.newer = null
+    if (this.#newest) this.#newest.newer = entry
+    else this.#oldest = entry
+    this.#newest = entry
+    this.#size++
+  }
+
+  /** Takes out an entry that is in this queue. */
+  remove(entry: E): void {
+    if (entry.older) entry.older.newer = entry.newer
+    else this.#oldest = entry.newer as E | null
+    if (entry.newer) entry.newer.older = entry.older
+    else this.#newest = entry.older as E | null
+    entry.older = entry.newer = null
+    this.#size--
+  }
+
+  /** Moves an entry that is in this queue to its end. */
+  touch(entry: E, at: number): void {
+    this.remove(entry)
+    this.push(entry, at)
+  }
+
+  /**
+   * Takes out entries last touched at `until` or earlier and hands each to `expire`: at most 10,000 per call, so that
+   * no caller pays for a whole night.
+   *
+   * @returns whether none was left behind
+   */
+  sweep(until: number, expire: (entry: E) => void): boolean {
+    for (let swept = 0; this.#oldest && this.#oldest.touchedAt <= until; swept++) {
+      if (swept === EXAMINED_MAX) return false
+      const entry = this.#oldest
+      this.remove(entry)
+      expire(entry)
+    }
+    return true
+  }
+}

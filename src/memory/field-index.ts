@@ -1,0 +1,85 @@
+/** Entries by the value of one field, each value with its own sequence index and tally, for filtered lists and counts. */
+import { type Tally, tallyUp } from './dimensions.js'
+import { byNumber, OrderedIndex } from './ordered-index.js'
+
+/** What an index needs of an entry: its place in the order of arrival, and the cell it is counted in. */
+export interface Indexed {
+  readonly sequence: number
+  cell: number
+}
+
+/** All entries with one value. */
+export class Bucket<E extends Indexed> {
+  readonly entries = new OrderedIndex<number, E>((entry) => entry.sequence, byNumber)
+  readonly tally: Tally = new Map()
+
+  add(entry: E): void {
+    this.entries.insert(entry)
+    tallyUp(this.tally, entry.cell, 1)
+  }
+
+  remove(entry: E): void {
+    this.entries.delete(entry.sequence)
+    tallyUp(this.tally, entry.cell, -1)
+  }
+
+  /** Counts `entry` in `cell` from now on; called before the entry's own cell changes. */
+  retally(entry: E, cell: number): void {
+    tallyUp(this.tally, entry.cell, -1)
+    tallyUp(this.tally, cell, 1)
+  }
+}
+
+/** Entries by value. A value with one entry holds that entry alone: most users and clients have no more than one. */
+export class FieldIndex<E extends Indexed> {
+  readonly #byValue = new Map<string, E | Bucket<E>>()
+
+  has(value: string): boolean {
+    return this.#byValue.has(value)
+  }
+
+  /** How many entries have `value`. */
+  size(value: string): number {
+    const held = this.#byValue.get(value)
+    return held === undefined ? 0 : held instanceof Bucket ? held.entries.size : 1
+  }
+
+  add(value: string, entry: E): void {
+    const held = this.#byValue.get(value)
+    if (held === undefined) this.#byValue.set(value, entry)
+    else if (held instanceof Bucket) held.add(entry)
+    else {
+      const bucket = new Bucket<E>()
+      bucket.add(held)
+      bucket.add(entry)
+      this.#byValue.set(value, bucket)
+    }
+  }
+
+  remove(value: string, entry: E): void {
+    const held = this.#byValue.get(value)
+    if (held instanceof Bucket) held.remove(entry)
+    if (!(held instanceof Bucket) || held.entries.size === 0) this.#byValue.delete(value)
+  }
+
+  /** Counts `entry` in `cell` from now on; called before the entry's own cell changes. */
+  retally(value: string, entry: E, cell: number): void {
+    const held = this.#byValue.get(value)
+    if (held instanceof Bucket) held.retally(entry, cell)
+  }
+
+  /** Entries with `value` later than the sequence, in order of arrival. */
+  after(value: string, sequence: number): Iterable<E> {
+    const held = this.#byValue.get(value)
+    if (held === undefined) return []
+    if (held instanceof Bucket) return held.entries.after(sequence)
+    return held.sequence > sequence ? [held] : []
+  }
+
+  /** How many entries with `value` there are in each cell. */
+  cells(value: string): Iterable<readonly [number, number]> {
+    const held = this.#byValue.get(value)
+    if (held === undefined) return []
+    return held instanceof Bucket ? held.tally : [[held.cell, 1]]
+  }
+}

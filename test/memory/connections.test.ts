@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import { createConnectionRegistry } from '../../src/memory/connections.js'
+import { ASK, createClock, FIRST, walk } from '../contract/clock.js'
+import { connectionBattery } from '../contract/connections.js'
+
+connectionBattery('memory', (options) => createConnectionRegistry(options))
+
+const client = (i: number, user_id = 'ann') =>
+  ({ user_id, client_id: `c${i}`, instance_id: `i${i}`, client_type: 'web' }) as const
+
+describe('the connection registry in memory', () => {
+  it('hands out one frozen object per connection until it changes', async () => {
+    const registry = createConnectionRegistry({ nodeId: 'n1', newId: () => 'id1' })
+    const made = await registry.connect({ ...client(1), actions: ['a'], metadata: { deep: { er: [1] } } })
+    expect(made).toMatchObject({ connection_id: 'id1', node_id: 'n1' })
+    expect(await registry.inspector.getConnection('id1', ASK)).toBe(made)
+    expect((await registry.inspector.listConnections({}, FIRST, ASK)).items[0]).toBe(made)
+    expect([made, made.actions, made.metadata, made.metadata.deep].every(Object.isFrozen)).toBe(true)
+    await registry.heartbeat('id1')
+    expect(await registry.inspector.getConnection('id1', ASK)).not.toBe(made)
+  })
+
+  it('refuses connections over its bound, but not one that takes the place of its own', async () => {
+    const registry = createConnectionRegistry({ maxConnections: 2 })
+    const first = await registry.connect(client(1))
+    await registry.connect(client(2))
+    await expect(registry.connect(client(3))).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await registry.connect({ ...client(1), instance_id: 'again' })
+    await registry.disconnect(first.connection_id)
+    expect(await registry.currentInstance(client(1))).toBe('again')
+  })
+
+  it('keeps a bounded number of disconnected connections, the latest', async () => {
+    const registry = createConnectionRegistry({ maxDisconnected: 3 })
+    for (let i = 0; i < 10; i++) await registry.disconnect((await registry.connect(client(i))).connection_id)
+    const kept = await walk((page) => registry.inspector.listConnections({}, page, ASK))
+    expect(kept.map((c) => c.client_id)).toEqual(['c7', 'c8', 'c9'])
+  })
+
+  it('examines at most ten thousand entries for a filter that finds nothing, and says that there is more', async () => {
+    const registry = createConnectionRegistry()
+    for (let i = 0; i < 10_001; i++) await registry.connect(client(i))
+    const page = await registry.inspector.listConnections({ status: 'disconnected' }, FIRST, ASK)
+    expect(page).toEqual({ items: [], next_cursor: '10000', has_more: true })
+    expect(
+      await registry.inspector.listConnections({ status: 'disconnected' }, { ...FIRST, cursor: '10000' }, ASK),
+    ).toEqual({ items: [], next_cursor: null, has_more: false })
+  })
+
+  it('is honest while more has come due than one call should settle', async () => {
+    const clock = createClock()
+    const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
+    for (let i = 0; i < 25_000; i++) await registry.connect(client(i))
+    const { connection_id } = await registry.connect(client(25_000))
+    clock.advance(90_000)
+    expect(await inspector.countConnections?.({}, ASK)).toBeNull()
+    expect(await inspector.getConnection(connection_id, ASK)).toMatchObject({ status: 'disconnected' })
+    expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 10_000, by_status: { connected: 0 } })
+  })
+
+  it('marks the parts of users as cut while it lags behind', async () => {
+    const clock = createClock()
+    const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
+    for (let i = 0; i < 10_001; i++) await registry.connect(client(i))
+    clock.advance(90_000)
+    expect(await inspector.observeUsers?.(['ann'], ASK)).toMatchObject([{ observed_connections: 1, truncated: true }])
+  })
+
+  it('cuts the lists of a user with more than a hundred clients or actions, and says so', async () => {
+    const { inspector, ...registry } = createConnectionRegistry()
+    for (let i = 0; i < 101; i++) await registry.connect({ ...client(i), actions: [`a${i}`] })
+    const [part] = (await inspector.observeUsers?.(['ann'], ASK)) ?? []
+    expect(part?.truncated).toBe(true)
+    expect(part?.observed_action_types).toHaveLength(100)
+    expect(part?.observed_client_ids).toHaveLength(100)
+    expect(part?.observed_connections).toBe(101)
+  })
+
+  it('holds nothing of users and actions that have left', async () => {
+    const clock = createClock()
+    const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
+    for (let i = 0; i < 50; i++) await registry.connect({ ...client(i, `u${i}`), actions: [`a${i}`, 'all'] })
+    clock.advance(90_000 + 3_600_000)
+    expect(await inspector.listUserIds?.({ after: null, limit: 100 }, ASK)).toEqual([])
+    expect(await inspector.listActions?.({}, FIRST, ASK)).toEqual({ items: [], next_cursor: null, has_more: false })
+    expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 0 })
+  })
+})
