@@ -70,6 +70,26 @@ const SHARED = {
   WindowType,
 }
 
+/** The first segment of a path, and what its routes are about. */
+const TAGS: Record<string, string> = {
+  service: 'The router itself.',
+  users: 'Users, as all sources together know them.',
+  actions: 'Actions that connected clients offer.',
+  connections: 'Connections and what happened to them.',
+  history: 'Retained messages.',
+  rpc: 'Calls that wait for their reply, and instance fencing.',
+  deduplicator: 'Messages that have been seen.',
+  contexts: 'Execution contexts.',
+  workers: 'Contexts owned by workers.',
+  'browser-windows': 'Browser windows.',
+  delivery: 'Commands on their way to clients, without payloads.',
+}
+
+const tagOf = (path: string) => {
+  const segment = path.split('/')[1] ?? ''
+  return Object.hasOwn(TAGS, segment) ? segment : 'service'
+}
+
 const pascal = (text: string) => text.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, c: string) => c.toUpperCase())
 
 /** `/connections/{connection_id}/history` is `connectionsByIdHistory`. */
@@ -169,7 +189,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
     const operation: JsonObject = {
       operationId: id,
       summary: row.summary,
-      tags: [row.path.split('/')[1]?.replace(/\.json$/, '') || 'index'],
+      tags: [tagOf(row.path)],
       ...(row.needs[0] === undefined ? {} : { 'x-capability': row.needs[0] }),
       parameters: parametersOf(row, properties),
       responses: responsesOf(row, response),
@@ -186,7 +206,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
     },
     servers: [{ url: parsePrefix(options.prefix ?? '').path || '/' }],
     security: [{ adminKey: [] }],
-    tags: [...new Set(paths.flatMap(([, { get }]) => get.tags as string[]))].map((name) => ({ name })),
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: Object.fromEntries(paths),
     components: {
       securitySchemes: { adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' } },

@@ -11,28 +11,37 @@ import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } fr
 const Count = z.int().min(0)
 const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
 
-/** Every enum value is present, zero included. */
+/** A count for every value of an enum, zero included. */
+export function countsBy<Value extends string>(values: z.ZodEnum<Record<Value, Value>>) {
+  return z.object(Object.fromEntries(values.options.map((value) => [value, Count])) as Record<Value, typeof Count>)
+}
+
 export const ConnectionCount = z.object({
   ...counts,
-  by_status: z.record(ConnectionStatus, Count),
-  by_client_type: z.record(ClientType, Count),
+  by_status: countsBy(ConnectionStatus),
+  by_client_type: countsBy(ClientType),
 })
 export const ContextCount = z.object({
   ...counts,
-  by_status: z.record(ContextStatus, Count),
-  by_client_type: z.record(ClientType, Count),
-  by_ownership: z.record(Ownership, Count),
+  by_status: countsBy(ContextStatus),
+  by_client_type: countsBy(ClientType),
+  by_ownership: countsBy(Ownership),
 })
 export const BrowserWindowCount = z.object({
   ...counts,
-  by_status: z.record(WindowStatus, Count),
-  by_ownership: z.record(Ownership, Count),
-  by_type: z.record(WindowType, Count),
-  by_state: z.record(WindowState, Count),
+  by_status: countsBy(WindowStatus),
+  by_ownership: countsBy(Ownership),
+  by_type: countsBy(WindowType),
+  by_state: countsBy(WindowState),
 })
 
 type Fields<Entry> = Partial<Record<keyof Entry & string, z.ZodEnum>>
-type Counted<F> = { total: number } & { [K in keyof F & string as `by_${K}`]: Record<string, number> }
+type Counted<F> = { total: number } & {
+  [K in keyof F & string as `by_${K}`]: Record<
+    F[K] extends z.ZodType<infer Value extends string> ? Value : never,
+    number
+  >
+}
 
 function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<Entry>): Counted<F> {
   let total = 0

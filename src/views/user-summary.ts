@@ -5,6 +5,7 @@ import { Completeness, type SourceName } from '../contract/completeness.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { Inspectors } from '../contract/inspectors.js'
+import { countsBy } from './counts.js'
 import {
   type Finding,
   numberOf,
@@ -20,8 +21,8 @@ import { userSources } from './sightings.js'
 /** One user in full. */
 export const UserSummary = UserObservation.extend({
   observed_client_ids: z.array(z.string()),
-  contexts_by_status: z.record(ContextStatus, z.int().min(0)).nullable(),
-  browser_windows_by_status: z.record(WindowStatus, z.int().min(0)).nullable(),
+  contexts_by_status: countsBy(ContextStatus).nullable(),
+  browser_windows_by_status: countsBy(WindowStatus).nullable(),
   observed_streams: ObservedCount,
   pending_rpc: ObservedCount,
   deduplicator: DeduplicatorUserSummary.nullable(),
