@@ -1,0 +1,26 @@
+/** The two clocks of the dispatcher: the wall's, for what is shown, and one that never goes back, for its timers. */
+
+export interface DeliveryClock {
+  /** Epoch ms, whole. */
+  now(): number
+  /** Ms on a clock that stands still while the wall's goes back: a jump of ten minutes must not stall the retries. */
+  steady(): number
+}
+
+export function createDeliveryClock(now: () => number): DeliveryClock {
+  let skew = 0
+  let latest = Number.NEGATIVE_INFINITY
+  const wall = () => Math.floor(now())
+  return {
+    now: wall,
+    steady() {
+      const at = wall()
+      if (at + skew < latest) skew = latest - at
+      latest = at + skew
+      return latest
+    },
+  }
+}
+
+/** Ms from `since` to `now`, never negative: the clock may have gone back in between. */
+export const ageMs = (since: number, now: number) => Math.max(0, now - since)

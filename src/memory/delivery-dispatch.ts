@@ -1,0 +1,212 @@
+/** The calls of the dispatcher: what a host and a client say about a command, checked, fenced and entered. */
+import { digest64 } from '../contract/digest.js'
+import { toReason } from '../contract/ids.js'
+import {
+  AcknowledgeInput,
+  CancelInput,
+  type CommandDispatcher,
+  type CommandKey,
+  type ConnectionRegistry,
+  canonicalJson,
+  DispatchInput,
+  Instance,
+  type Json,
+  RECORD_BYTES,
+  SettleInput,
+  toJson,
+} from '../contract/index.js'
+import { parseInput } from '../contract/input.js'
+import { Refusal } from '../refusal.js'
+import type { DeliveryClock } from './delivery-clock.js'
+import { clientKey, commandKey, type TrackedCommand, toDeliveryStatus } from './delivery-command.js'
+import type { DeliveryDrain } from './delivery-drain.js'
+import { requireIdentity } from './delivery-inspector.js'
+import type { DeliveryLoop } from './delivery-loop.js'
+import type { DeliveryStore } from './delivery-store.js'
+
+export interface DispatchOptions {
+  store: DeliveryStore
+  clock: DeliveryClock
+  drain: DeliveryDrain
+  loop: DeliveryLoop
+  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  maxAttempts: number
+  deadlineMs: number
+  maxTracked: number
+  maxPayloadBytes: number
+  maxWaiters: number
+}
+
+export function createDispatch(options: DispatchOptions): CommandDispatcher & { reconcile(): Promise<void> } {
+  const { store, clock, drain, loop, connections } = options
+
+  /** The record under `key`; one that is past its deadline is brought to its end first. */
+  function look(key: CommandKey): TrackedCommand | undefined {
+    const command = store.find(commandKey(key), clock.now())
+    if (command && !command.terminal) drain.expire(command)
+    return command
+  }
+
+  /** The command under `key` while it is not terminal. */
+  function tracked(key: CommandKey): TrackedCommand | undefined {
+    const command = look(key)
+    return command?.terminal ? undefined : command
+  }
+
+  /** Whether `instance_id` is the client's current instance: by the registry, else the one attached or last attempted. */
+  async function isCurrent(key: CommandKey, instance_id: string): Promise<boolean> {
+    if (connections) return (await connections.currentInstance(key)) === instance_id
+    const waiter = store.mailboxes.get(clientKey(key))?.waiter
+    return (waiter?.instance_id ?? store.tracked.get(commandKey(key))?.lastInstanceId) === instance_id
+  }
+
+  /** Why a new command cannot be admitted; without a reason it holds its reservation. */
+  function admissionRefusal(command: TrackedCommand, requireWaiter: boolean): string | undefined {
+    if (requireWaiter && !store.mailboxes.get(clientKey(command))?.waiter) return 'no_waiter'
+    const payloadBytes = store.totals.payloadBytes + command.payloadBytes
+    if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
+    return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
+  }
+
+  return {
+    async dispatch(given) {
+      if (loop.closed) throw new Refusal('closed')
+      const input = parseInput(DispatchInput, given)
+      requireIdentity(input)
+      const { text, bytes } = toJson(input.payload, RECORD_BYTES)
+      const payload: Json = JSON.parse(text)
+      // What is compared is what travels: two spellings of one JSON value are one payload.
+      const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
+
+      const known = look(input)
+      if (known && known.terminal?.state !== 'rejected') {
+        store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
+        if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')
+        return toDeliveryStatus(known)
+      }
+
+      const at = clock.now()
+      const deadlineMs = input.deadlineMs ?? options.deadlineMs
+      const command = newCommand(input, { seq: store.nextSeq(), at, fingerprint, payload, payloadBytes: bytes })
+      command.deadlineAt = at + deadlineMs
+      command.maxAttempts = input.maxAttempts ?? options.maxAttempts
+      const refusal = admissionRefusal(command, input.requireWaiter ?? false)
+      if (refusal) store.reject(command, refusal, at)
+      else {
+        const mailbox = store.openMailbox(command.user_id, command.client_id)
+        store.admit(command, mailbox)
+        loop.nudge(deadlineMs)
+        drain.kick(mailbox)
+      }
+      return toDeliveryStatus(command)
+    },
+
+    async attach(given, deliver) {
+      if (loop.closed) throw new Refusal('closed')
+      const instance = parseInput(Instance, given)
+      requireIdentity(instance)
+      if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
+      if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
+        throw new Refusal('stale_instance')
+      if (loop.closed) throw new Refusal('closed')
+      const replaces = Boolean(store.mailboxes.get(clientKey(instance))?.waiter)
+      if (!replaces && store.totals.waiters >= options.maxWaiters) throw new Refusal('capacity_exceeded')
+      const mailbox = store.openMailbox(instance.user_id, instance.client_id)
+      const waiter = { instance_id: instance.instance_id, deliver }
+      store.setWaiter(mailbox, waiter)
+      drain.kick(mailbox)
+      return {
+        async detach() {
+          if (mailbox.waiter === waiter) store.setWaiter(mailbox, null)
+        },
+      }
+    },
+
+    async acknowledge(given) {
+      const input = parseInput(AcknowledgeInput, given)
+      const refuse = (reason: string) => {
+        store.count('acknowledgement', reason)
+        return false
+      }
+      if (!tracked(input)) return refuse('late')
+      if (!(await isCurrent(input, input.instance_id))) return refuse('fenced')
+      const command = tracked(input)
+      if (!command) return refuse('late')
+      const state = input.state ?? 'acknowledged'
+      if (command.acknowledged === 'none') {
+        const mailbox = command.mailbox
+        store.acknowledge(command, state, input.instance_id, clock.now())
+        if (mailbox) drain.kick(mailbox)
+      } else store.count('acknowledgement', 'repeated')
+      if (state === 'refused') drain.end(command, 'failed', toReason(input.reason) ?? 'refused')
+      return true
+    },
+
+    async settle(given) {
+      const input = parseInput(SettleInput, given)
+      if (!tracked(input)) return false
+      if (input.instance_id !== undefined && !(await isCurrent(input, input.instance_id))) {
+        store.count('other', 'settle_fenced')
+        return false
+      }
+      const command = tracked(input)
+      if (command) drain.end(command, input.state, toReason(input.reason))
+      return command !== undefined
+    },
+
+    async cancel(given) {
+      const input = parseInput(CancelInput, given)
+      const command = tracked(input)
+      if (command) drain.end(command, 'cancelled', toReason(input.reason))
+      return command !== undefined
+    },
+
+    reconcile: loop.reconcile,
+
+    async close() {
+      loop.close()
+      for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
+    },
+  }
+}
+
+interface Admission {
+  seq: number
+  at: number
+  fingerprint: string
+  payload: Json
+  payloadBytes: number
+}
+
+function newCommand(input: DispatchInput, { seq, at, ...content }: Admission): TrackedCommand {
+  const { user_id, client_id, command_id, action } = input
+  return {
+    user_id,
+    client_id,
+    command_id,
+    action,
+    ...content,
+    seq,
+    key: commandKey(input),
+    scope_id: input.scope_id ?? user_id,
+    admittedAt: at,
+    deadlineAt: at,
+    wakeAt: 0,
+    maxAttempts: 1,
+    mailbox: null,
+    phase: 'ready',
+    attempts: 0,
+    lastAttemptAt: null,
+    lastNodeId: null,
+    lastInstanceId: null,
+    lastOutcome: null,
+    acknowledged: 'none',
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+    recoveries: 0,
+    recoveredAt: null,
+    recoveryReason: null,
+    terminal: null,
+    controller: null,
+  }
+}

@@ -1,0 +1,103 @@
+/** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
+
+import { checkSegment, toTimestamp } from '../contract/ids.js'
+import { CommandKey, type DeliveryInspector, parseSequence } from '../contract/index.js'
+import { Refusal } from '../refusal.js'
+import { ageMs, type DeliveryClock } from './delivery-clock.js'
+import { commandKey, toDeliveryStatus } from './delivery-command.js'
+import type { DeliveryLoop } from './delivery-loop.js'
+import type { DeliveryStore } from './delivery-store.js'
+
+/** Commands that the oldest queued age is sampled from. */
+const AGE_SAMPLE = 100
+/** A loop without a pass for this long is not alive: five times its longest sleep. */
+const STALE_MS = 5_000
+
+export interface DeliveryInspectorOptions {
+  store: DeliveryStore
+  clock: DeliveryClock
+  loop: DeliveryLoop
+  nodeId: string
+  deploymentId: string | null
+}
+
+/** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
+export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
+  const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
+  if (reason) throw new Refusal('invalid_identity', reason)
+}
+
+export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
+  const { store, clock, loop, nodeId, deploymentId } = options
+
+  return {
+    summary() {
+      const now = clock.now()
+      const oldestDeadline = store.deadlines.first()?.deadlineAt
+      let sampled = 0
+      let oldest = 0
+      for (const command of store.queued.after(null)) {
+        oldest = Math.max(oldest, ageMs(command.admittedAt, now))
+        if (++sampled === AGE_SAMPLE) break
+      }
+      const paused = { wakeAt: clock.steady(), seq: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+      return {
+        deployment_id: deploymentId,
+        mode: 'direct',
+        tracked_commands: store.tracked.size,
+        due_commands: store.totals.ready + store.backoff.rank(paused),
+        oldest_deadline_at: oldestDeadline === undefined ? null : toTimestamp(oldestDeadline),
+        oldest_queued_age_ms: sampled === 0 ? null : oldest,
+        sample_size: sampled,
+        legacy_stream_depth: null,
+        legacy_pending_depth: null,
+        observed_at: toTimestamp(now),
+      }
+    },
+
+    listNodes(page) {
+      // There is one node and so one page: no token was ever handed out.
+      if (page.cursor !== null) throw new Refusal('invalid_cursor')
+      const staleness_ms = ageMs(loop.lastPassAt, clock.now())
+      const { recovery, outcome, acknowledgement, other } = store.counters
+      const node = {
+        node_id: nodeId,
+        mailbox_listener_alive: null,
+        reconciliation_loop_alive: !loop.closed && staleness_ms <= STALE_MS,
+        active_drainers: store.totals.drainers,
+        connection_waiters: store.totals.waiters,
+        updated_at: toTimestamp(loop.lastPassAt),
+        stale: staleness_ms > STALE_MS,
+        staleness_ms,
+        counters: {
+          recovery: { ...recovery },
+          outcome: { ...outcome },
+          acknowledgement: { ...acknowledgement },
+          other: { ...other },
+        },
+      }
+      return { items: [node], next_cursor: null, has_more: false }
+    },
+
+    listTenants({ cursor, limit }) {
+      const items = []
+      let last = parseSequence(cursor)
+      for (const { seq, scope_id, commands } of store.reservations.after(last)) {
+        if (items.length === limit) return { items, next_cursor: String(last), has_more: true }
+        const oldest = commands.first()?.deadlineAt
+        const oldest_deadline_at = oldest === undefined ? null : toTimestamp(oldest)
+        items.push({ scope_id, reserved_commands: commands.size, oldest_deadline_at })
+        last = seq
+      }
+      return { items, next_cursor: null, has_more: false }
+    },
+
+    status(key) {
+      const read = CommandKey.safeParse(key)
+      if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
+      requireIdentity(read.data)
+      const command = store.find(commandKey(read.data), clock.now())
+      return command ? toDeliveryStatus(command) : null
+    },
+  }
+}

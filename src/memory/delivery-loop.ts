@@ -1,0 +1,100 @@
+/** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
+import type { DeliveryClock } from './delivery-clock.js'
+import type { DeliveryDrain } from './delivery-drain.js'
+import type { DeliveryStore } from './delivery-store.js'
+
+/** Longest sleep of the loop: its sign of life, and how late it notices that the wall's clock has jumped. */
+const HEARTBEAT_MS = 1_000
+/** Commands per pass: about a millisecond or two, after which requests get their turn. */
+const PASS_MAX = 1_000
+
+export interface DeliveryLoopOptions {
+  store: DeliveryStore
+  clock: DeliveryClock
+  drain: DeliveryDrain
+}
+
+export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
+
+export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let firesAt = Number.POSITIVE_INFINITY
+  let lastPassAt = clock.now()
+  let closed = false
+
+  /** Does what is due now, within bounds; whether something is left. */
+  function pass(): boolean {
+    const now = clock.now()
+    const steady = clock.steady()
+    let left = PASS_MAX
+    for (let next = store.deadlines.first(); next && left > 0 && drain.expire(next); next = store.deadlines.first())
+      left--
+    for (
+      let next = store.attempted.first();
+      next && left > 0 && next.wakeAt <= steady;
+      next = store.attempted.first()
+    ) {
+      drain.giveUp(next)
+      left--
+    }
+    for (let next = store.backoff.first(); next && left > 0 && next.wakeAt <= steady; next = store.backoff.first()) {
+      drain.ready(next)
+      left--
+    }
+    for (const retention of [store.ended, store.rejected]) left -= retention.sweep(now, left)
+    lastPassAt = now
+    return left <= 0
+  }
+
+  function sleep(delayMs: number) {
+    clearTimeout(timer)
+    timer = setTimeout(wake, delayMs)
+    firesAt = clock.steady() + delayMs
+    // A timer handle is a number where there is no event loop to keep alive.
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  function wake() {
+    if (closed) return
+    if (pass()) return sleep(0)
+    const steady = clock.steady()
+    const dueIn = [
+      (store.deadlines.first()?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now(),
+      (store.attempted.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
+      (store.backoff.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
+    ]
+    sleep(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
+  }
+
+  return {
+    start() {
+      try {
+        sleep(HEARTBEAT_MS)
+      } catch {
+        // Workers allow no timer outside a request: there the first command starts the loop.
+      }
+    },
+
+    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    nudge(delayMs: number) {
+      if (!closed && clock.steady() + delayMs < firesAt) sleep(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
+    },
+
+    /** Everything that is due now; yields between passes. */
+    async reconcile() {
+      while (pass()) await new Promise((resolve) => setTimeout(resolve, 0))
+    },
+
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+
+    get lastPassAt() {
+      return lastPassAt
+    },
+    get closed() {
+      return closed
+    },
+  }
+}

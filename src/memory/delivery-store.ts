@@ -1,0 +1,165 @@
+/** Every command of the dispatcher and each move that it can make; the drain, the loop and the inspector stand on it. */
+import type { TerminalState } from '../contract/index.js'
+import {
+  clientKey,
+  createMailbox,
+  type Mailbox,
+  type Phase,
+  type Queued,
+  type TrackedCommand,
+} from './delivery-command.js'
+import { byDeadline, createReservations } from './delivery-reservations.js'
+import { createRetention } from './delivery-retention.js'
+import { byNumber, OrderedIndex } from './ordered-index.js'
+
+export interface DeliveryStoreOptions {
+  capacity: (scope_id: string) => number
+  maxRetained: number
+  retentionMs: number
+}
+
+const byWake = (a: Queued, b: Queued) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
+const itself = (command: TrackedCommand) => command
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>
+
+export function createDeliveryStore({ capacity, maxRetained, retentionMs }: DeliveryStoreOptions) {
+  const tracked = new Map<string, TrackedCommand>()
+  const mailboxes = new Map<string, Mailbox>()
+  const reservations = createReservations(capacity)
+  /** Not acknowledged, in the order of admission. */
+  const queued = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
+  const deadlines = new OrderedIndex<Queued, TrackedCommand>(itself, byDeadline)
+  /** Attempted: when the patience for an acknowledgement ends. */
+  const attempted = new OrderedIndex<Queued, TrackedCommand>(itself, byWake)
+  /** In backoff: when the next attempt may begin. */
+  const backoff = new OrderedIndex<Queued, TrackedCommand>(itself, byWake)
+  const ended = createRetention(maxRetained, retentionMs)
+  // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
+  const rejected = createRetention(maxRetained, retentionMs)
+  const counters = {
+    recovery: {} as Record<string, number>,
+    outcome: {} as Record<string, number>,
+    acknowledgement: {} as Record<string, number>,
+    other: {} as Record<string, number>,
+  }
+  const totals = { ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
+  let seq = 0
+
+  function count(kind: keyof typeof counters, name: string) {
+    counters[kind][name] = (counters[kind][name] ?? 0) + 1
+  }
+
+  function closeIfEmpty(mailbox: Mailbox) {
+    if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)
+  }
+
+  function setHandover(mailbox: Mailbox, command: TrackedCommand | null) {
+    totals.drainers += Number(command !== null) - Number(mailbox.handover !== null)
+    mailbox.handover = command
+  }
+
+  /** Takes a command from where it waits to where it waits next. Its sort keys change only here, in between. */
+  function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
+    const mailbox = command.mailbox as Mailbox
+    if (mailbox.handover === command) setHandover(mailbox, null)
+    if (command.phase === 'ready' && mailbox.ready.delete(command.seq)) totals.ready--
+    if (command.phase === 'attempted') attempted.delete(command)
+    if (command.phase === 'backoff') backoff.delete(command)
+    command.phase = phase
+    command.wakeAt = wakeAt
+    if (phase === 'attempted') attempted.insert(command)
+    if (phase === 'backoff') backoff.insert(command)
+    if (phase !== 'ready') return
+    mailbox.ready.insert(command)
+    totals.ready++
+  }
+
+  return {
+    tracked,
+    mailboxes,
+    reservations,
+    queued,
+    deadlines,
+    attempted,
+    backoff,
+    ended,
+    rejected,
+    counters,
+    totals,
+    count,
+    move,
+    setHandover,
+
+    nextSeq: () => ++seq,
+
+    /** The record under `key`, tracked or retained, as long as its retention is not over. */
+    find: (key: string, now: number) => tracked.get(key) ?? ended.get(key, now) ?? rejected.get(key, now),
+
+    /** The mailbox of a client; made when it is not there. */
+    openMailbox(user_id: string, client_id: string): Mailbox {
+      const key = clientKey({ user_id, client_id })
+      const mailbox = mailboxes.get(key) ?? createMailbox(user_id, client_id)
+      mailboxes.set(key, mailbox)
+      return mailbox
+    },
+
+    setWaiter(mailbox: Mailbox, waiter: Mailbox['waiter']) {
+      totals.waiters += Number(waiter !== null) - Number(mailbox.waiter !== null)
+      mailbox.waiter = waiter
+      // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
+      setHandover(mailbox, null)
+      closeIfEmpty(mailbox)
+    },
+
+    /** Enters a command that holds its reservation. */
+    admit(command: TrackedCommand, mailbox: Mailbox) {
+      command.mailbox = mailbox
+      mailbox.tracked++
+      tracked.set(command.key, command)
+      rejected.forget(command.key)
+      queued.insert(command)
+      deadlines.insert(command)
+      totals.payloadBytes += command.payloadBytes
+      count('other', 'admitted')
+      mailbox.ready.insert(command)
+      totals.ready++
+    },
+
+    /** Retains a refused admission. */
+    reject(command: TrackedCommand, reason: string, at: number) {
+      command.phase = 'ended'
+      command.terminal = { state: 'rejected', at, reason }
+      command.payload = null
+      count('outcome', 'rejected')
+      rejected.keep(command)
+    },
+
+    acknowledge(command: TrackedCommand, state: 'acknowledged' | 'refused', instance_id: string, at: number) {
+      command.acknowledged = state
+      command.acknowledgedAt = at
+      command.acknowledgedBy = instance_id
+      count('acknowledgement', state)
+      queued.delete(command.seq)
+      move(command, 'acknowledged')
+    },
+
+    /** Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. */
+    end(command: TrackedCommand, state: TerminalState, reason: string | null, at: number) {
+      const mailbox = command.mailbox as Mailbox
+      move(command, 'ended')
+      command.terminal = { state, at, reason }
+      tracked.delete(command.key)
+      queued.delete(command.seq)
+      deadlines.delete(command)
+      reservations.release(command.scope_id, command)
+      totals.payloadBytes -= command.payloadBytes
+      command.payload = null
+      command.mailbox = null
+      mailbox.tracked--
+      closeIfEmpty(mailbox)
+      count('outcome', state)
+      ended.keep(command)
+    },
+  }
+}
