@@ -9,6 +9,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'memory/index': 'src/memory/index.ts',
     'adapters/node': 'src/adapters/node.ts',
+    'browser/index': 'src/browser/index.ts',
     'testing/index': 'src/testing/index.ts',
   },
   format: 'esm',

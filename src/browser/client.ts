@@ -1,0 +1,69 @@
+/** The browser end of a cooperative session: two operations over HTTP, for whoever shows a relayed site. */
+import type { Invocation } from '../contract/invocations.js'
+import type { JsonObject } from '../contract/json.js'
+import type { Subscriber } from './frames.js'
+import { type InvokeOptions, invoke } from './invoke.js'
+import { type ClientHeaders, createSend, toSegment } from './send.js'
+import { subscribe } from './subscribe.js'
+
+export interface CooperativeSiteClientOptions {
+  /** Where the relay's routes begin, with its prefix: `/relay`, `https://example.test/relay`. */
+  baseUrl: string
+  sessionId: string
+  /** @default the platform's */
+  fetch?: typeof globalThis.fetch | undefined
+  /** Sent with every request, e.g. a viewer's token; a function is asked before each. Cookies go to the page's own origin. */
+  headers?: ClientHeaders | undefined
+}
+
+/** Exactly two operations. It opens no session, renders nothing, recovers no missed event and interprets no payload. */
+export interface CooperativeSiteClient {
+  /**
+   * Listens to the session's events until `signal` aborts, reconnecting with jittered backoff.
+   *
+   * @returns a promise that resolves when the stream has ended for good (`onEnd` knows why) or was aborted. It rejects
+   * with `CooperativeSiteError` when the relay refuses (401, 403, 404 …) or redirects; `onEnd` hears that too, so the
+   * promise may be left alone.
+   */
+  subscribe(subscription: Subscriber & { signal?: AbortSignal | undefined }): Promise<void>
+  /**
+   * Invokes one allowed action, once.
+   *
+   * @returns the relay's 200 answer; `status: 'failed'` is the application's own no.
+   * @throws CooperativeSiteError with `code`, `status` and, where the action may have run, `outcome: 'unknown'`.
+   */
+  invoke(action: string, parameters?: JsonObject, options?: InvokeOptions): Promise<Invocation>
+}
+
+/**
+ * The viewer's client of one session (contract, part 6). Redirects are never followed: credentials would travel.
+ *
+ * @throws TypeError for a session id that is not one path segment.
+ *
+ * @example
+ * ```ts
+ * import { createCooperativeSiteClient } from 'relayscope/browser'
+ *
+ * const site = createCooperativeSiteClient({ baseUrl: '/relay', sessionId: 'session-1' })
+ * const left = new AbortController()
+ * site.subscribe({ onReady: refetch, onGap: refetch, onEvent: refetch, signal: left.signal })
+ * await site.invoke('add_note', { text: 'milk' })
+ *
+ * function refetch() {}
+ * ```
+ */
+export function createCooperativeSiteClient(options: CooperativeSiteClientOptions): CooperativeSiteClient {
+  // Called through, not detached: a browser's fetch refuses any other receiver.
+  const { baseUrl, sessionId, fetch = (input, init) => globalThis.fetch(input, init), headers = {} } = options
+  const sessionUrl = `${baseUrl.replace(/\/+$/, '')}/sessions/${toSegment('sessionId', sessionId)}`
+  const send = createSend(sessionUrl, fetch, headers)
+  return {
+    subscribe({ signal = new AbortController().signal, ...subscriber }) {
+      const ended = subscribe(send, subscriber, signal)
+      // Whoever listens to onEnd alone must not be met by an unhandled rejection.
+      ended.catch(() => {})
+      return ended
+    },
+    invoke: (action, parameters, invokeOptions) => invoke(send, action, parameters, invokeOptions),
+  }
+}

@@ -1,0 +1,62 @@
+/** Reads `text/event-stream` (WHATWG HTML, 9.2.6) piece by piece, bounded, for the subscription. */
+
+/** One dispatched event of the stream. */
+export interface StreamEvent {
+  /** The `event` field; `message` where there was none. */
+  type: string
+  data: string
+  /** The last `id` of the stream so far. */
+  id: string
+}
+
+export interface EventStreamReader {
+  onEvent(event: StreamEvent): void
+  /** The `retry` field, in milliseconds. */
+  onRetry(ms: number): void
+}
+
+// A relay takes 256 KiB of JSON per event, and escaping may grow it; more than this is no event of a relay.
+const EVENT_LENGTH = 2_097_152
+
+/**
+ * @returns a function that takes the next piece of decoded text.
+ * @throws RangeError from that function for an event over 2 Mi characters.
+ */
+export function createEventStreamDecoder({ onEvent, onRetry }: EventStreamReader): (text: string) => void {
+  let rest = ''
+  let afterCarriageReturn = false
+  let type = ''
+  let data: string[] = []
+  let length = 0
+  let id = ''
+
+  function readLine(line: string): void {
+    if (line === '') {
+      if (data.length > 0) onEvent({ type: type || 'message', data: data.join('\n'), id })
+      type = ''
+      data = []
+      length = 0
+      return
+    }
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') {
+      length += value.length + 1
+      data.push(value)
+    } else if (field === 'event') type = value
+    else if (field === 'id' && !value.includes('\0')) id = value
+    else if (field === 'retry' && /^\d+$/.test(value)) onRetry(Number(value))
+  }
+
+  return (text) => {
+    // A line feed that opens a piece belongs to the carriage return that closed the one before.
+    const lines = (afterCarriageReturn && text.startsWith('\n') ? text.slice(1) : text).split(/\r\n|\n|\r/)
+    if (text !== '') afterCarriageReturn = text.endsWith('\r')
+    // Only what is new was searched: a long line in small pieces costs what it is long.
+    lines[0] = rest + lines[0]
+    rest = lines.pop() as string
+    for (const line of lines) readLine(line)
+    if (rest.length + length > EVENT_LENGTH) throw new RangeError('an event of the stream is too long')
+  }
+}

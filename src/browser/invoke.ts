@@ -1,0 +1,48 @@
+/** The invocation: one allowed action of the session, asked for once. */
+import type { Invocation } from '../contract/invocations.js'
+import type { JsonObject } from '../contract/json.js'
+import { CooperativeSiteError, readObject, toError } from './problem.js'
+import { type Send, toSegment } from './send.js'
+
+export interface InvokeOptions {
+  /** Hangs up, which cancels the call at the relay. */
+  signal?: AbortSignal | undefined
+  /** Makes it safe to ask again: the same key and parameters are the same call (10 minutes). */
+  idempotencyKey?: string | undefined
+  /** How long the relay waits for the application, 1 to 120,000 ms. @default the relay's, 30,000 */
+  timeoutMs?: number | undefined
+}
+
+/**
+ * Invokes `action` once; nothing is retried.
+ *
+ * @returns the relay's answer; `status: 'failed'` means that the application said no.
+ * @throws CooperativeSiteError with the relay's code. `outcome: 'unknown'`: it may have run. An abort rejects with the
+ * signal's reason.
+ */
+export async function invoke(
+  send: Send,
+  action: string,
+  parameters: JsonObject | undefined,
+  { signal = new AbortController().signal, idempotencyKey, timeoutMs }: InvokeOptions = {},
+): Promise<Invocation> {
+  const path = `actions/${toSegment('action', action)}`
+  const body = JSON.stringify({ parameters, timeout_ms: timeoutMs })
+  const headers = { 'content-type': 'application/json', ...(idempotencyKey && { 'idempotency-key': idempotencyKey }) }
+  let response: Response
+  try {
+    response = await send(path, { method: 'POST', headers, body, signal })
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw new CooperativeSiteError('unreachable', null, 'unknown', { cause })
+  }
+  if (response.status !== 200) {
+    const error = await toError(response)
+    signal.throwIfAborted()
+    throw error
+  }
+  const answer = await readObject(response)
+  signal.throwIfAborted()
+  if (answer === undefined) throw new CooperativeSiteError('unexpected_answer', 200, 'unknown')
+  return answer as unknown as Invocation
+}

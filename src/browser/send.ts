@@ -1,0 +1,24 @@
+/** How both operations of the client reach their session at the relay. */
+
+/** Headers for every request, or a function that is asked before each: a token may be renewed between two. */
+export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>)
+
+/** Sends a request to a path below the session. A redirect is an answer, never a way. */
+export type Send = (
+  path: string,
+  request: { method?: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
+) => Promise<Response>
+
+/** One URL segment. `.` and `..` survive every escaping and would leave the session. */
+export function toSegment(name: string, value: string): string {
+  if (value === '' || value === '.' || value === '..') throw new TypeError(`${name} is not one path segment`)
+  return encodeURIComponent(value)
+}
+
+export function createSend(sessionUrl: string, fetch: typeof globalThis.fetch, headers: ClientHeaders): Send {
+  return async (path, { headers: own, ...request }) => {
+    const sent = new Headers(typeof headers === 'function' ? await headers() : headers)
+    for (const [name, value] of Object.entries(own)) sent.set(name, value)
+    return fetch(`${sessionUrl}/${path}`, { ...request, headers: sent, redirect: 'manual', cache: 'no-store' })
+  }
+}

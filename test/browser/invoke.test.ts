@@ -1,0 +1,90 @@
+/** Holds the invocation of the browser client, over real sockets. */
+import { afterEach, describe, expect, it } from 'vitest'
+import { createCooperativeSiteClient } from '../../src/browser/index.js'
+import { answerJson, type HandRelay, startHandRelay, type Visit } from './relay.js'
+
+const open: HandRelay[] = []
+afterEach(async () => {
+  for (const relay of open.splice(0)) await relay.close()
+})
+
+async function startRelay(answer?: (visit: Visit, n: number) => void) {
+  const relay = await startHandRelay(answer)
+  open.push(relay)
+  return { relay, client: createCooperativeSiteClient({ baseUrl: relay.url, sessionId: 's/1' }) }
+}
+
+const invocation = { invocation_id: 'i', action: 'add_note', status: 'succeeded', result: { id: 1 }, error: null }
+
+describe('invoke', () => {
+  it('posts the parameters and returns the body of the answer', async () => {
+    const { relay, client } = await startRelay((visit) => answerJson(visit, 200, invocation))
+    const options = { idempotencyKey: 'k', timeoutMs: 500 }
+    await expect(client.invoke('add_note', { text: 'milk' }, options)).resolves.toEqual(invocation)
+    const { request, body } = await relay.visit(0)
+    expect([request.method, request.url]).toEqual(['POST', '/sessions/s%2F1/actions/add_note'])
+    expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'k' })
+    expect(JSON.parse(body)).toEqual({ parameters: { text: 'milk' }, timeout_ms: 500 })
+  })
+
+  it('sends neither parameters, key nor timeout that were not given', async () => {
+    const { relay, client } = await startRelay((visit) => answerJson(visit, 200, invocation))
+    await client.invoke('add_note')
+    const { request, body } = await relay.visit(0)
+    expect(body).toBe('{}')
+    expect(request.headers['idempotency-key']).toBeUndefined()
+  })
+
+  it('returns a failure of the application as an answer', async () => {
+    const failed = { ...invocation, status: 'failed', result: null, error: { code: 'no_such_note', message: null } }
+    const { client } = await startRelay((visit) => answerJson(visit, 200, failed))
+    await expect(client.invoke('archive_note', { id: 9 })).resolves.toEqual(failed)
+  })
+
+  it.each([
+    [403, { code: 'action_not_allowed' }, undefined],
+    [409, { code: 'session_not_active' }, undefined],
+    [504, { code: 'action_timeout', outcome: 'unknown' }, 'unknown'],
+  ])('rejects on %i with the problem of the relay', async (status, problem, outcome) => {
+    const { relay, client } = await startRelay((visit) => answerJson(visit, status, problem))
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject({ code: problem.code, status, outcome })
+    expect(relay.visits).toHaveLength(1)
+  })
+
+  it('says that the outcome is unknown when the connection is lost or the answer makes no sense', async () => {
+    const { client } = await startRelay((visit, n) => {
+      if (n === 0) visit.response.destroy()
+      else if (n === 1) answerJson(visit, 200, ['not an object'])
+      else visit.response.writeHead(200).end('x'.repeat(2_097_153))
+    })
+    const lost = { code: 'unreachable', status: null, outcome: 'unknown' }
+    const odd = { code: 'unexpected_answer', status: 200, outcome: 'unknown' }
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject(lost)
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
+  })
+
+  it('never follows a redirect', async () => {
+    const elsewhere = await startRelay((visit) => answerJson(visit, 200, invocation))
+    const { client } = await startRelay((visit) => answerJson(visit, 307, {}, { location: `${elsewhere.relay.url}/x` }))
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject({ code: 'redirected' })
+    expect(elsewhere.relay.visits).toHaveLength(0)
+  })
+
+  it('hangs up when its signal aborts, and rejects with the reason', async () => {
+    const { relay, client } = await startRelay()
+    const left = new AbortController()
+    const reason = new Error('the viewer left')
+    const answer = client.invoke('add_note', {}, { signal: left.signal })
+    const { response } = await relay.visit(0)
+    const hungUp = new Promise((resolve) => response.on('close', resolve))
+    left.abort(reason)
+    await expect(answer).rejects.toBe(reason)
+    await hungUp
+  })
+
+  it.each(['', '.', '..'])('refuses the action name %j', async (action) => {
+    const { client } = await startRelay()
+    await expect(client.invoke(action, {})).rejects.toThrow(TypeError)
+  })
+})

@@ -1,0 +1,250 @@
+/** Holds the subscription of the browser client, over real sockets. */
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { CooperativeSiteError, createCooperativeSiteClient } from '../../src/browser/index.js'
+import { answerJson, frame, type HandRelay, openStream, ready, startHandRelay, type Visit } from './relay.js'
+
+const event = (seq: number) => ({ event_id: `m${seq}`, name: 'note_changed', site_id: 'notes', seq, data: { n: seq } })
+
+const open: (() => unknown)[] = []
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const close of open.splice(0)) await close()
+})
+
+async function startRelay(answer?: (visit: Visit, n: number) => void): Promise<HandRelay> {
+  const relay = await startHandRelay(answer)
+  open.push(() => relay.close())
+  return relay
+}
+
+/** Subscribes and writes down everything that is said, in order. */
+function listen(relay: HandRelay, options: { onEvent?: (event: unknown) => void; headers?: () => HeadersInit } = {}) {
+  const { onEvent, headers } = options
+  const left = new AbortController()
+  open.push(() => left.abort())
+  const heard: [string, unknown][] = []
+  const waiting: (() => void)[] = []
+  const hear = (what: string) => (frame: unknown) => {
+    heard.push([what, frame])
+    for (const wake of waiting.splice(0)) wake()
+    if (what === 'event') onEvent?.(frame)
+  }
+  const client = createCooperativeSiteClient({ baseUrl: `${relay.url}/relay/`, sessionId: 'a b', headers })
+  const ended = client.subscribe({
+    onEvent: hear('event'),
+    onGap: hear('gap'),
+    onReady: hear('ready'),
+    onEnd: hear('end'),
+    signal: left.signal,
+  })
+  const hears = async (count: number) => {
+    while (heard.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+    return heard.map(([what]) => what)
+  }
+  return { ended, heard, hears, left }
+}
+
+describe('subscribe', () => {
+  it('asks for the stream of its session and tells ready, events and gaps in order', async () => {
+    const relay = await startRelay()
+    const { hears, heard } = listen(relay, { headers: () => ({ 'x-viewer': 'v' }) })
+    const visit = await relay.visit(0)
+    expect(visit.request.url).toBe('/relay/sessions/a%20b/events')
+    expect(visit.request.headers).toMatchObject({ accept: 'text/event-stream', 'x-viewer': 'v' })
+    expect(visit.request.headers['last-event-id']).toBeUndefined()
+    const gap = { reason: 'overflow', dropped: 2, dropped_total: 2, first_seq: 2, last_seq: 3 }
+    openStream(visit, ready() + frame('site_event', event(1)) + frame('gap', gap) + frame('novelty', {}))
+    visit.response.write(`: heartbeat\n\n${frame('site_event', event(4))}`)
+    expect(await hears(4)).toEqual(['ready', 'event', 'gap', 'event'])
+    expect(heard[1]?.[1]).toEqual(event(1))
+    expect(heard[2]?.[1]).toEqual(gap)
+  })
+
+  it('reconnects after a lost connection with the last position, asking for headers afresh', async () => {
+    const relay = await startRelay()
+    let token = 0
+    const { hears } = listen(relay, { headers: () => ({ 'x-token': String(token++) }) })
+    const first = await relay.visit(0)
+    openStream(first, ready() + frame('site_event', event(7), 'e:7'))
+    await hears(2)
+    first.response.destroy()
+    const second = await relay.visit(1)
+    expect(second.request.headers).toMatchObject({ 'last-event-id': 'e:7', 'x-token': '1' })
+    openStream(second, ready())
+    expect(await hears(3)).toEqual(['ready', 'event', 'ready'])
+  })
+
+  it.each([500, 502, 503, 408, 429])('asks again after %i', async (status) => {
+    const relay = await startRelay((visit, n) => {
+      if (n === 0) answerJson(visit, status, { code: 'internal' })
+      else openStream(visit, ready())
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { hears } = listen(relay)
+    await relay.visit(0)
+    while (vi.getTimerCount() !== 1 || relay.visits.length < 2) await vi.advanceTimersByTimeAsync(1_000)
+    expect(await hears(1)).toEqual(['ready'])
+  })
+
+  it.each([
+    [401, 'unauthenticated'],
+    [403, 'forbidden'],
+    [404, 'session_not_found'],
+    [422, 'invalid_path'],
+  ])('stops on %i and tells its code', async (status, code) => {
+    const relay = await startRelay((visit) => answerJson(visit, status, { code }))
+    const { ended, heard } = listen(relay)
+    await expect(ended).rejects.toMatchObject({ name: 'CooperativeSiteError', code, status })
+    expect(heard).toEqual([['end', { reason: 'refused', error: expect.any(CooperativeSiteError) }]])
+    expect(relay.visits).toHaveLength(1)
+  })
+
+  it('stops on an answer that is no event stream', async () => {
+    const relay = await startRelay((visit) => answerJson(visit, 200, 'welcome to the captive portal'))
+    await expect(listen(relay).ended).rejects.toMatchObject({ code: 'unexpected_answer', status: 200 })
+  })
+
+  it.each([302, 307])('never follows a %i, whose target would get the credentials', async (status) => {
+    const elsewhere = await startRelay((visit) => openStream(visit, ready()))
+    const relay = await startRelay((visit) => answerJson(visit, status, {}, { location: `${elsewhere.url}/x` }))
+    await expect(listen(relay).ended).rejects.toMatchObject({ code: 'redirected' })
+    expect(elsewhere.visits).toHaveLength(0)
+  })
+
+  it.each([
+    'session_closed',
+    'session_expired',
+    'policy_revoked',
+    'something_new',
+  ])('stops on end: %s', async (reason) => {
+    const relay = await startRelay((visit) =>
+      openStream(visit, ready() + frame('end', { reason }) + frame('site_event', event(1))),
+    )
+    const { ended, heard } = listen(relay)
+    await expect(ended).resolves.toBeUndefined()
+    expect(heard.map(([what]) => what)).toEqual(['ready', 'end'])
+    expect(heard[1]?.[1]).toEqual({ reason })
+    expect(relay.visits).toHaveLength(1)
+  })
+
+  it('comes back after a shutdown, not before the wait that the relay sent with it', async () => {
+    const relay = await startRelay((visit, n) => {
+      openStream(visit, ready() + (n === 0 ? `retry: 300\n${frame('end', { reason: 'shutdown' })}` : ''))
+    })
+    const { hears } = listen(relay)
+    await hears(2)
+    const before = performance.now()
+    await relay.visit(1)
+    expect(performance.now() - before).toBeGreaterThan(290)
+    expect(await hears(3)).toEqual(['ready', 'end', 'ready'])
+  })
+
+  it('takes a connection without a byte for two and a half heartbeats for dead', async () => {
+    const relay = await startRelay()
+    const { hears } = listen(relay)
+    openStream(await relay.visit(0), ready({ heartbeat_ms: 20 }))
+    openStream(await relay.visit(1), ready())
+    expect(await hears(2)).toEqual(['ready', 'ready'])
+  })
+
+  it('takes heartbeats for life', async () => {
+    const relay = await startRelay()
+    const { hears, heard } = listen(relay)
+    const visit = await relay.visit(0)
+    openStream(visit, ready({ heartbeat_ms: 200 }))
+    await hears(1)
+    for (let beat = 0; beat < 8; beat++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      visit.response.write(': heartbeat\n\n')
+    }
+    visit.response.write(frame('site_event', event(1)))
+    await hears(2)
+    expect(relay.visits).toHaveLength(1)
+    expect(heard).toHaveLength(2)
+  })
+
+  it('gives up on a relay that never answers, and asks again', async () => {
+    const relay = await startRelay()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    listen(relay)
+    await relay.visit(0)
+    await vi.advanceTimersByTimeAsync(37_500)
+    await vi.advanceTimersByTimeAsync(1_500)
+    await relay.visit(1)
+    expect(relay.visits).toHaveLength(2)
+  })
+
+  it('says nothing after an abort, not even what the same piece still holds, and resolves', async () => {
+    const relay = await startRelay((visit) => {
+      openStream(visit, ready() + frame('site_event', event(1)) + frame('site_event', event(2)))
+    })
+    const { ended, heard, left } = listen(relay, { onEvent: () => left.abort() })
+    await expect(ended).resolves.toBeUndefined()
+    expect(heard.map(([what]) => what)).toEqual(['ready', 'event'])
+    const visit = await relay.visit(0)
+    if (!visit.response.destroyed) await new Promise((resolve) => visit.response.on('close', resolve))
+  })
+
+  it('leaves at once during the wait between two connections, with a fetch that ignores its signal', async () => {
+    const left = new AbortController()
+    let calls = 0
+    const fetch = async () => {
+      calls++
+      throw new TypeError('down')
+    }
+    const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 'x', fetch })
+    const ended = client.subscribe({ onEvent: () => {}, signal: left.signal })
+    setTimeout(() => left.abort(), 20)
+    await ended
+    expect(calls).toBe(1)
+    const deaf = createCooperativeSiteClient({
+      baseUrl: 'http://relay.test',
+      sessionId: 'x',
+      fetch: () => new Promise(() => {}),
+    })
+    const later = new AbortController()
+    setTimeout(() => later.abort(), 20)
+    await deaf.subscribe({ onEvent: () => {}, signal: later.signal })
+  })
+
+  it('reports a callback that throws and a frame that is no JSON, and goes on', async () => {
+    const reported: unknown[] = []
+    vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
+    open.push(() => vi.unstubAllGlobals())
+    const broken = new Error('of the page')
+    const relay = await startRelay((visit) => {
+      openStream(visit, `${ready()}event: gap\ndata: {{\n\nevent: ready\ndata: null\n\n`)
+      visit.response.write(frame('site_event', event(1)) + frame('site_event', event(2)))
+    })
+    const { hears } = listen(relay, {
+      onEvent: () => {
+        throw broken
+      },
+    })
+    expect(await hears(3)).toEqual(['ready', 'event', 'event'])
+    await vi.waitFor(() => expect(reported).toHaveLength(4))
+    expect(reported.slice(2)).toEqual([broken, broken])
+    expect(reported[0]).toMatchObject({ code: 'unexpected_answer' })
+  })
+
+  it('never sends back a position that a header cannot carry', async () => {
+    const relay = await startRelay()
+    const { hears } = listen(relay)
+    const visit = await relay.visit(0)
+    openStream(visit, ready() + frame('site_event', event(1), 'é\u2028'))
+    await hears(2)
+    visit.response.destroy()
+    expect((await relay.visit(1)).request.headers['last-event-id']).toBe('e:0')
+  })
+})
+
+describe('the client', () => {
+  it('has exactly two operations', () => {
+    const client = createCooperativeSiteClient({ baseUrl: '/relay', sessionId: 'x' })
+    expect(Object.keys(client).sort()).toEqual(['invoke', 'subscribe'])
+  })
+
+  it.each(['', '.', '..'])('refuses the session id %j, which would leave the path', (sessionId) => {
+    expect(() => createCooperativeSiteClient({ baseUrl: '/relay', sessionId })).toThrow(TypeError)
+  })
+})
