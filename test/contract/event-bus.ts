@@ -1,0 +1,112 @@
+/** What every event bus promises, whatever carries the events between processes. */
+import { describe, expect, it } from 'vitest'
+import type { Delivery, PublishedEvent, SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
+
+/** An event whose data tells it from its neighbours. */
+export function event(n: number): PublishedEvent {
+  return { event_id: `e${n}`, name: 'changed', site_id: 's', published_at: '2026-01-01T00:00:00.000Z', data: n }
+}
+
+export async function collect(subscription: Subscription, count: number): Promise<Delivery[]> {
+  const got: Delivery[] = []
+  while (got.length < count) {
+    const { value, done } = await subscription.next()
+    if (done) break
+    got.push(value)
+  }
+  return got
+}
+
+export const dataOf = (deliveries: Delivery[]) =>
+  deliveries.map((delivery) => (delivery.type === 'event' ? delivery.event.data : delivery))
+
+export interface BusUnderTest {
+  bus: SiteEventBus
+  /** Resolves when everything published before has reached this process. */
+  settled(): Promise<void>
+  close(): Promise<void>
+}
+
+export function eventBusBattery(name: string, make: (options: { queueSize?: number }) => Promise<BusUnderTest>): void {
+  const using = async (options: { queueSize?: number }, work: (under: BusUnderTest) => Promise<void>) => {
+    const under = await make(options)
+    try {
+      await work(under)
+    } finally {
+      await under.close()
+    }
+  }
+
+  describe(`the event bus over ${name}`, () => {
+    it('yields events in order to every subscription, with a seq that counts from 1', () =>
+      using({}, async ({ bus, settled }) => {
+        const readers = [bus.subscribe('t'), bus.subscribe('t')]
+        await settled()
+        for (let n = 1; n <= 5; n++) await bus.publish('t', event(n))
+        for (const reader of readers) {
+          const got = await collect(reader, 5)
+          expect(dataOf(got)).toEqual([1, 2, 3, 4, 5])
+          expect(got.map((delivery) => delivery.type === 'event' && delivery.event.seq)).toEqual([1, 2, 3, 4, 5])
+        }
+      }))
+
+    it('replays nothing to a later subscription', () =>
+      using({}, async ({ bus, settled }) => {
+        await bus.publish('t', event(1))
+        await settled()
+        const late = bus.subscribe('t')
+        await settled()
+        await bus.publish('t', event(2))
+        expect(dataOf(await collect(late, 1))).toEqual([2])
+        expect(late.position.seq).toBe(2)
+      }))
+
+    it('keeps topics apart', () =>
+      using({}, async ({ bus, settled }) => {
+        const a = bus.subscribe('a')
+        const b = bus.subscribe('b')
+        await settled()
+        await bus.publish('b', event(1))
+        await bus.publish('a', event(2))
+        expect(dataOf(await collect(a, 1))).toEqual([2])
+        expect(dataOf(await collect(b, 1))).toEqual([1])
+      }))
+
+    it('drops the oldest of a reader that stalls, and says exactly what is missing where it is missing', () =>
+      using({}, async ({ bus, settled }) => {
+        const stalled = bus.subscribe('t')
+        await settled()
+        for (let n = 1; n <= 250; n++) await bus.publish('t', event(n))
+        await settled()
+        expect(stalled.pending).toBe(100)
+        expect(stalled.dropped).toBe(150)
+        const [gap, ...rest] = await collect(stalled, 101)
+        expect(gap).toEqual({ type: 'gap', reason: 'overflow', dropped: 150, first_seq: 1, last_seq: 150 })
+        expect(dataOf(rest)).toEqual(Array.from({ length: 100 }, (_, i) => 151 + i))
+        expect(stalled.pending).toBe(0)
+        expect(stalled.dropped).toBe(150)
+      }))
+
+    it('ends a waiting iteration when the subscription is closed or its signal aborts', () =>
+      using({}, async ({ bus }) => {
+        const controller = new AbortController()
+        const aborted = bus.subscribe('t', { signal: controller.signal })
+        const closed = bus.subscribe('t')
+        const waits = [aborted.next(), closed.next(), closed.next()]
+        controller.abort()
+        closed.close()
+        closed.close()
+        expect(await Promise.all(waits)).toEqual(Array(3).fill({ done: true, value: undefined }))
+        expect(aborted.closed).toBe(true)
+        expect(bus.subscribe('t', { signal: controller.signal }).closed).toBe(true)
+        expect(await bus.publish('t', event(1))).toBe(0)
+      }))
+
+    it('ends every subscription when it is closed', () =>
+      using({}, async ({ bus }) => {
+        const waiting = bus.subscribe('t').next()
+        await bus.close()
+        expect(await waiting).toEqual({ done: true, value: undefined })
+      }))
+  })
+}

@@ -1,0 +1,153 @@
+/** What every registry of sessions promises. */
+import { describe, expect, it } from 'vitest'
+import type { Session, SessionRegistry, SessionState } from '../../src/contract/sessions.js'
+import type { SiteRegistry } from '../../src/contract/sites.js'
+import { notes } from './sites.js'
+
+export interface SessionsUnderTest {
+  sites: SiteRegistry
+  sessions: SessionRegistry
+  /** Moves the clock of both. */
+  advance(ms: number): void
+  close(): Promise<void>
+}
+
+const connector = { user_id: 'alice', client_id: 'laptop' }
+
+export function sessionRegistryBattery(name: string, make: () => Promise<SessionsUnderTest>): void {
+  const using = async (work: (under: SessionsUnderTest) => Promise<void>) => {
+    const under = await make()
+    try {
+      await under.sites.put(notes)
+      await work(under)
+    } finally {
+      await under.close()
+    }
+  }
+
+  /** A session brought into `state`. */
+  async function sessionIn({ sessions, advance }: SessionsUnderTest, state: SessionState): Promise<Session> {
+    const ttlMs = state === 'expired' ? { ttlMs: 10 } : {}
+    const { session_id } = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ...ttlMs })
+    if (state !== 'pending') await sessions.activate(session_id)
+    if (state === 'suspended') await sessions.suspend(session_id)
+    if (state === 'closed') await sessions.close(session_id, 'done')
+    if (state === 'expired') advance(10)
+    return (await sessions.get(session_id)) as Session
+  }
+
+  describe(`the registry of sessions over ${name}`, () => {
+    it('opens a session as pending, for the owner of the site', () =>
+      using(async ({ sessions }) => {
+        const session = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ttlMs: 1_000 })
+        expect(session).toEqual({
+          session_id: expect.stringMatching(/^.{16,}$/),
+          site_id: 'notes',
+          owner: 'alice',
+          state: 'pending',
+          connector,
+          opened_at: expect.any(String),
+          expires_at: new Date(Date.parse(session.opened_at) + 1_000).toISOString(),
+          updated_at: session.opened_at,
+          close_reason: null,
+        })
+        expect(await sessions.get(session.session_id)).toEqual(session)
+        expect(await sessions.get('guessed')).toBeNull()
+      }))
+
+    it('refuses a session whose site, owner and connector are not of one user', () =>
+      using(async ({ sessions }) => {
+        const open = (change: object) => sessions.open({ site_id: 'notes', owner: 'alice', ...change })
+        await expect(open({ site_id: 'nope' })).rejects.toMatchObject({ code: 'unknown_site' })
+        await expect(open({ owner: 'mallory' })).rejects.toMatchObject({ code: 'owner_mismatch' })
+        await expect(open({ connector: { user_id: 'mallory', client_id: 'x' } })).rejects.toMatchObject({
+          code: 'owner_mismatch',
+        })
+        await expect(open({ ttlMs: 0 })).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(open({ connector: { user_id: 'alice', client_id: 'a/b' } })).rejects.toMatchObject({
+          code: 'invalid_input',
+        })
+      }))
+
+    const moves = {
+      activate: { to: 'active', from: ['pending', 'suspended'] },
+      suspend: { to: 'suspended', from: ['active'] },
+      close: { to: 'closed', from: ['pending', 'active', 'suspended'] },
+    } as const
+    const states: SessionState[] = ['pending', 'active', 'suspended', 'closed', 'expired']
+    const table = states.flatMap((state) =>
+      (Object.keys(moves) as (keyof typeof moves)[]).map((move) => {
+        const allowed = (moves[move].from as readonly string[]).includes(state)
+        return [allowed ? 'lets' : 'refuses to', move, state] as const
+      }),
+    )
+    it.each(table)('%s %s a session that is %s', (verdict, move, state) =>
+      using(async (under) => {
+        const before = await sessionIn(under, state)
+        expect(before.state).toBe(state)
+        const moved = under.sessions[move](before.session_id)
+        if (verdict === 'lets') {
+          expect((await moved).state).toBe(moves[move].to)
+          expect((await under.sessions.get(before.session_id))?.state).toBe(moves[move].to)
+        } else {
+          await expect(moved).rejects.toMatchObject({ code: 'invalid_transition' })
+          expect(await under.sessions.get(before.session_id)).toEqual(before)
+        }
+      }))
+
+    it('says why a session was closed, in a low-cardinality name', () =>
+      using(async ({ sessions }) => {
+        const open = () => sessions.open({ site_id: 'notes', owner: 'alice' })
+        expect(await sessions.close((await open()).session_id, 'owner_left')).toMatchObject({
+          close_reason: 'owner_left',
+        })
+        expect(await sessions.close((await open()).session_id)).toMatchObject({ close_reason: null })
+        expect(await sessions.close((await open()).session_id, 'Alice said: no!')).toMatchObject({
+          close_reason: 'other',
+        })
+        await expect(sessions.close('guessed')).rejects.toMatchObject({ code: 'session_not_found' })
+      }))
+
+    it('shares with rights that can be replaced, taken back, and run out', () =>
+      using(async ({ sessions, advance }) => {
+        const { session_id, opened_at } = await sessions.open({ site_id: 'notes', owner: 'alice' })
+        expect(await sessions.getShare(session_id, 'bob')).toBeNull()
+        await sessions.share(session_id, { user_id: 'bob', rights: ['view'] })
+        expect(await sessions.getShare(session_id, 'bob')).toEqual({
+          user_id: 'bob',
+          rights: ['view'],
+          expires_at: null,
+        })
+        const expires_at = new Date(Date.parse(opened_at) + 50).toISOString()
+        await sessions.share(session_id, { user_id: 'bob', rights: ['view', 'invoke'], expires_at })
+        expect((await sessions.getShare(session_id, 'bob'))?.rights).toEqual(['view', 'invoke'])
+        advance(50)
+        expect(await sessions.getShare(session_id, 'bob')).toBeNull()
+        await sessions.share(session_id, { user_id: 'carol', rights: ['view'] })
+        expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(true)
+        expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(false)
+        expect(await sessions.getShare(session_id, 'carol')).toBeNull()
+        await expect(sessions.share('guessed', { user_id: 'bob', rights: ['view'] })).rejects.toMatchObject({
+          code: 'session_not_found',
+        })
+        await expect(sessions.share(session_id, { user_id: 'bob', rights: [] })).rejects.toMatchObject({
+          code: 'invalid_input',
+        })
+      }))
+
+    it('tells a watcher of moves and of shares, until it stops', () =>
+      using(async ({ sessions }) => {
+        const { session_id } = await sessions.open({ site_id: 'notes', owner: 'alice' })
+        let told = 0
+        const unwatch = sessions.watch?.(session_id, () => told++)
+        if (unwatch === undefined) return
+        await sessions.activate(session_id)
+        await sessions.share(session_id, { user_id: 'bob', rights: ['view'] })
+        await sessions.unshare(session_id, { user_id: 'bob' })
+        expect(told).toBe(3)
+        unwatch()
+        await sessions.close(session_id)
+        expect(told).toBe(3)
+      }))
+  })
+}

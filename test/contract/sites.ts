@@ -1,0 +1,109 @@
+/** What every registry of sites promises. */
+import { describe, expect, it } from 'vitest'
+import type { SiteInput, SiteRegistry } from '../../src/contract/sites.js'
+
+export const notes: SiteInput = {
+  site_id: 'notes',
+  owner: 'alice',
+  mode: 'cooperative',
+  title: 'Notes',
+  event_names: ['note_changed'],
+  action_names: ['add_note', 'archive_note'],
+  capability_profile: { action_invocation: true },
+}
+
+export interface SitesUnderTest {
+  sites: SiteRegistry
+  /** Moves the registry's clock. */
+  advance(ms: number): void
+  close(): Promise<void>
+}
+
+export function siteRegistryBattery(name: string, make: () => Promise<SitesUnderTest>): void {
+  const using = async (work: (under: SitesUnderTest) => Promise<void>) => {
+    const under = await make()
+    try {
+      await work(under)
+    } finally {
+      await under.close()
+    }
+  }
+
+  describe(`the registry of sites over ${name}`, () => {
+    it('keeps what was put, with times of its own, and forgets what was deleted', () =>
+      using(async ({ sites, advance }) => {
+        const first = await sites.put(notes)
+        expect(first.created).toBe(true)
+        expect(first.site).toEqual({ ...notes, created_at: expect.any(String), updated_at: first.site.created_at })
+        expect(await sites.get('notes')).toEqual(first.site)
+        advance(1_000)
+        const second = await sites.put({ site_id: 'notes', owner: 'alice', mode: 'observe' })
+        expect(second).toEqual({
+          created: false,
+          site: {
+            site_id: 'notes',
+            owner: 'alice',
+            mode: 'observe',
+            title: null,
+            event_names: [],
+            action_names: [],
+            capability_profile: { action_invocation: false },
+            created_at: first.site.created_at,
+            updated_at: new Date(Date.parse(first.site.created_at) + 1_000).toISOString(),
+          },
+        })
+        expect(await sites.delete('notes')).toBe(true)
+        expect(await sites.delete('notes')).toBe(false)
+        expect(await sites.get('notes')).toBeNull()
+      }))
+
+    it('never replaces or deletes the site of another owner', () =>
+      using(async ({ sites }) => {
+        const { site } = await sites.put(notes)
+        await expect(sites.put({ ...notes, owner: 'mallory' })).rejects.toMatchObject({ code: 'owner_mismatch' })
+        expect(await sites.delete('notes', { owner: 'mallory' })).toBe(false)
+        expect(await sites.get('notes')).toEqual(site)
+        expect(await sites.delete('notes', { owner: 'alice' })).toBe(true)
+      }))
+
+    it.each([
+      'execute',
+      'EXEC',
+      'Eval',
+      'run',
+      'invoke',
+      'CALL',
+      'command',
+      '*',
+    ])('refuses %s, which would be an action for anything', (action) =>
+      using(async ({ sites }) => {
+        const put = sites.put({ ...notes, action_names: ['add_note', action] })
+        await expect(put).rejects.toMatchObject({ code: 'generic_action_name' })
+        expect(await sites.get('notes')).toBeNull()
+      }))
+
+    it.each<[string, Partial<SiteInput>]>([
+      ['an id that is no path segment', { site_id: 'a/b' }],
+      ['the id ..', { site_id: '..' }],
+      ['an id of 257 bytes', { site_id: 'x'.repeat(257) }],
+      ['an id with a zero-width space', { site_id: 'a\u200bb' }],
+      ['an action name with a space', { action_names: [' ok'] }],
+      ['an action name with a zero-width space', { action_names: ['ok\u200b'] }],
+      ['an event name with a line break', { event_names: ['a\nb'] }],
+      ['an event name of 129 characters', { event_names: ['a'.repeat(129)] }],
+      ['an unknown mode', { mode: 'both' as 'observe' }],
+      ['an unknown capability', { capability_profile: { anything: true } as object }],
+    ])('refuses %s', (_, change) =>
+      using(async ({ sites }) => {
+        await expect(sites.put({ ...notes, ...change })).rejects.toMatchObject({ code: 'invalid_input' })
+      }))
+
+    it('answers a plain miss for names of the language', () =>
+      using(async ({ sites }) => {
+        for (const id of ['__proto__', 'constructor', 'toString']) {
+          expect(await sites.get(id)).toBeNull()
+          expect(await sites.delete(id)).toBe(false)
+        }
+      }))
+  })
+}

@@ -1,0 +1,240 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Delivery, Subscription } from '../../src/contract/event-bus.js'
+import { createTopic } from '../../src/contract/event-topic.js'
+import { createCooperativeSiteEventBus } from '../../src/cooperative-site/event-bus.js'
+import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
+
+eventBusBattery('one process', async (options) => {
+  const bus = createCooperativeSiteEventBus(options)
+  return { bus, settled: async () => {}, close: async () => bus.close() }
+})
+
+/** Everything that is there, without waiting. */
+function drain(subscription: Subscription): Delivery[] {
+  const got: Delivery[] = []
+  for (let taken = subscription.take(); taken; taken = subscription.take())
+    if (taken.type === 'gap') got.push(taken)
+    else got.push(...taken.events.map((each) => ({ type: 'event' as const, event: each })))
+  return got
+}
+
+describe('the event bus of one process', () => {
+  it('agrees with a model of one bounded queue per subscription, whatever happens in whatever order', () => {
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ kind: fc.constant('publish' as const), n: fc.integer({ min: 1, max: 9 }) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('subscribe' as const), n: fc.constant(0) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const), n: fc.nat(5) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), n: fc.nat(5) }) },
+    )
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 60 }), (queueSize, steps) => {
+        const bus = createCooperativeSiteEventBus({ queueSize })
+        let seq = 0
+        let readers: {
+          real: Subscription
+          queue: number[]
+          lost: number
+          since: number
+          received: number
+          dropped: number
+        }[] = []
+        for (const { kind, n } of steps) {
+          const reader = readers[n % (readers.length || 1)]
+          if (kind === 'subscribe')
+            readers.push({ real: bus.subscribe('t'), queue: [], lost: 0, since: seq, received: 0, dropped: 0 })
+          if (kind === 'publish')
+            for (let i = 0; i < n; i++) {
+              seq++
+              expect(bus.publish('t', event(seq))).toBe(readers.length)
+              for (const each of readers) if (each.queue.push(seq) > queueSize) each.lost += each.queue.shift() ? 1 : 0
+            }
+          if (kind === 'close' && reader) {
+            reader.real.close()
+            readers = readers.filter((each) => each !== reader)
+          }
+          if (kind === 'read' && reader) {
+            const first = seq - reader.queue.length - reader.lost + 1
+            const gap = reader.lost && {
+              type: 'gap',
+              reason: 'overflow',
+              dropped: reader.lost,
+              first_seq: first,
+              last_seq: first + reader.lost - 1,
+            }
+            expect(dataOf(drain(reader.real))).toEqual([...(gap ? [gap] : []), ...reader.queue])
+            reader.received += reader.queue.length
+            reader.dropped += reader.lost
+            reader.queue = []
+            reader.lost = 0
+          }
+          for (const { real, queue, lost, since, received, dropped } of readers) {
+            expect(real.pending).toBe(queue.length)
+            expect(real.dropped).toBe(dropped + lost)
+            expect(seq - since).toBe(received + real.pending + real.dropped)
+          }
+        }
+      }),
+    )
+  })
+
+  it('answers how many subscriptions an event reaches, and counts on without any', () => {
+    const bus = createCooperativeSiteEventBus()
+    expect(bus.publish('t', event(1))).toBe(0)
+    const reader = bus.subscribe('t')
+    expect(reader.position.seq).toBe(1)
+    expect(bus.publish('t', event(2))).toBe(1)
+    reader.close()
+    expect(bus.publish('t', event(3))).toBe(0)
+    expect(bus.subscribe('t').position.seq).toBe(3)
+  })
+
+  it('wakes once for all that one tick brings, and again only after a take that found nothing', async () => {
+    const bus = createCooperativeSiteEventBus()
+    let woken = 0
+    const reader = bus.subscribe('t', { wake: () => woken++ })
+    bus.publish('t', event(1))
+    await Promise.resolve()
+    expect(woken).toBe(0)
+    drain(reader)
+    for (let n = 2; n <= 1_000; n++) bus.publish('t', event(n))
+    expect(woken).toBe(0)
+    await Promise.resolve()
+    expect(woken).toBe(1)
+    bus.publish('t', event(1_001))
+    await Promise.resolve()
+    expect(woken).toBe(1)
+    expect(drain(reader)).toHaveLength(101)
+  })
+
+  it('hands the very same run to readers that are level', () => {
+    const bus = createCooperativeSiteEventBus()
+    const readers = [bus.subscribe('t'), bus.subscribe('t'), bus.subscribe('t')]
+    for (let n = 1; n <= 3; n++) bus.publish('t', event(n))
+    const runs = readers.map((reader) => reader.take())
+    expect(runs[1]).toBe(runs[0])
+    expect(runs[2]).toBe(runs[0])
+    bus.publish('t', event(4))
+    expect(readers[0]?.take()).not.toBe(runs[0])
+  })
+
+  it('serves calls of next() in the order in which they were made', async () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('t')
+    const waits = [reader.next(), reader.next(), reader.next()]
+    bus.publish('t', event(1))
+    bus.publish('t', event(2))
+    const third = reader.next()
+    bus.publish('t', event(3))
+    bus.publish('t', event(4))
+    const got = await Promise.all([...waits, third])
+    expect(got.map(({ value }) => value?.type === 'event' && value.event.data)).toEqual([1, 2, 3, 4])
+  })
+
+  it('is iterated with for await, and breaking out ends the subscription', async () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('t')
+    bus.publish('t', event(1))
+    for await (const delivery of reader) {
+      expect(delivery).toMatchObject({ type: 'event', event: { data: 1, seq: 1 } })
+      break
+    }
+    expect(reader.closed).toBe(true)
+    expect(bus.publish('t', event(2))).toBe(0)
+  })
+
+  it('leaves nothing behind when subscriptions come and go', async () => {
+    const bus = createCooperativeSiteEventBus()
+    for (let n = 0; n < 5_000; n++) {
+      const controller = new AbortController()
+      const reader = bus.subscribe('t', { signal: controller.signal })
+      const waiting = reader.next()
+      if (n % 2) bus.publish('t', event(n))
+      controller.abort()
+      controller.abort()
+      await waiting
+    }
+    expect(bus.publish('t', event(0))).toBe(0)
+  })
+
+  it('gives the newest hundred in order to every reader of 100,000 events in one tick', async () => {
+    const bus = createCooperativeSiteEventBus()
+    const readers = Array.from({ length: 20 }, () => bus.subscribe('t'))
+    const waiting = readers.map((reader) => collect(reader, 101))
+    for (let n = 1; n <= 100_000; n++) bus.publish('t', event(n))
+    for (const [index, got] of (await Promise.all(waiting)).entries()) {
+      expect(got[0]).toEqual({ type: 'gap', reason: 'overflow', dropped: 99_900, first_seq: 1, last_seq: 99_900 })
+      expect(dataOf(got.slice(1))).toEqual(Array.from({ length: 100 }, (_, i) => 99_901 + i))
+      expect(readers[index]?.dropped).toBe(99_900)
+    }
+  })
+
+  it('keeps the position of an unread topic for ten minutes after its last event, then starts a new epoch', () => {
+    let time = 0
+    const bus = createCooperativeSiteEventBus({ now: () => time })
+    bus.publish('t', event(1))
+    time = 599_999
+    const first = bus.subscribe('t')
+    const { epoch } = first.position
+    expect(first.position.seq).toBe(1)
+    time = 5_000_000
+    first.close()
+    time += 600_000
+    const second = bus.subscribe('t')
+    expect(second.position.seq).toBe(0)
+    expect(second.position.epoch).not.toBe(epoch)
+  })
+
+  it('keeps at most ten thousand unread topics and forgets the longest untouched, never one that is read', () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('read')
+    bus.publish('first', event(1))
+    for (let n = 0; n < 10_000; n++) bus.publish(`t${n}`, event(1))
+    expect(bus.subscribe('first').position.seq).toBe(0)
+    expect(bus.subscribe('t9999').position.seq).toBe(1)
+    expect(bus.publish('read', event(1))).toBe(1)
+    expect(drain(reader)).toHaveLength(1)
+  })
+
+  it('refuses a queue size that is none, and everything once it is closed', () => {
+    expect(() => createCooperativeSiteEventBus({ queueSize: 0 })).toThrow(RangeError)
+    const bus = createCooperativeSiteEventBus()
+    bus.close()
+    expect(() => bus.publish('t', event(1))).toThrow('closed')
+    expect(() => bus.subscribe('t')).toThrow('closed')
+  })
+})
+
+describe('a topic whose positions come from elsewhere', () => {
+  const at = (seq: number) => ({ ...event(seq), seq })
+
+  it('reads a skipped position as a gap with reason link_lost, between the events around it', () => {
+    const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
+    const reader = topic.subscribe()
+    topic.append(at(8))
+    topic.append(at(8))
+    topic.append(at(12))
+    topic.append(at(3))
+    topic.moveTo({ epoch: 'a', seq: 20 })
+    expect(dataOf(drain(reader))).toEqual([
+      8,
+      { type: 'gap', reason: 'link_lost', dropped: 3, first_seq: 9, last_seq: 11 },
+      12,
+      { type: 'gap', reason: 'link_lost', dropped: 8, first_seq: 13, last_seq: 20 },
+    ])
+    expect(reader.dropped).toBe(11)
+    expect(reader.position).toEqual({ epoch: 'a', seq: 20 })
+  })
+
+  it('reads another epoch as a gap of nulls, and goes on from its position', () => {
+    const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
+    const reader = topic.subscribe()
+    topic.moveTo({ epoch: 'b', seq: 3 })
+    topic.append(at(4))
+    expect(dataOf(drain(reader))).toEqual([
+      { type: 'gap', reason: 'link_lost', dropped: null, first_seq: null, last_seq: null },
+      4,
+    ])
+    expect(reader.position).toEqual({ epoch: 'b', seq: 4 })
+  })
+})

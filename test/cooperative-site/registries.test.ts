@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import { createSessionPolicy } from '../../src/cooperative-site/session-policy.js'
+import { createSessionRegistry } from '../../src/cooperative-site/session-registry.js'
+import { createSiteRegistry } from '../../src/cooperative-site/site-registry.js'
+import { sessionRegistryBattery } from '../contract/sessions.js'
+import { notes, siteRegistryBattery } from '../contract/sites.js'
+
+const START = Date.parse('2026-01-01T00:00:00.000Z')
+
+siteRegistryBattery('memory', async () => {
+  let time = START
+  return {
+    sites: createSiteRegistry({ now: () => time }),
+    advance(ms) {
+      time += ms
+    },
+    close: async () => {},
+  }
+})
+
+sessionRegistryBattery('memory', async () => {
+  let time = START
+  const sites = createSiteRegistry({ now: () => time })
+  return {
+    sites,
+    sessions: createSessionRegistry({ sites, now: () => time }),
+    advance(ms) {
+      time += ms
+    },
+    close: async () => {},
+  }
+})
+
+describe('the registries in memory', () => {
+  it('keep at most as many sites as they are told', async () => {
+    const sites = createSiteRegistry({ maxSites: 1 })
+    await sites.put(notes)
+    await expect(sites.put({ ...notes, site_id: 'other' })).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    expect((await sites.put(notes)).created).toBe(false)
+  })
+
+  it('hand out sites that nobody can change afterwards', async () => {
+    const names = ['add_note']
+    const sites = createSiteRegistry()
+    const { site } = await sites.put({ ...notes, action_names: names })
+    names.push('drop_everything')
+    expect(() => site.action_names.push('drop_everything')).toThrow(TypeError)
+    expect((await sites.get('notes'))?.action_names).toEqual(['add_note'])
+  })
+
+  it('refuse a site record over 64 KiB', async () => {
+    const many = (prefix: string) => Array.from({ length: 256 }, (_, n) => `${prefix}${n}`.padEnd(128, 'x'))
+    const put = createSiteRegistry().put({ ...notes, action_names: many('a'), event_names: many('e') })
+    await expect(put).rejects.toMatchObject({ code: 'payload_too_large' })
+  })
+
+  it('keep at most as many live sessions as they are told, and make room when one ends or expires', async () => {
+    let time = START
+    const sessions = createSessionRegistry({ maxSessions: 2, now: () => time })
+    const open = (ttlMs?: number) => sessions.open({ site_id: 's', owner: 'alice', ...(ttlMs ? { ttlMs } : {}) })
+    const first = await open()
+    await open(10)
+    await expect(open()).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await sessions.close(first.session_id)
+    await open()
+    await expect(open()).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    time += 10
+    await expect(open()).resolves.toMatchObject({ state: 'pending' })
+  })
+
+  it('forget a session an hour after it has ended', async () => {
+    let time = START
+    const sessions = createSessionRegistry({ now: () => time })
+    const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
+    await sessions.close(session_id)
+    time += 3_599_999
+    expect((await sessions.get(session_id))?.state).toBe('closed')
+    time += 1
+    expect(await sessions.get(session_id)).toBeNull()
+  })
+})
+
+describe('the reference policy', () => {
+  async function world() {
+    let time = START
+    const sessions = createSessionRegistry({ now: () => time })
+    const policy = createSessionPolicy({ sessions })
+    const session = await sessions.open({ site_id: 's', owner: 'alice' })
+    const may = async (user_id: string) => {
+      const check = (right: 'view' | 'invoke') => policy.check({ viewer: { user_id }, session, right })
+      return [await check('view'), await check('invoke')]
+    }
+    return { sessions, id: session.session_id, may, advance: (ms: number) => (time += ms) }
+  }
+
+  it('lets the owner do all and a stranger nothing', async () => {
+    const { may } = await world()
+    expect(await may('alice')).toEqual([true, true])
+    expect(await may('bob')).toEqual([false, false])
+  })
+
+  it('lets a viewer do what was shared, where invoking includes viewing, until it is taken back or runs out', async () => {
+    const { sessions, id, may, advance } = await world()
+    await sessions.share(id, { user_id: 'bob', rights: ['view'] })
+    await sessions.share(id, {
+      user_id: 'carol',
+      rights: ['invoke'],
+      expires_at: new Date(START + 5).toISOString(),
+    })
+    expect(await may('bob')).toEqual([true, false])
+    expect(await may('carol')).toEqual([true, true])
+    await sessions.unshare(id, 'bob')
+    advance(5)
+    expect(await may('bob')).toEqual([false, false])
+    expect(await may('carol')).toEqual([false, false])
+  })
+})
