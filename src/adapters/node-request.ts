@@ -23,7 +23,7 @@ export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableFinished: boolean
   readonly destroyed: boolean
-  writeHead(status: number, headers: string[]): unknown
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
   flushHeaders(): void
   write(chunk: Uint8Array): boolean
   end(chunk?: Uint8Array | string): unknown

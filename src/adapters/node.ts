@@ -10,7 +10,7 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => voi
 function answer(res: NodeResponse, { status, headers, body }: FixedAnswer, method: string | undefined): void {
   if (res.destroyed) return
   if (res.headersSent) return void res.destroy()
-  res.writeHead(status, Object.entries(headers).flat())
+  res.writeHead(status, headers)
   res.end(method === 'HEAD' ? undefined : body)
 }
 
@@ -27,11 +27,19 @@ function drained(res: NodeResponse): Promise<void> {
   })
 }
 
+/** Cookies are the one header that must not be joined. */
+function toNodeHeaders(headers: Headers): Record<string, string | string[]> {
+  const plain: Record<string, string | string[]> = Object.fromEntries(headers)
+  const cookies = headers.getSetCookie()
+  if (cookies.length > 0) plain['set-cookie'] = cookies
+  return plain
+}
+
 /** Writes `response`, pulling its body only as fast as the client takes it. */
 async function send(res: NodeResponse, response: Response, method: string | undefined): Promise<void> {
   const { body, status } = response
   if (method === 'HEAD' || body === null) {
-    res.writeHead(status, [...response.headers].flat())
+    res.writeHead(status, toNodeHeaders(response.headers))
     res.end()
     await body?.cancel()
     return
@@ -42,7 +50,7 @@ async function send(res: NodeResponse, response: Response, method: string | unde
   res.on('close', abandon)
   if (res.destroyed) return abandon()
   const length = response.headers.get('content-length')
-  res.writeHead(status, [...response.headers].flat())
+  res.writeHead(status, toNodeHeaders(response.headers))
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
   if (length === null) res.flushHeaders()
   for (;;) {

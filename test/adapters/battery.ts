@@ -1,0 +1,142 @@
+/** What every host must do with a handler that it carries, over a real socket. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Expectation, rows } from './requests.js'
+import type { Running } from './start.js'
+import { CHUNK_BYTES, CHUNKS, type Observed, PREFIX, SECRET } from './subject.js'
+import { exchange, header, open, requestText } from './wire.js'
+
+export interface Difference {
+  because: string
+  expect: Expectation
+}
+
+export interface Host {
+  name: string
+  /** Why it cannot run here. */
+  missing?: string | undefined
+  start(): Promise<Running>
+  /** Its own route beside the handler, and its own not-found. */
+  own?: { notFound: string }
+  /** Why no code of the handler's runs once the client has left a request that waits. */
+  tornDown?: string
+  /** By the name of the row. */
+  differs?: Record<string, Difference>
+}
+
+// The contract's: a viewer who has left must not keep a source busy.
+const CANCEL_WITHIN_MS = 100
+/** Clients that leave one after the other; the median of them speaks for the host and not for a busy machine. */
+const LEAVERS = 5
+
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number
+
+export function battery(host: Host): void {
+  const title = host.missing ? `${host.name} (skipped: ${host.missing})` : host.name
+  describe.skipIf(host.missing !== undefined)(title, () => {
+    let running: Running
+    beforeAll(async () => {
+      running = await host.start()
+    })
+    afterAll(() => running?.close())
+
+    const get = (path: string) => exchange(running.port, requestText(running.port, `GET ${path}`))
+    const observed = async (name: string): Promise<Observed> => {
+      const answer = await get(`${PREFIX}/observed?name=${name}`)
+      return JSON.parse(answer?.body ?? '')
+    }
+    /** Asks until `seen` holds; the test's own timeout ends it otherwise. */
+    const until = async (name: string, seen: (state: Observed) => boolean): Promise<Observed> => {
+      for (;;) {
+        const state = await observed(name)
+        if (seen(state)) return state
+      }
+    }
+
+    it.each(rows)('answers $name', async ({ name, line, headers, body, expect: usual }) => {
+      const expected = host.differs?.[name]?.expect ?? usual
+      const answer = await exchange(running.port, requestText(running.port, line, headers, body))
+      expect(answer?.status ?? null).toBe(expected.status)
+      if (expected.body !== null) expect(answer?.body).toBe(expected.body)
+      for (const [wanted, value] of Object.entries(expected.headers ?? {}))
+        expect(answer?.headers.flatMap(([given, text]) => (given === wanted ? [text] : [])).join('|')).toBe(value)
+      expect(JSON.stringify(answer)).not.toContain(SECRET)
+      expect(answer?.body ?? '').not.toContain('evil.test')
+    })
+
+    it('gives HEAD the length of the GET', async () => {
+      const expected = (await get(`${PREFIX}/cookies`)) as NonNullable<Awaited<ReturnType<typeof get>>>
+      const answer = await exchange(running.port, requestText(running.port, `HEAD ${PREFIX}/cookies`))
+      expect(answer && header(answer, 'content-length')).toBe(header(expected, 'content-length'))
+    })
+
+    it('breaks off a stream that fails, and tells nothing', async () => {
+      const answer = await get(`${PREFIX}/broken`).catch(() => null)
+      expect(JSON.stringify(answer)).not.toContain(SECRET)
+      expect((await get(`${PREFIX}/echo`))?.status).toBe(200)
+    })
+
+    it('leaves to the host what is not the handler’s', async () => {
+      if (host.own) {
+        expect(await get('/hosts-own')).toMatchObject({ status: 200, body: 'own' })
+        const missing = await get('/elsewhere')
+        expect(missing?.status).toBe(404)
+        expect(missing?.body).toContain(host.own.notFound)
+      } else {
+        expect(await get('/elsewhere')).toMatchObject({ status: 404, body: '"not found"' })
+      }
+    })
+
+    async function leave(path: string, ready: (state: Observed) => boolean, mark: keyof Observed): Promise<number[]> {
+      const delays: number[] = []
+      for (let i = 0; i < LEAVERS; i++) {
+        const name = `${path.slice(1)}-${i}`
+        const socket = await open(running.port)
+        socket.on('error', () => {})
+        const first = new Promise((resolve) => socket.once('data', resolve))
+        socket.write(requestText(running.port, `GET ${PREFIX}${path}?name=${name}`))
+        if (path === '/late') await until(name, ready)
+        else await first
+        const left = Date.now()
+        socket.destroy()
+        const state = await until(name, (now) => now[mark] !== null)
+        delays.push((state[mark] as number) - left)
+      }
+      return delays
+    }
+
+    const waiting = it.skipIf(host.tornDown !== undefined)
+    const reason = host.tornDown ? ` (does not apply: ${host.tornDown})` : ''
+
+    waiting(`aborts request.signal when the client leaves before the answer${reason}`, async () => {
+      const delays = await leave('/late', (state) => state.pulled > 0, 'aborted_at')
+      expect(median(delays)).toBeLessThanOrEqual(CANCEL_WITHIN_MS)
+    })
+
+    waiting(`cancels a silent stream when the client leaves${reason}`, async () => {
+      expect(median(await leave('/silence', () => true, 'cancelled_at'))).toBeLessThanOrEqual(CANCEL_WITHIN_MS)
+    })
+
+    it('cancels a busy stream when the client leaves', async () => {
+      expect(median(await leave('/chunks', () => true, 'cancelled_at'))).toBeLessThanOrEqual(CANCEL_WITHIN_MS)
+    })
+
+    it('stops pulling for a reader that stops, and loses nothing when it goes on', async () => {
+      const socket = await open(running.port)
+      socket.write(requestText(running.port, `GET ${PREFIX}/chunks?name=stalled`))
+      await new Promise((resolve) => socket.once('readable', resolve))
+      let pulled = -1
+      // Steady over many round trips: nothing moves but what this test moves.
+      for (let steady = 0; steady < 30; ) {
+        const state = await observed('stalled')
+        steady = state.pulled === pulled ? steady + 1 : 0
+        pulled = state.pulled
+      }
+      expect(pulled).toBeGreaterThan(0)
+      expect(pulled).toBeLessThan(CHUNKS)
+      let received = 0
+      for await (const chunk of socket) received += (chunk as Buffer).length
+      expect(received).toBeGreaterThanOrEqual(CHUNKS * CHUNK_BYTES)
+      expect(await observed('stalled')).toMatchObject({ pulled: CHUNKS, cancelled_at: null })
+    })
+  })
+}

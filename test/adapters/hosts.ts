@@ -1,0 +1,135 @@
+/** The hosts of the battery, and where a platform decides differently before any code of ours runs. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Difference, Host } from './battery.js'
+import type { Expectation } from './requests.js'
+import { runBun, runDeno, runNode, runWorkerd } from './start.js'
+import { PREFIX } from './subject.js'
+
+const ECHOED: Expectation = { status: 200, body: '{"method":"GET","path":"/echo","search":"","key":null}' }
+const NOT_FOUND: Expectation = { status: 404, body: '"not found"' }
+/** The platform's own words, or its silence. */
+const platform = (status: number | null): Expectation => ({ status, body: null })
+
+type Differences = Record<string, Difference>
+
+const same = (because: string, expect: Expectation, names: string[]): Differences =>
+  Object.fromEntries(names.map((name) => [name, { because, expect }]))
+
+const onNode: Differences = {
+  ...same('Node closes the connection of a CONNECT that nobody listens for', platform(null), ['method CONNECT']),
+  ...same('Node’s parser knows no such method', platform(400), ['method get']),
+}
+
+const onFastify: Differences = {
+  ...onNode,
+  ...same('Fastify decodes the path before any hook', platform(400), ['malformed percent-encoding']),
+}
+
+const RESOLVED = 'the runtime resolves the URL and shows no other form of it'
+const resolved: Differences = {
+  ...same(RESOLVED, ECHOED, ['target with a backslash', 'target with a fragment', 'target in absolute form']),
+  ...same(RESOLVED, platform(200), ['target with raw bytes']),
+}
+
+const onDeno: Differences = {
+  ...resolved,
+  ...same('Deno knows no CONNECT', platform(400), ['method CONNECT']),
+  ...same('Deno refuses it by itself', platform(400), ['two Hosts']),
+}
+
+const onBun: Differences = {
+  ...resolved,
+  ...same('Bun’s parser closes the connection', platform(null), ['method get']),
+}
+
+const BARE = 'without an adapter the handler meets every path that the runtime made of the target'
+const bare: Differences = same(BARE, NOT_FOUND, ['target //', 'target // before the prefix', 'target /\\'])
+const THROWS = ['a handler that throws', 'a handler that rejects']
+const OWN_WORDS = 'without an adapter the runtime answers for a handler that fails, in its own words; ours never fail'
+
+const onBareBun: Differences = {
+  ...onBun,
+  ...bare,
+  ...same(OWN_WORDS, platform(500), THROWS),
+  ...same(OWN_WORDS, platform(204), ['a handler that answers nothing']),
+  ...same('Bun shows the first Host alone', ECHOED, ['two Hosts']),
+}
+
+const FROM_HOST = 'workerd builds the URL from Host unread; its edge refuses such a Host before'
+const onWorkerd: Differences = {
+  ...resolved,
+  ...bare,
+  ...same(OWN_WORDS, platform(500), [...THROWS, 'a handler that answers nothing', 'method CONNECT']),
+  ...same('workerd’s parser knows no such method', platform(501), ['method get']),
+  ...same(FROM_HOST, platform(200), [`Host "localhost${PREFIX}/echo?"`, 'Host "user@localhost"']),
+  ...same(FROM_HOST, NOT_FOUND, ['Host "localhost#"']),
+  ...same(FROM_HOST, platform(400), ['Host ""']),
+}
+
+const runtimesDir = fileURLToPath(new URL('../../tools/runtimes/node_modules/', import.meta.url))
+
+/** The runtime at `path`, and why it is not there: a named skip on a laptop, a failure where CI must not skip. */
+function runtime(path: string): { command: string; missing: string | undefined } {
+  const command = `${runtimesDir}${path}`
+  const absent = !existsSync(command) && process.env.CI !== 'true'
+  return { command, missing: absent ? 'npm ci --ignore-scripts --prefix tools/runtimes' : undefined }
+}
+
+const frameworks: Omit<Host, 'start'>[] = [
+  { name: 'node:http' },
+  { name: 'Express 5', own: { notFound: 'Cannot GET /elsewhere' } },
+  { name: 'Hono', own: { notFound: '404 Not Found' } },
+  { name: 'Fastify', differs: onFastify, own: { notFound: 'Route GET:/elsewhere not found' } },
+  { name: 'Koa', own: { notFound: 'Not Found' } },
+]
+const files = ['node', 'express', 'hono-node', 'fastify', 'koa']
+
+const nodes: Host[] = [
+  ...frameworks.map((framework, i) => ({
+    differs: onNode,
+    ...framework,
+    name: `${framework.name} on this Node`,
+    start: () => runNode(process.execPath, files[i] as string),
+  })),
+  ...[22, 24, 26].map((version) => {
+    const { command, missing } = runtime(`node-${version}/bin/node`)
+    return {
+      name: `node:http on Node ${version}`,
+      missing,
+      differs: onNode,
+      start: () => runNode(command, 'node'),
+    }
+  }),
+]
+
+const deno = runtime('@deno/linux-x64-glibc/deno')
+const bun = runtime('@oven/bun-linux-x64/bin/bun')
+const workerd = runtime('@cloudflare/workerd-linux-64/bin/workerd')
+
+export const hosts: Host[] = [
+  ...nodes,
+  { name: 'Deno.serve', missing: deno.missing, differs: onDeno, start: () => runDeno(deno.command, 'deno') },
+  {
+    name: 'Hono on Deno',
+    missing: deno.missing,
+    differs: onDeno,
+    own: { notFound: '404 Not Found' },
+    start: () => runDeno(deno.command, 'hono-deno'),
+  },
+  { name: 'Bun.serve', missing: bun.missing, differs: onBareBun, start: () => runBun(bun.command, 'bun') },
+  {
+    name: 'Hono on Bun',
+    missing: bun.missing,
+    differs: onBun,
+    own: { notFound: '404 Not Found' },
+    start: () => runBun(bun.command, 'hono-bun'),
+  },
+  {
+    name: 'workerd',
+    missing: workerd.missing,
+    differs: onWorkerd,
+    tornDown: 'workerd ends the whole request context with the client',
+    start: () => runWorkerd(workerd.command),
+  },
+]

@@ -1,0 +1,36 @@
+/** As much of Express and Koa as the hosts use: neither ships types. */
+declare module 'express' {
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+
+  export interface Response extends ServerResponse {
+    send(body: string): this
+  }
+  type Middleware = (req: IncomingMessage & { originalUrl: string }, res: Response, next: () => void) => void
+  export interface Application extends RequestListener {
+    use(middleware: Middleware | Application): this
+    use(path: string, middleware: Middleware | Application): this
+    get(path: string, handler: Middleware): this
+  }
+  function express(): Application
+  namespace express {
+    function json(): Middleware
+    function Router(): Application
+  }
+  export default express
+}
+
+declare module 'koa' {
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+
+  interface Context {
+    req: IncomingMessage
+    res: ServerResponse
+    path: string
+    body: unknown
+    respond: boolean
+  }
+  export default class Koa {
+    use(middleware: (ctx: Context, next: () => Promise<void>) => unknown): this
+    callback(): RequestListener
+  }
+}

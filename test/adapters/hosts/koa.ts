@@ -1,0 +1,20 @@
+/** Koa: the recipe without an adapter of its own. */
+import { createServer } from 'node:http'
+import Koa from 'koa'
+import { toNodeHandler } from '../../../src/adapters/node.js'
+import { subject } from '../subject.js'
+import { listen } from './listen.js'
+
+const app = new Koa()
+const handle = toNodeHandler(subject)
+app.use((ctx, next) => {
+  ctx.respond = false
+  handle(ctx.req, ctx.res, () => {
+    ctx.respond = true
+  })
+  return ctx.respond ? next() : undefined
+})
+app.use((ctx) => {
+  if (ctx.path === '/hosts-own') ctx.body = 'own'
+})
+listen(createServer(app.callback()))

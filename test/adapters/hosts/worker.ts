@@ -1,0 +1,4 @@
+/** A worker's `export default`: the recipe without an adapter. */
+import { subject } from '../subject.js'
+
+export default { fetch: subject }
