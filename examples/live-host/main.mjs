@@ -54,7 +54,7 @@ await host.close()
 /** Ids of things that live, once there is one of each; what is there after a while, if that never comes. */
 async function settled() {
   const ask = { signal: ending.signal }
-  const page = { limit: 1, cursor: null }
+  const page = { limit: 100, cursor: null }
   const until = Date.now() + SETTLE_MS
   while (!ending.signal.aborted) {
     const { registry, rpc, history } = composition.inspectors
@@ -62,7 +62,8 @@ async function settled() {
     const [connection] = command
       ? (await registry.listConnections({ client_id: command.client_id }, page, ask)).items
       : []
-    const [pending] = (await rpc.listPending({}, page, ask)).items
+    // The latest of the slow ones: it is still pending when somebody pastes the question.
+    const pending = (await rpc.listPending({ action: 'watch_load' }, page, ask)).items.at(-1)
     const [message] = (await history.listStreams({}, page, ask)).items
     if (connection && message && (pending || Date.now() > until))
       return { connection, command, context_id, task_id, correlation_id: pending?.correlation_id, message }

@@ -8,7 +8,7 @@ import { delay } from './client/relay-client.mjs'
 
 const DOCUMENTS = new URL('../../docs/', import.meta.url)
 const TICK_MS = 1_000
-const DEADLINE_MS = 15_000
+const DEADLINE_MS = 10_000
 const WATCH_MS = 8_000
 // Every so many ticks: an action that no client knows, and a command for a client that never connects.
 const UNKNOWN_EVERY = 10
@@ -33,10 +33,11 @@ export function startScheduler({ facilities, calls, clients, signal }) {
     const [context] = await idleWorkers()
     if (!context) return
     const { context_id, user_id, client_id } = context
-    const task_id = `task-${randomUUID()}`
+    const task_id = `count-${randomUUID()}`
     if (!(await contexts.assignTask(context_id, task_id))) return
     const text = (await readFile(new URL(document, DOCUMENTS), 'utf8')).slice(0, TEXT_CHARACTERS)
-    const command = { command_id: `count-${randomUUID()}`, user_id, client_id }
+    // The command that carries a task bears its id, so that a context leads to its delivery record.
+    const command = { user_id, client_id, command_id: task_id }
     const payload = { task_id, context_id, document, text }
     await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadlineMs: DEADLINE_MS })
     assignments.set(context_id, command)

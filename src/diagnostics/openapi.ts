@@ -191,6 +191,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
       summary: row.summary,
       tags: [tagOf(row.path)],
       ...(row.needs[0] === undefined ? {} : { 'x-capability': row.needs[0] }),
+      ...(row.needs.length < 2 ? {} : { 'x-any-capability': [...row.needs] }),
       parameters: parametersOf(row, properties),
       responses: responsesOf(row, response),
     }

@@ -1,0 +1,82 @@
+/** The live host as a child process: what it printed, how to ask it, and how it ends. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../examples/live-host/main.mjs', import.meta.url))
+
+export interface LiveHost {
+  child: ChildProcess
+  url: string
+  diagnostics: string
+  key: string
+  /** The pasteable questions, as paths relative to the router. */
+  questions: string[]
+  pids: Record<string, number>
+  /** What the router says to `path`, with the key. */
+  ask(path: string): Promise<{ status: number; body: never }>
+}
+
+/** Starts it and reads what it prints, up to the last line of its announcement. */
+export async function startLiveHost(): Promise<LiveHost> {
+  const { SERVICE_ADMIN_KEY, ...env } = process.env
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines: string[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line)
+    if (line === 'end with Ctrl-C') break
+  }
+  const text = lines.join('\n')
+  if (lines.at(-1) !== 'end with Ctrl-C') throw new Error(`the live host ended early:\n${text}`)
+  const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
+  const diagnostics = found(/^diagnostics: (\S+)$/m)
+  const key = found(/^admin key: (\S+)$/m)
+  const asked = [...text.matchAll(/^ {2}curl -s -H "X-Admin-Key: (\S+)" '(\S+)'$/gm)]
+  if (asked.some(([, each, url]) => each !== key || !url?.startsWith(diagnostics)))
+    throw new Error('a foreign question')
+  return {
+    child,
+    url: found(/open (\S+)\/ in a browser/),
+    diagnostics,
+    key,
+    questions: asked.map(([, , url]) => (url as string).slice(diagnostics.length)),
+    pids: Object.fromEntries(
+      [...text.matchAll(/^ {2}\w+\/(\S+) {2}pid (\d+)$/gm)].map(([, id, pid]) => [id, Number(pid)]),
+    ),
+    async ask(path) {
+      const response = await fetch(diagnostics + path, { headers: { 'x-admin-key': key } })
+      return { status: response.status, body: (await response.json()) as never }
+    },
+  }
+}
+
+/** Ends it as Ctrl-C does. @returns its exit code, or the signal that had to end it. */
+export async function end({ child }: LiveHost, signal: NodeJS.Signals = 'SIGINT'): Promise<number | NodeJS.Signals> {
+  if (child.exitCode !== null || child.signalCode !== null)
+    return child.exitCode ?? (child.signalCode as NodeJS.Signals)
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  const [code, by] = (await exited) as [number | null, NodeJS.Signals | null]
+  return code ?? (by as NodeJS.Signals)
+}
+
+/** Whether a process of this id is there. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** The first answer of `look` that is not `undefined`, asked until `deadlineMs` has passed. */
+export async function until<T>(what: string, look: () => Promise<T | undefined>, deadlineMs = 30_000): Promise<T> {
+  const end = Date.now() + deadlineMs
+  for (;;) {
+    const seen = await look()
+    if (seen !== undefined) return seen
+    if (Date.now() > end) throw new Error(`never seen: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

@@ -1,0 +1,51 @@
+/** Holds the documents: links lead somewhere, and what is generated is what the code says now. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from './imports.js'
+
+const documents = [
+  'README.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'))
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+/** A heading as the fragment that leads to it. */
+function toFragment(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-')
+}
+
+/** Links of a document that lead nowhere within the checkout. */
+function brokenLinks(path: string): string[] {
+  const links = [...textOf(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
+  return links.filter((target) => {
+    if (/^https?:/.test(target)) return false
+    const [file, fragment] = target.split('#') as [string, string | undefined]
+    const aim = file === '' ? path : join(dirname(path), file)
+    if (!existsSync(join(ROOT, aim))) return true
+    if (fragment === undefined) return false
+    return ![...textOf(aim).matchAll(/^#+ (.+)$/gm)].some(([, heading]) => toFragment(heading as string) === fragment)
+  })
+}
+
+describe('the documents', () => {
+  it.each(documents)('%s has no link that leads nowhere', (path) => {
+    expect(brokenLinks(path)).toEqual([])
+  })
+
+  it.each(documents)('%s has no code block of the library that no example runs', (path) => {
+    const blocks = [...textOf(path).matchAll(/(.*)\n```(?:js|ts|mjs)\n/g)]
+    expect(blocks.filter(([, before]) => !/^<!-- from examples\/\S+ -->$/.test(before as string))).toEqual([])
+  })
+
+  it('have route tables and code that are up to date', () => {
+    const check = () => execFileSync(process.execPath, ['tools/docs.mjs', '--check'], { cwd: ROOT, encoding: 'utf8' })
+    expect(check()).toBe('')
+  })
+})

@@ -1,0 +1,77 @@
+/** Renders the route tables of the documents from the OpenAPI document, which is made from the router's own rows. */
+
+const NOTE = '<!-- Generated from the rows of the router by tools/docs.mjs: do not edit. -->'
+
+/** `node`, or what it refers to. */
+function resolve(document, node) {
+  const path = node?.$ref?.slice(2).split('/')
+  return path ? path.reduce((value, key) => value[key.replaceAll('~1', '/').replaceAll('~0', '~')], document) : node
+}
+
+function operations(document) {
+  return Object.entries(document.paths).map(([path, item]) => ({ path, ...item.get }))
+}
+
+function parametersOf(document, { parameters = [] }, place) {
+  return parameters.map((given) => resolve(document, given)).filter((parameter) => parameter.in === place)
+}
+
+const code = (text) => `\`${text}\``
+
+function capability({ 'x-capability': one, 'x-any-capability': any }) {
+  return any ? 'any source' : one ? code(one) : '–'
+}
+
+/** What a parameter takes, as far as its schema says it in a few words. */
+function domainOf(document, given) {
+  const schema = resolve(document, given.schema)
+  if (schema.enum) return schema.enum.map(code).join(' ')
+  if (schema.type === 'boolean') return '`true` `false`'
+  if (schema.type === 'integer') return `${schema.minimum}–${schema.maximum}, default ${schema.default}`
+  return schema.maxLength ? `text, at most ${schema.maxLength} bytes` : 'text'
+}
+
+/** One line per route: what it answers and what it takes, required parameters in bold. */
+export function routeTable(document) {
+  const rows = operations(document).map((operation) => {
+    const query = parametersOf(document, operation, 'query')
+    const names = query.map(({ name, required }) => (required ? `**${code(name)}**` : code(name))).join(' ')
+    return `| ${code(operation.path)} | ${operation.summary} | ${names} | ${capability(operation)} |`
+  })
+  return ['| path | answers | query | needs |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function section(document, operation) {
+  const { path, summary, responses } = operation
+  const taken = [...parametersOf(document, operation, 'path'), ...parametersOf(document, operation, 'query')]
+  const parameters = taken.map((parameter) => {
+    const how = `${parameter.in}${parameter.required ? ', required' : ''}`
+    return `| ${code(parameter.name)} | ${how} | ${domainOf(document, parameter)} |`
+  })
+  const statuses = Object.keys(responses).map(code).join(' ')
+  const needs = operation['x-any-capability']?.map(code).join(' or ') ?? capability(operation)
+  return [
+    `## ${code(`GET ${path}`)}`,
+    '',
+    `${summary}. Needs: ${needs}. Answers ${statuses}.`,
+    ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
+  ].join('\n')
+}
+
+/** The whole of `docs/routes.md`. */
+export function routesDocument(document) {
+  return [
+    NOTE,
+    '# Routes',
+    '',
+    "All are GET (and HEAD), relative to the mount prefix, and need the administrator's key: [security](security.md).",
+    'A route whose capability is absent answers 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
+    '',
+    routeTable(document),
+    '',
+    operations(document)
+      .map((operation) => section(document, operation))
+      .join('\n\n'),
+    '',
+  ].join('\n')
+}
