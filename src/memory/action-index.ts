@@ -23,7 +23,8 @@ interface CommonOffer extends Offer {
 
 const none = (): PerType => ({ browser: 0, console: 0, mobile: 0, web: 0 })
 const sum = (counts: PerType) => counts.browser + counts.console + counts.mobile + counts.web
-const offers = <T extends Offer>() => new OrderedIndex<string, T>((offer) => offer.name, compareIds)
+const nameOf = (offer: Offer) => offer.name
+const offers = <T extends Offer>() => new OrderedIndex<string, T>(nameOf, compareIds)
 
 /** Counts the actions of connections with status `connected`. */
 export function createActionIndex() {

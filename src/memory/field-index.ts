@@ -8,9 +8,11 @@ export interface Indexed {
   cell: number
 }
 
+const sequenceOf = (entry: Indexed) => entry.sequence
+
 /** All entries with one value. */
 export class Bucket<E extends Indexed> {
-  readonly entries = new OrderedIndex<number, E>((entry) => entry.sequence, byNumber)
+  readonly entries = new OrderedIndex<number, E>(sequenceOf, byNumber)
   readonly tally: Tally = new Map()
 
   add(entry: E): void {

@@ -176,6 +176,9 @@ export function createTable<R extends Owned, S = undefined, C = Counts>(options:
       return ids
     },
 
+    /** How many entries have `value` in an indexed field. */
+    sizeOf: (field: string, value: string) => fields.get(field)?.size(value) ?? 0,
+
     knowsUser: (userId: string) => ofUser.has(userId),
 
     /** Clients that the user's records name, sorted; of more than 100, any 100 and `cut`. */

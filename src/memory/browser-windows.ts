@@ -1,0 +1,89 @@
+/** The live browser-window registry of one process, and the inspector that looks through at it. */
+import {
+  type BrowserWindow,
+  type BrowserWindowCounts,
+  type BrowserWindowRegistry,
+  type BrowserWindowRegistryInspector,
+  ReportBrowserWindowInput,
+  WindowState,
+  WindowStatus,
+  WindowType,
+} from '../contract/browser-windows.js'
+import { Ownership } from '../contract/contexts.js'
+import { toTimestamp } from '../contract/ids.js'
+import { parseInput } from '../contract/input.js'
+import type { Inspected } from '../contract/inspectors.js'
+import { createReportedTable } from './reported-table.js'
+
+export interface BrowserWindowRegistryOptions {
+  /** Epoch ms. @default Date.now */
+  now?: () => number
+  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
+  ttlMs?: number
+  /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
+  maxEntries?: number
+}
+
+const EITHER = [false, true]
+
+/**
+ * A browser-window registry in memory. The counts that it answers are the client's own snapshot. Staleness and leaving
+ * are settled when somebody looks; there is no timer.
+ *
+ * @example
+ * const browserWindows = createBrowserWindowRegistry()
+ * await browserWindows.report({ window_id: 'w1', user_id: 'u', client_id: 'c', tab_count: 3 })
+ */
+export function createBrowserWindowRegistry(
+  options: BrowserWindowRegistryOptions = {},
+): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
+  const { now = Date.now } = options
+  const reported = createReportedTable<BrowserWindow, BrowserWindowCounts>({
+    ...options,
+    now,
+    fields: ['client_id'],
+    dimensions: [
+      { name: 'status', values: WindowStatus.options, counted: true },
+      { name: 'ownership', values: Ownership.options, counted: true },
+      { name: 'type', values: WindowType.options, counted: true },
+      { name: 'state', values: WindowState.options, counted: true },
+      { name: 'focused', values: EITHER },
+      { name: 'incognito', values: EITHER },
+      { name: 'draining', values: EITHER },
+    ],
+  })
+
+  const inspector: BrowserWindowRegistryInspector = {
+    listBrowserWindows: (filter, page) => reported.list(filter, page),
+    getBrowserWindow: (windowId) => reported.get(windowId)?.record ?? null,
+    countBrowserWindows: (filter) => reported.count(filter),
+    listUserIds: (page) => reported.userIds(page),
+    observeUsers: (userIds) =>
+      reported.observe(userIds, (user_id, { total, by_status }) => ({
+        user_id,
+        observed_browser_windows: total,
+        browser_windows_by_status: by_status,
+      })),
+  }
+
+  return {
+    inspector,
+    async report(given) {
+      const input = parseInput(ReportBrowserWindowInput, given)
+      return reported.report(input.window_id, input, (known) => ({
+        ...input,
+        ownership: known?.ownership ?? input.ownership,
+        status: 'open',
+        counts_source: 'snapshot',
+        updated_at: toTimestamp(now()),
+      }))
+    },
+    async close(windowId) {
+      const entry = reported.get(windowId)
+      if (!entry || entry.record.status === 'closed') return false
+      const updated_at = toTimestamp(now())
+      reported.close(entry, { ...entry.record, status: 'closed', focused: false, updated_at })
+      return true
+    },
+  }
+}

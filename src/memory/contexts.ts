@@ -1,0 +1,118 @@
+/** The live context registry of one process, and the inspector that looks through at it. */
+import { ClientType } from '../contract/connections.js'
+import {
+  type Context,
+  type ContextCounts,
+  type ContextRegistry,
+  type ContextRegistryInspector,
+  ContextStatus,
+  Ownership,
+  ReportContextInput,
+  type WindowCounts,
+} from '../contract/contexts.js'
+import { Id, toTimestamp } from '../contract/ids.js'
+import { parseInput } from '../contract/input.js'
+import type { Inspected } from '../contract/inspectors.js'
+import type { UserPart } from '../contract/observation.js'
+import { createReportedTable } from './reported-table.js'
+
+export interface ContextRegistryOptions {
+  /** Epoch ms. @default Date.now */
+  now?: () => number
+  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
+  ttlMs?: number
+  /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
+  maxEntries?: number
+}
+
+/** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */
+function countWindow(
+  window_id: string,
+  count: (filter: Readonly<Record<string, unknown>>) => ContextCounts,
+): WindowCounts {
+  const workers = { window_id, ownership: 'worker' }
+  const all = count(workers).by_status
+  const free = count({ ...workers, assigned: false }).by_status
+  const worker_count = all.active + all.idle
+  return { window_id, worker_count, idle_count: free.idle, busy_count: worker_count - free.active - free.idle }
+}
+
+/**
+ * A context registry in memory. A closed context gives up its task. Staleness and leaving are settled when somebody
+ * looks; there is no timer.
+ *
+ * @example
+ * const contexts = createContextRegistry()
+ * await contexts.report({ context_id: 't1', user_id: 'u', client_id: 'c', client_type: 'browser', status: 'idle' })
+ */
+export function createContextRegistry(
+  options: ContextRegistryOptions = {},
+): Inspected<ContextRegistry, ContextRegistryInspector> {
+  const { now = Date.now } = options
+  const reported = createReportedTable<Context, ContextCounts>({
+    ...options,
+    now,
+    fields: ['client_id', 'window_id'],
+    dimensions: [
+      { name: 'status', values: ContextStatus.options, counted: true },
+      { name: 'client_type', values: ClientType.options, counted: true },
+      { name: 'ownership', values: Ownership.options, counted: true },
+      { name: 'assigned', values: [false, true], of: (context) => context.task_id !== null },
+    ],
+  })
+
+  /** The entry of that id when it is neither gone nor closed. */
+  function open(contextId: string) {
+    const entry = reported.get(contextId)
+    return entry?.record.status === 'closed' ? undefined : entry
+  }
+
+  const inspector: ContextRegistryInspector = {
+    listContexts: (filter, page) => reported.list(filter, page),
+    getContext: (contextId) => reported.get(contextId)?.record ?? null,
+    countContexts: (filter) => reported.count(filter),
+    countByWindow: (windowIds) => reported.countEach('window_id', windowIds, countWindow),
+    listUserIds: (page) => reported.userIds(page),
+    observeUsers: (userIds) =>
+      reported.observe(userIds, (user_id, counts): UserPart => {
+        const observed_client_types = ClientType.options.filter((type) => counts.by_client_type[type] > 0)
+        return { user_id, observed_client_types, observed_contexts: counts.total, contexts_by_status: counts.by_status }
+      }),
+  }
+
+  return {
+    inspector,
+    async report(given) {
+      const input = parseInput(ReportContextInput, given)
+      const time = toTimestamp(now())
+      return reported.report(input.context_id, input, (known) => ({
+        ...input,
+        ownership: known?.ownership ?? input.ownership,
+        task_id: known?.task_id ?? null,
+        task_assigned_at: known?.task_assigned_at ?? null,
+        created_at: known?.created_at ?? time,
+        updated_at: time,
+      }))
+    },
+    async close(contextId) {
+      const entry = open(contextId)
+      if (!entry) return false
+      const ended = { status: 'closed' as const, task_id: null, task_assigned_at: null }
+      reported.close(entry, { ...entry.record, ...ended, updated_at: toTimestamp(now()) })
+      return true
+    },
+    async assignTask(contextId, taskId) {
+      const task_id = parseInput(Id, taskId)
+      const entry = open(contextId)
+      if (entry?.record.ownership !== 'worker') return null
+      if (entry.record.task_id === task_id) return entry.record
+      if (entry.record.task_id !== null) return null
+      return reported.amend(entry, { ...entry.record, task_id, task_assigned_at: toTimestamp(now()) })
+    },
+    async releaseTask(contextId) {
+      const entry = open(contextId)
+      if (!entry || entry.record.task_id === null) return null
+      return reported.amend(entry, { ...entry.record, task_id: null, task_assigned_at: null })
+    },
+  }
+}

@@ -1,0 +1,154 @@
+/** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
+import { EXAMINED_MAX } from '../contract/limits.js'
+import type { UserPart } from '../contract/observation.js'
+import type { IdPageQuery, Page, PageQuery } from '../contract/page.js'
+import { Refusal } from '../refusal.js'
+import { ExpiryQueue } from './expiry-queue.js'
+import { createTable, type Entry, type TableOptions } from './table.js'
+
+/** Same patience as with connections: a browser runs the timers of a hidden tab once a minute. */
+const TTL_MS = 90_000
+
+interface Reported {
+  user_id: string
+  client_id: string
+  status: string
+}
+
+interface ReportedTableOptions<R> extends TableOptions<R> {
+  now: () => number
+  /** @default 90000 */
+  ttlMs?: number
+  /** @default 1000000 */
+  maxEntries?: number
+}
+
+type Filter = Readonly<Record<string, unknown>>
+
+/** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
+export function createReportedTable<R extends Reported, C>(options: ReportedTableOptions<R>) {
+  const { now, ttlMs = TTL_MS, maxEntries = 1_000_000 } = options
+  const table = createTable<R, undefined, C>(options)
+  const live = new ExpiryQueue<Entry<R>>()
+  const stale = new ExpiryQueue<Entry<R>>()
+  const closed = new ExpiryQueue<Entry<R>>()
+  const queueOf = ({ record: { status } }: Entry<R>) =>
+    status === 'closed' ? closed : status === 'stale' ? stale : live
+
+  function goStale(entry: Entry<R>): void {
+    table.replace(entry, Object.freeze({ ...entry.record, status: 'stale' }))
+    stale.push(entry, entry.touchedAt + ttlMs)
+  }
+
+  /** Settles what has come due; false when more is due than one call should pay for. */
+  function settle(time: number): boolean {
+    const settled = live.sweep(time - ttlMs, goStale)
+    return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && settled
+  }
+
+  /** What an entry reads as before it has been settled. */
+  const view = (time: number) => (entry: Entry<R>) => {
+    const { record, touchedAt } = entry
+    const isLive = queueOf(entry) === live
+    if (touchedAt + (isLive ? 2 : 1) * ttlMs <= time) return undefined
+    return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
+  }
+
+  /** The entry of that id as it stands now, settled in any case. */
+  function get(id: string): Entry<R> | undefined {
+    const time = now()
+    settle(time)
+    const entry = table.get(id)
+    if (!entry) return undefined
+    const read = view(time)(entry)
+    if (read === entry.record) return entry
+    queueOf(entry).remove(entry)
+    if (read) goStale(entry)
+    else table.remove(entry)
+    return read && entry
+  }
+
+  function put(entry: Entry<R>, record: R, touchedAt: number): R {
+    queueOf(entry).remove(entry)
+    table.replace(entry, Object.freeze(record))
+    queueOf(entry).push(entry, touchedAt)
+    return entry.record
+  }
+
+  return {
+    get,
+
+    /**
+     * Inserts or updates what `toRecord` makes of the record known before.
+     *
+     * @throws Refusal `identity_conflict`, `capacity_exceeded`.
+     */
+    report(id: string, owner: Omit<Reported, 'status'>, toRecord: (known: R | undefined) => R): R {
+      const known = get(id)
+      if (!known) {
+        if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `${maxEntries} entries`)
+        const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
+        live.push(entry, now())
+        return entry.record
+      }
+      if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)
+        throw new Refusal('identity_conflict', 'the id belongs to another client')
+      return put(known, toRecord(known.record), now())
+    },
+
+    /** Replaces the record without a sign of life. */
+    amend: (entry: Entry<R>, record: R) => put(entry, record, entry.touchedAt),
+
+    /** Replaces the record with its closed one, which stays for one `ttlMs`. */
+    close: (entry: Entry<R>, record: R) => put(entry, record, now()),
+
+    list(filter: Filter, page: PageQuery): Page<R> {
+      const time = now()
+      settle(time)
+      return table.list(filter, page, view(time))
+    },
+
+    count(filter: Filter): C | null {
+      const time = now()
+      const settled = settle(time)
+      return table.count(filter, view(time), settled)
+    },
+
+    userIds(page: IdPageQuery): string[] {
+      settle(now())
+      return table.userIds(page)
+    },
+
+    /** A part of each user that there is, from exact counts; the clients that their records name are added. */
+    observe(userIds: readonly string[], toPart: (userId: string, counts: C) => UserPart): UserPart[] {
+      const time = now()
+      const settled = settle(time)
+      return userIds.filter(table.knowsUser).map((user_id) => {
+        const { ids, cut } = table.clientIds(user_id)
+        const counts = table.count({ user_id }, view(time), true) as C
+        const part = { ...toPart(user_id, counts), observed_client_ids: ids }
+        return settled && !cut ? part : { ...part, truncated: true }
+      })
+    },
+
+    /**
+     * Exact counts for each value of `field`, which the filters of `toCount` are to name.
+     *
+     * @throws Refusal `unavailable` while more is due than could be settled or examined.
+     */
+    countEach<T>(
+      field: string,
+      values: readonly string[],
+      toCount: (value: string, count: (f: Filter) => C) => T,
+    ): T[] {
+      const time = now()
+      const settled = settle(time)
+      let budget = EXAMINED_MAX
+      return values.map((value) => {
+        if (!settled) budget -= table.sizeOf(field, value)
+        if (budget < 0) throw new Refusal('unavailable', 'catching up with entries that have gone stale')
+        return toCount(value, (filter) => table.count(filter, view(time), settled) as C)
+      })
+    },
+  }
+}

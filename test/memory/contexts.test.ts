@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { createContextRegistry } from '../../src/memory/contexts.js'
+import { ASK, createClock } from '../contract/clock.js'
+import { contextBattery } from '../contract/contexts.js'
+
+contextBattery('memory', (options) => createContextRegistry(options))
+
+const context = (i: number) =>
+  ({ context_id: `t${i}`, user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle', window_id: 'w' }) as const
+
+describe('the context registry in memory', () => {
+  it('hands out one frozen object per context until it changes', async () => {
+    const contexts = createContextRegistry()
+    const made = await contexts.report(context(1))
+    expect(await contexts.inspector.getContext('t1', ASK)).toBe(made)
+    expect(Object.isFrozen(made)).toBe(true)
+    expect(await contexts.report(context(1))).not.toBe(made)
+  })
+
+  it('refuses a new context over its bound, and goes on taking reports of the known ones', async () => {
+    const contexts = createContextRegistry({ maxEntries: 2 })
+    for (const i of [1, 2, 1]) await contexts.report(context(i))
+    await expect(contexts.report(context(3))).rejects.toMatchObject({ code: 'capacity_exceeded' })
+  })
+
+  it('is honest while more has gone stale than one call should settle', async () => {
+    const clock = createClock()
+    const { inspector, ...contexts } = createContextRegistry({ now: clock.now, ttlMs: 1_000 })
+    for (let i = 0; i < 40_000; i++) await contexts.report(context(i))
+    await contexts.report({ ...context(40_000), window_id: 'v', ownership: 'worker' })
+    clock.advance(1_000)
+    expect(await inspector.countContexts?.({}, ASK)).toBeNull()
+    expect(await inspector.countByWindow?.(['v'], ASK)).toMatchObject([{ worker_count: 0 }])
+    await expect(async () => inspector.countByWindow?.(['w'], ASK)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await inspector.getContext('t40000', ASK)).toMatchObject({ status: 'stale' })
+    expect(await inspector.countContexts?.({ status: 'stale' }, ASK)).toMatchObject({ total: 40_001 })
+  })
+})
