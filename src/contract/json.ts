@@ -45,6 +45,8 @@ export function toJson(value: unknown, maxBytes: number): { text: string; bytes:
   } catch (cause) {
     throw new Refusal('invalid_input', 'not a JSON value', { cause })
   }
+  // What its type hides: a function and a symbol have no JSON text at all.
+  if (text === undefined) throw new Refusal('invalid_input', 'not a JSON value')
   const bytes = utf8Length(text)
   if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes, at most ${maxBytes}`)
   return { text, bytes }

@@ -2,6 +2,7 @@
 
 import { toTimestamp } from '../contract/ids.js'
 import type { CommandKey, Deliver, DeliveryStatus, Json, TerminalState } from '../contract/index.js'
+import type { Queued } from './expiry-queue.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /**
@@ -11,14 +12,14 @@ import { byNumber, OrderedIndex } from './ordered-index.js'
 export type Phase = 'ready' | 'attempted' | 'backoff' | 'acknowledged' | 'ended'
 
 /** What orders commands by an instant: equal instants follow admission. */
-export interface Queued {
+export interface Scheduled {
   seq: number
   wakeAt: number
   deadlineAt: number
 }
 
 /** A command with its evidence. Instants are epoch ms, but for `wakeAt`, which is on the clock that never goes back. */
-export interface TrackedCommand extends CommandKey, Queued {
+export interface TrackedCommand extends CommandKey, Scheduled, Queued {
   key: string
   scope_id: string
   fingerprint: string

@@ -23,6 +23,7 @@ import type { DeliveryDrain } from './delivery-drain.js'
 import { requireIdentity } from './delivery-inspector.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
+import { unqueued } from './expiry-queue.js'
 
 export interface DispatchOptions {
   store: DeliveryStore
@@ -186,6 +187,7 @@ function newCommand(input: DispatchInput, { seq, at, ...content }: Admission): T
     command_id,
     action,
     ...content,
+    ...unqueued(),
     seq,
     key: commandKey(input),
     scope_id: input.scope_id ?? user_id,

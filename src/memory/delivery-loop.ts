@@ -41,9 +41,9 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
       drain.ready(next)
       left--
     }
-    for (const retention of [store.ended, store.rejected]) left -= retention.sweep(now, left)
+    const swept = [store.ended, store.rejected].every((retention) => retention.sweep(now))
     lastPassAt = now
-    return left <= 0
+    return left === 0 || !swept
   }
 
   function sleep(delayMs: number) {

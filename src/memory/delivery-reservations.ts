@@ -1,16 +1,16 @@
 /** Capacity of the admission scopes: each admitted command holds one reservation of its scope until it is terminal. */
-import type { Queued } from './delivery-command.js'
+import type { Scheduled } from './delivery-command.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /** One scope with reservations; `seq` is its place in the list for as long as it has any. */
 export interface ReservedScope {
   seq: number
   scope_id: string
-  commands: OrderedIndex<Queued, Queued>
+  commands: OrderedIndex<Scheduled, Scheduled>
 }
 
 /** Order by deadline, then by admission. */
-export const byDeadline = (a: Queued, b: Queued) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
+export const byDeadline = (a: Scheduled, b: Scheduled) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
 
 export type Reservations = ReturnType<typeof createReservations>
 
@@ -22,13 +22,13 @@ export function createReservations(capacity: (scope_id: string) => number) {
 
   return {
     /** Whether `command` got its place. */
-    reserve(scope_id: string, command: Queued): boolean {
+    reserve(scope_id: string, command: Scheduled): boolean {
       const known = scopes.get(scope_id)
       if (!((known?.commands.size ?? 0) < capacity(scope_id))) return false
       const scope = known ?? {
         seq: ++seq,
         scope_id,
-        commands: new OrderedIndex<Queued, Queued>((held) => held, byDeadline),
+        commands: new OrderedIndex<Scheduled, Scheduled>((held) => held, byDeadline),
       }
       if (!known) {
         scopes.set(scope_id, scope)
@@ -38,7 +38,7 @@ export function createReservations(capacity: (scope_id: string) => number) {
       return true
     },
 
-    release(scope_id: string, command: Queued): void {
+    release(scope_id: string, command: Scheduled): void {
       const scope = scopes.get(scope_id)
       if (!scope?.commands.delete(command) || scope.commands.size > 0) return
       scopes.delete(scope_id)

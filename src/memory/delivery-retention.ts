@@ -1,50 +1,42 @@
 /** Terminal records that are kept for a while, bounded in time and number, oldest out first. */
 import type { TrackedCommand } from './delivery-command.js'
+import { ExpiryQueue } from './expiry-queue.js'
 
 export type Retention = ReturnType<typeof createRetention>
 
 export function createRetention(maxRecords: number, retentionMs: number) {
   const records = new Map<string, TrackedCommand>()
-  // A queue with a moving head: deleting the first key of a large Map again and again walks over its holes.
-  let queue: TrackedCommand[] = []
-  let head = 0
+  const queue = new ExpiryQueue<TrackedCommand>()
 
-  const isOver = (record: TrackedCommand, now: number) => (record.terminal?.at ?? 0) + retentionMs <= now
-
-  function dropOldest() {
-    const oldest = queue[head++] as TrackedCommand
-    if (records.get(oldest.key) === oldest) records.delete(oldest.key)
-    if (head * 2 < queue.length) return
-    queue = queue.slice(head)
-    head = 0
+  function forget(key: string) {
+    const record = records.get(key)
+    if (!record) return
+    queue.remove(record)
+    records.delete(key)
   }
 
   return {
-    keep(record: TrackedCommand): void {
+    forget,
+
+    /** Keeps what ended `at`, in place of an older record of the same command. */
+    keep(record: TrackedCommand, at: number): void {
+      forget(record.key)
       records.set(record.key, record)
-      queue.push(record)
-      while (queue.length - head > maxRecords) dropOldest()
+      queue.push(record, at)
+      if (queue.size > maxRecords && queue.oldest) forget(queue.oldest.key)
     },
 
+    /** The record under `key` while its time is not over, whether or not the loop has come by. */
     get(key: string, now: number): TrackedCommand | undefined {
       const record = records.get(key)
-      return record && !isOver(record, now) ? record : undefined
+      return record && record.touchedAt + retentionMs > now ? record : undefined
     },
 
-    forget: (key: string) => records.delete(key),
-
-    /** Drops what is over, at most `limit`; how many it dropped. */
-    sweep(now: number, limit: number): number {
-      let dropped = 0
-      while (dropped < limit && head < queue.length && isOver(queue[head] as TrackedCommand, now)) {
-        dropOldest()
-        dropped++
-      }
-      return dropped
-    },
+    /** Drops what is over; whether none is left behind. */
+    sweep: (now: number): boolean => queue.sweep(now - retentionMs, (record) => records.delete(record.key)),
 
     get size() {
-      return queue.length - head
+      return records.size
     },
   }
 }

@@ -5,7 +5,7 @@ import {
   createMailbox,
   type Mailbox,
   type Phase,
-  type Queued,
+  type Scheduled,
   type TrackedCommand,
 } from './delivery-command.js'
 import { byDeadline, createReservations } from './delivery-reservations.js'
@@ -18,7 +18,7 @@ export interface DeliveryStoreOptions {
   retentionMs: number
 }
 
-const byWake = (a: Queued, b: Queued) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
+const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
 const itself = (command: TrackedCommand) => command
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
@@ -29,11 +29,11 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
   const reservations = createReservations(capacity)
   /** Not acknowledged, in the order of admission. */
   const queued = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
-  const deadlines = new OrderedIndex<Queued, TrackedCommand>(itself, byDeadline)
+  const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
   /** Attempted: when the patience for an acknowledgement ends. */
-  const attempted = new OrderedIndex<Queued, TrackedCommand>(itself, byWake)
+  const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   /** In backoff: when the next attempt may begin. */
-  const backoff = new OrderedIndex<Queued, TrackedCommand>(itself, byWake)
+  const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   const ended = createRetention(maxRetained, retentionMs)
   // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
   const rejected = createRetention(maxRetained, retentionMs)
@@ -132,7 +132,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
       command.terminal = { state: 'rejected', at, reason }
       command.payload = null
       count('outcome', 'rejected')
-      rejected.keep(command)
+      rejected.keep(command, at)
     },
 
     acknowledge(command: TrackedCommand, state: 'acknowledged' | 'refused', instance_id: string, at: number) {
@@ -159,7 +159,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
       mailbox.tracked--
       closeIfEmpty(mailbox)
       count('outcome', state)
-      ended.keep(command)
+      ended.keep(command, at)
     },
   }
 }

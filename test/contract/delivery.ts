@@ -1,7 +1,6 @@
 /** What any command dispatcher must hold, over memory and over a shared store alike. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
-  type Ask,
   type Command,
   type CommandDispatcher,
   type DeliveryInspector,
@@ -11,9 +10,9 @@ import {
   DeliveryTenant,
   type DispatchInput,
   type Inspected,
-  type Page,
-  type PageQuery,
+  type Json,
 } from '../../src/contract/index.js'
+import { ASK, at, type Clock, createClock, walk } from './clock.js'
 
 /** What a test may set; everything else is the default of the contract. */
 export interface DispatcherSettings {
@@ -24,8 +23,6 @@ export interface DispatcherSettings {
 
 export type TestedDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
 
-export const START = Date.UTC(2026, 10, 21)
-export const ask: Ask = { signal: new AbortController().signal }
 export const client = { user_id: 'ada', client_id: 'tab' }
 export const first = { ...client, instance_id: 'i1' }
 export const second = { ...client, instance_id: 'i2' }
@@ -36,6 +33,9 @@ export const command = (command_id: string, more: Partial<DispatchInput> = {}): 
   payload: { page: 1 },
   ...more,
 })
+
+const cyclic: Record<string, Json> = {}
+cyclic.self = cyclic
 
 /** Waits for what happens in another step, without a clock: yields until `check` passes, or fails with its last error. */
 export async function eventually(check: () => unknown): Promise<void> {
@@ -61,49 +61,37 @@ export function connection(answers: (command: Command, signal: AbortSignal) => u
   return { received, ids, deliver, got: (count: number) => eventually(() => expect(ids()).toHaveLength(count)) }
 }
 
-async function walk<T>(list: (page: PageQuery) => Page<T> | Promise<Page<T>>, limit: number): Promise<T[]> {
-  const items: T[] = []
-  for (let cursor: string | null = null, has_more = true; has_more; ) {
-    const page: Page<T> = await list({ limit, cursor })
-    items.push(...page.items)
-    cursor = page.next_cursor
-    has_more = page.has_more
-  }
-  return items
-}
-
 /** @param make a dispatcher whose wall clock is `now`; it is closed after each test. */
 export function deliveryContract(make: (settings: DispatcherSettings) => TestedDispatcher | Promise<TestedDispatcher>) {
-  let at: number
+  let clock: Clock
   let dispatcher: TestedDispatcher
   const open = async (settings: Omit<DispatcherSettings, 'now'> = {}) => {
     await dispatcher?.close()
-    dispatcher = await make({ now: () => at, ...settings })
+    dispatcher = await make({ now: clock.now, ...settings })
   }
   const advance = async (ms: number) => {
-    at += ms
+    clock.advance(ms)
     await dispatcher.reconcile()
   }
   const status = async (id: string) => {
-    const record = await dispatcher.inspector.status(key(id), ask)
+    const record = await dispatcher.inspector.status(key(id), ASK)
     return record && DeliveryStatus.strict().parse(record)
   }
   const terminal = async (id: string) => (await status(id))?.terminal
-  const summary = async () => DeliverySummary.strict().parse(await dispatcher.inspector.summary(ask))
+  const summary = async () => DeliverySummary.strict().parse(await dispatcher.inspector.summary(ASK))
   const tenants = (limit = 100) =>
     walk(async (page) => {
-      const answer = await dispatcher.inspector.listTenants(page, ask)
+      const answer = await dispatcher.inspector.listTenants(page, ASK)
       for (const item of answer.items) DeliveryTenant.strict().parse(item)
       return answer
     }, limit)
   const node = async () => {
-    const nodes = await walk((page) => dispatcher.inspector.listNodes(page, ask), 100)
+    const nodes = await walk((page) => dispatcher.inspector.listNodes(page, ASK))
     return DeliveryNode.strict().parse(nodes[0])
   }
-  const iso = (ms: number) => new Date(ms).toISOString()
 
   beforeEach(async () => {
-    at = START
+    clock = createClock()
     await open()
   })
   afterEach(() => dispatcher.close())
@@ -113,7 +101,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       const answer = await dispatcher.dispatch(command('c1'))
       expect(answer).toEqual({
         ...key('c1'),
-        admission: { state: 'admitted', at: iso(START), scope_id: 'ada', deadline_at: iso(START + 30_000) },
+        admission: { state: 'admitted', at: at(), scope_id: 'ada', deadline_at: at(30_000) },
         attempts: { count: 0, last_at: null, last_node_id: null, last_outcome: null },
         acknowledgement: { state: 'none', at: null, instance_id: null },
         recovery: { count: 0, last_at: null, reason: null },
@@ -124,9 +112,9 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
 
     it('answers a repeat with the retained record, before and after the end', async () => {
       await dispatcher.dispatch(command('c1', { payload: { a: 1, b: 2 } }))
-      at += 5
+      clock.advance(5)
       const repeat = await dispatcher.dispatch(command('c1', { payload: { b: 2, a: 1 } }))
-      expect(repeat.admission.at).toBe(iso(START))
+      expect(repeat.admission.at).toBe(at())
       expect((await summary()).tracked_commands).toBe(1)
       await dispatcher.settle({ ...key('c1'), state: 'resulted' })
       const late = await dispatcher.dispatch(command('c1', { payload: { a: 1, b: 2 } }))
@@ -157,12 +145,10 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       const refused = await dispatcher.dispatch(command('c2'))
       expect(refused).toMatchObject({
         admission: { state: 'rejected', scope_id: 'ada', deadline_at: null },
-        terminal: { state: 'rejected', at: iso(START), reason: 'capacity_exceeded' },
+        terminal: { state: 'rejected', at: at(), reason: 'capacity_exceeded' },
       })
       expect(await status('c2')).toEqual(refused)
-      expect(await tenants()).toEqual([
-        { scope_id: 'ada', reserved_commands: 1, oldest_deadline_at: iso(START + 30_000) },
-      ])
+      expect(await tenants()).toEqual([{ scope_id: 'ada', reserved_commands: 1, oldest_deadline_at: at(30_000) }])
       await dispatcher.settle({ ...key('c1'), state: 'resulted' })
       expect((await dispatcher.dispatch(command('c2', { action: 'other' }))).admission.state).toBe('admitted')
     })
@@ -196,7 +182,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       const refused = { code: 'invalid_identity' }
       for (const ids of [{ client_id: id }, { command_id: id }]) {
         await expect(dispatcher.dispatch(command('c1', ids))).rejects.toMatchObject(refused)
-        await expect((async () => dispatcher.inspector.status({ ...key('c1'), ...ids }, ask))()).rejects.toMatchObject(
+        await expect((async () => dispatcher.inspector.status({ ...key('c1'), ...ids }, ASK))()).rejects.toMatchObject(
           refused,
         )
       }
@@ -212,6 +198,9 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       ['no time', { deadlineMs: 0 }],
       ['more than a day', { deadlineMs: 86_400_001 }],
       ['no attempt', { maxAttempts: 0 }],
+      ['a payload that JSON cannot carry', { payload: (() => 1) as unknown as Json }],
+      ['a cyclic payload', { payload: cyclic }],
+      ['a BigInt', { payload: { n: 1n } as unknown as Json }],
       ['a payload nested too deep', { payload: JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) }],
     ])('refuses %s', async (_, change) => {
       await expect(dispatcher.dispatch(command('c1', change))).rejects.toMatchObject({ code: 'invalid_input' })
@@ -225,7 +214,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
 
     it('knows nothing of a command that was never dispatched', async () => {
       expect(await status('never')).toBeNull()
-      expect(await dispatcher.inspector.status({ ...key('c1'), user_id: '__proto__' }, ask)).toBeNull()
+      expect(await dispatcher.inspector.status({ ...key('c1'), user_id: '__proto__' }, ASK)).toBeNull()
     })
   })
 
@@ -241,7 +230,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
         action: 'refresh',
         payload: { page: 1 },
         attempt: 1,
-        deadline_at: iso(START + 30_000),
+        deadline_at: at(30_000),
       })
     })
 
@@ -262,12 +251,12 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
 
     it('records the attempt and that it was handed over', async () => {
       await dispatcher.attach(first, connection().deliver)
-      at += 7
+      clock.advance(7)
       await dispatcher.dispatch(command('c1'))
       await eventually(async () =>
         expect((await status('c1'))?.attempts).toEqual({
           count: 1,
-          last_at: iso(START + 7),
+          last_at: at(7),
           last_node_id: (await node()).node_id,
           last_outcome: 'delivered',
         }),
@@ -332,7 +321,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       await advance(4_999)
       expect((await status('c1'))?.recovery.count).toBe(0)
       await advance(1)
-      expect((await status('c1'))?.recovery).toEqual({ count: 1, last_at: iso(START + 5_000), reason: 'ack_timeout' })
+      expect((await status('c1'))?.recovery).toEqual({ count: 1, last_at: at(5_000), reason: 'ack_timeout' })
       await advance(5_000)
       await tab.got(2)
       expect(tab.received[1]?.attempt).toBe(2)
@@ -400,11 +389,11 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
     })
 
     it('is recorded with its instance and instant, and is no end', async () => {
-      at += 3
+      clock.advance(3)
       expect(await ack(first)).toBe(true)
       expect((await status('c1'))?.acknowledgement).toEqual({
         state: 'acknowledged',
-        at: iso(START + 3),
+        at: at(3),
         instance_id: 'i1',
       })
       expect(await terminal('c1')).toBeNull()
@@ -413,7 +402,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
     it('may be repeated before the end, without a change, and not after it', async () => {
       await ack(first)
       const before = await status('c1')
-      at += 3
+      clock.advance(3)
       expect(await ack(first)).toBe(true)
       expect(await status('c1')).toEqual(before)
       await dispatcher.settle({ ...key('c1'), state: 'resulted' })
@@ -459,8 +448,8 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       await dispatcher.dispatch(command('c1'))
       await finish('c1')
       const record = await status('c1')
-      expect(record?.terminal).toEqual({ state, at: iso(at), reason })
-      at += 1
+      expect(record?.terminal).toEqual({ state, at: new Date(clock.now()).toISOString(), reason })
+      clock.advance(1)
       expect(await dispatcher.settle({ ...key('c1'), state: 'failed' })).toBe(false)
       expect(await dispatcher.cancel(key('c1'))).toBe(false)
       expect(await dispatcher.acknowledge({ ...first, command_id: 'c1' })).toBe(false)
@@ -510,7 +499,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
 
     it('cannot be said after the deadline, even before the loop has come by', async () => {
       for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id))
-      at += 30_000
+      clock.advance(30_000)
       expect(await dispatcher.settle({ ...key('c1'), state: 'resulted' })).toBe(false)
       expect(await dispatcher.cancel(key('c2'))).toBe(false)
       expect((await terminal('c1'))?.state).toBe('expired')
@@ -558,7 +547,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
         oldest_deadline_at: null,
         oldest_queued_age_ms: null,
         sample_size: 0,
-        observed_at: iso(START),
+        observed_at: at(),
       })
       expect(await tenants()).toEqual([])
     })
@@ -568,13 +557,13 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
       await dispatcher.attach(first, tab.deliver)
       await dispatcher.dispatch(command('c1'))
       await tab.got(1)
-      at += 100
+      clock.advance(100)
       await dispatcher.dispatch(command('c2', { client_id: 'phone', deadlineMs: 5_000 }))
-      at += 50
+      clock.advance(50)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
         due_commands: 1,
-        oldest_deadline_at: iso(START + 5_100),
+        oldest_deadline_at: at(5_100),
         oldest_queued_age_ms: 150,
         sample_size: 2,
       })
@@ -598,7 +587,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
 
     it('refuse a token that is none of theirs', async () => {
       for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), '']) {
-        await expect((async () => dispatcher.inspector.listTenants({ limit: 1, cursor }, ask))()).rejects.toMatchObject(
+        await expect((async () => dispatcher.inspector.listTenants({ limit: 1, cursor }, ASK))()).rejects.toMatchObject(
           {
             code: 'invalid_cursor',
           },
