@@ -1,0 +1,88 @@
+/** Tells the relay that something of a site has changed: for the application that owns the site. */
+import type { Json } from '../contract/json.js'
+import type { SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
+import { RelayError } from './relay-error.js'
+import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
+import { wait, within } from './within.js'
+
+const ATTEMPTS = 3
+// Three attempts of 3 s and the longest waits between them stay within the whole.
+const PUBLISH_MS = 10_000
+const ATTEMPT_MS = 3_000
+const BACKOFF_MS = 200
+// Applications that lost one relay at one moment come back over half as much time again.
+const JITTER = 0.5
+
+export interface PublishOptions {
+  /** The identity of this message: the relay takes it in once, however often it is sent. @default a random UUID */
+  messageId?: string | undefined
+  signal?: AbortSignal | undefined
+}
+
+export interface CooperativeSitePublisher {
+  /**
+   * Publishes one event of a site. Transport errors and 503 are tried again, 3 attempts within 10 s, always with the
+   * same `message_id` and each with the runtime's identity of that moment.
+   *
+   * @returns the relay's answer. The message is retained; `published: false` names why it reached no event bus. After
+   * a lost reply it may read `duplicate`: then an earlier attempt was taken in.
+   * @throws RelayError with the relay's code (`stale_instance` at once), or `unreachable` or `timeout` when it never
+   * answered; the reason of `signal`; whatever the runtime's own functions throw.
+   */
+  publish(siteId: string, name: string, data?: Json, options?: PublishOptions): Promise<SiteMessageAnswer>
+}
+
+export interface CooperativeSitePublisherOptions {
+  runtime: PublisherRuntime
+}
+
+const isPassing = (error: unknown) =>
+  error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')
+
+/**
+ * The publisher of a connected runtime (contract, part 6). It makes no identity and no connection of its own.
+ *
+ * @example
+ * ```ts
+ * import { createCooperativeSitePublisher } from 'relayscope/publisher'
+ *
+ * const publisher = createCooperativeSitePublisher({
+ *   runtime: {
+ *     identity: () => ({ client_id: 'notes', instance_id: 'boot-7' }),
+ *     baseUrl: 'http://127.0.0.1:8080/relay',
+ *     authorize: (headers) => headers.set('authorization', 'Bearer …'),
+ *   },
+ * })
+ * await publisher.publish('notes', 'note_changed', { id: 7 })
+ * ```
+ */
+export function createCooperativeSitePublisher({ runtime }: CooperativeSitePublisherOptions): CooperativeSitePublisher {
+  async function send(message: Omit<SiteMessage, 'client_id' | 'instance_id'>, signal: AbortSignal) {
+    const { client_id, instance_id } = await runtime.identity()
+    const answer = await request(runtime, 'POST', '/messages', { ...message, client_id, instance_id }, signal)
+    if (answer.status === 409) throw toError(answer, 'stale_instance')
+    if (answer.status !== 202 || answer.body === undefined) throw toError(answer)
+    return answer.body as unknown as SiteMessageAnswer
+  }
+
+  return {
+    async publish(siteId, name, data, { messageId = crypto.randomUUID(), signal: caller } = {}) {
+      const message = {
+        message_id: messageId,
+        kind: 'event' as const,
+        stream: `sites/${toSegment(siteId)}/events`,
+        payload: data === undefined ? { name } : { name, data },
+      }
+      return within(PUBLISH_MS, caller, async (signal) => {
+        for (let attempt = 1; ; attempt++) {
+          try {
+            return await within(ATTEMPT_MS, signal, (own) => send(message, own))
+          } catch (error) {
+            if (attempt === ATTEMPTS || signal.aborted || !isPassing(error)) throw error
+          }
+          await wait(BACKOFF_MS * 2 ** (attempt - 1) * (1 + JITTER * Math.random()), signal)
+        }
+      })
+    },
+  }
+}

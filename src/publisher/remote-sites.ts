@@ -1,0 +1,50 @@
+/** A site registry whose sites live at the relay: what a control server registers with. */
+import type { Site, SiteInput } from '../contract/sites.js'
+import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
+import { within } from './within.js'
+
+// One attempt: a DELETE that is sent twice could not say whether it was there.
+const REGISTER_MS = 10_000
+
+/** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never what is put. */
+export interface RemoteSiteRegistry {
+  get(siteId: string): Promise<Site | null>
+  /** @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`. */
+  put(site: SiteInput): Promise<{ created: boolean; site: Site }>
+  /** Whether it was there, as a site of this host. */
+  delete(siteId: string): Promise<boolean>
+}
+
+export interface RemoteSiteRegistryOptions {
+  runtime: PublisherRuntime
+}
+
+/**
+ * The sites of the runtime's host at its relay (`GET`, `PUT`, `DELETE /sites/{site_id}`). Each call is one request of
+ * at most 10 s. All methods reject with `RelayError`.
+ */
+export function createRemoteSiteRegistry({ runtime }: RemoteSiteRegistryOptions): RemoteSiteRegistry {
+  async function ask(method: string, siteId: string, body?: unknown) {
+    const path = `/sites/${toSegment(siteId)}`
+    return within(REGISTER_MS, undefined, (signal) => request(runtime, method, path, body, signal))
+  }
+
+  return {
+    async get(siteId) {
+      const answer = await ask('GET', siteId)
+      if (answer.status === 404) return null
+      if (answer.status !== 200 || answer.body === undefined) throw toError(answer)
+      return answer.body as unknown as Site
+    },
+    async put({ site_id, owner: _decidedByTheRelay, ...definition }) {
+      const answer = await ask('PUT', site_id, definition)
+      if ((answer.status !== 200 && answer.status !== 201) || answer.body === undefined) throw toError(answer)
+      return { created: answer.status === 201, site: answer.body as unknown as Site }
+    },
+    async delete(siteId) {
+      const answer = await ask('DELETE', siteId)
+      if (answer.status !== 204 && answer.status !== 404) throw toError(answer)
+      return answer.status === 204
+    },
+  }
+}

@@ -1,0 +1,91 @@
+/** The connected runtime of an application, and how its requests reach the relay. */
+import type { Awaitable } from '../contract/page.js'
+import { RelayError } from './relay-error.js'
+
+/**
+ * The one client that the application already is. A second identity would be a stale or unrelated instance and defeat
+ * instance fencing (spec 5.9), so nothing here ever makes one.
+ */
+export interface PublisherRuntime {
+  /** The current identity; asked at each attempt, because a reconnect changes `instance_id`. */
+  identity(): Awaitable<{ client_id: string; instance_id: string }>
+  /** Where the relay's routes begin, with its prefix. */
+  baseUrl: string
+  /** Puts the runtime's credentials on the headers of a request, or returns headers to add. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: `headers.set` returns nothing, and that is the usual body
+  authorize(headers: Headers): Awaitable<HeadersInit | void>
+  /** @default the platform's */
+  fetch?: typeof globalThis.fetch | undefined
+}
+
+/** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is no answer of a relay. */
+const ANSWER_BYTES = 131_072
+
+/** An answer of the relay; `body` is `undefined` where it is no JSON object. */
+export interface RelayAnswer {
+  status: number
+  body: Record<string, unknown> | undefined
+}
+
+async function readObject(response: Response): Promise<Record<string, unknown> | undefined> {
+  const text = new TextDecoder()
+  const reader = response.body?.getReader()
+  let json = ''
+  for (let bytes = 0; reader; ) {
+    const { done, value } = await reader.read()
+    if (done) break
+    bytes += value.byteLength
+    if (bytes > ANSWER_BYTES) return void (await reader.cancel())
+    json += text.decode(value, { stream: true })
+  }
+  try {
+    const value: unknown = JSON.parse(json)
+    return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * One request to the relay, with the runtime's credentials.
+ *
+ * @throws RelayError `unreachable`, `redirected`; whatever `authorize` throws.
+ */
+export async function request(
+  runtime: PublisherRuntime,
+  method: string,
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<RelayAnswer> {
+  const headers = new Headers({ accept: 'application/json' })
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  const more = await runtime.authorize(headers)
+  if (more !== null && typeof more === 'object') for (const [name, value] of new Headers(more)) headers.set(name, value)
+  const url = `${runtime.baseUrl.replace(/\/+$/, '')}${path}`
+  const send = runtime.fetch ?? globalThis.fetch
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+  let answer: RelayAnswer
+  try {
+    // Followed, a redirect would take the credentials along.
+    const response = await send(url, { method, headers, redirect: 'manual', signal, ...sent })
+    answer = { status: response.status, body: await readObject(response) }
+  } catch (cause) {
+    throw new RelayError('unreachable', null, { cause })
+  }
+  // Where a browser hides the redirect, its status is 0.
+  if (answer.status === 0 || (answer.status >= 300 && answer.status < 400))
+    throw new RelayError('redirected', answer.status || null)
+  return answer
+}
+
+/** The error that an answer is which is not the wanted one. */
+export function toError({ status, body }: RelayAnswer, fallback = 'unexpected_answer'): RelayError {
+  return new RelayError(typeof body?.code === 'string' ? body.code : fallback, status)
+}
+
+/** An id as one URL segment. `.` and `..` survive every escaping and would leave the route. */
+export function toSegment(siteId: string): string {
+  if (siteId === '' || siteId === '.' || siteId === '..') throw new TypeError('the site id is not one path segment')
+  return encodeURIComponent(siteId)
+}

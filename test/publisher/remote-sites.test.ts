@@ -1,0 +1,56 @@
+/** Holds the registry whose sites live at the relay. */
+import { describe, expect, it } from 'vitest'
+import { createRemoteSiteRegistry } from '../../src/publisher/index.js'
+import { json, startHandRelay } from './relay.js'
+
+const definition = { mode: 'cooperative' as const, title: null, event_names: ['note_changed'], action_names: [] }
+const site = { ...definition, site_id: 'a/b', owner: 'alice' }
+
+describe('the remote site registry', () => {
+  it('puts a definition without its owner, who is whom the relay authenticates', async () => {
+    const { runtime, asked } = await startHandRelay((response, n) => json(response, n === 0 ? 201 : 200, site))
+    const sites = createRemoteSiteRegistry({ runtime })
+    await expect(sites.put({ ...definition, site_id: 'a/b', owner: 'local' })).resolves.toEqual({ created: true, site })
+    await expect(sites.put({ ...definition, site_id: 'a/b', owner: 'local' })).resolves.toEqual({
+      created: false,
+      site,
+    })
+    expect(asked[0]).toMatchObject({
+      method: 'PUT',
+      path: '/relay/sites/a%2Fb',
+      headers: { authorization: 'Bearer host' },
+    })
+    expect(asked[0]?.body).toEqual(definition)
+  })
+
+  it('gets a site, and null for one that is not there', async () => {
+    const { runtime, asked } = await startHandRelay((response, n) => json(response, n === 0 ? 200 : 404, site))
+    const sites = createRemoteSiteRegistry({ runtime })
+    await expect(sites.get('notes')).resolves.toEqual(site)
+    await expect(sites.get('notes')).resolves.toBeNull()
+    expect(asked[0]).toMatchObject({ method: 'GET', path: '/relay/sites/notes', body: undefined })
+  })
+
+  it('deletes, and says whether it was there', async () => {
+    const { runtime } = await startHandRelay((response, n) => response.writeHead(n === 0 ? 204 : 404).end())
+    const sites = createRemoteSiteRegistry({ runtime })
+    await expect(sites.delete('notes')).resolves.toBe(true)
+    await expect(sites.delete('notes')).resolves.toBe(false)
+  })
+
+  it('rejects with the code of the relay, after one request', async () => {
+    const { runtime, asked } = await startHandRelay((response) => json(response, 409, { code: 'owner_mismatch' }))
+    const sites = createRemoteSiteRegistry({ runtime })
+    const refusal = { name: 'RelayError', code: 'owner_mismatch', status: 409 }
+    await expect(sites.put({ ...definition, site_id: 'notes', owner: 'x' })).rejects.toMatchObject(refusal)
+    await expect(sites.get('notes')).rejects.toMatchObject(refusal)
+    await expect(sites.delete('notes')).rejects.toMatchObject(refusal)
+    expect(asked).toHaveLength(3)
+  })
+
+  it.each(['..', '.', ''])('refuses the site id %j, which would leave the route', async (siteId) => {
+    const { runtime, asked } = await startHandRelay((response) => json(response, 200, site))
+    await expect(createRemoteSiteRegistry({ runtime }).delete(siteId)).rejects.toThrow(TypeError)
+    expect(asked).toHaveLength(0)
+  })
+})
