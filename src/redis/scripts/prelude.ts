@@ -6,7 +6,8 @@
  *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
  * - `t:all`: ids by sequence (the order of every page), `t:<index>:<value>` the same for one value of an index;
  * - `t:users`: the users that have a row, by their bytes;
- * - `t:leaves`: ids by the time at which they leave. Every `put` sweeps a few of them: readers never write.
+ * - `t:leaves`: ids by the time at which they leave, `t:live:<user>` the same for one user. Writes sweep a few of those
+ *   that are due: readers never write, and skip them.
  *
  * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user).
  */
@@ -51,7 +52,13 @@ local function drop(t, id)
   if not state then return end
   unindex(t, id, state.ix)
   local user = state.ix[1]
+  redis.call('ZREM', K(t, 'live', user[2]), id)
   if redis.call('EXISTS', K(t, user[1], user[2])) == 0 then redis.call('ZREM', K(t, 'users'), user[2]) end
+end
+
+local function leave(t, id, state, leaves)
+  redis.call('ZADD', K(t, 'leaves'), leaves, id)
+  redis.call('ZADD', K(t, 'live', state.ix[1][2]), leaves, id)
 end
 
 local function sweep(t)
@@ -59,7 +66,7 @@ local function sweep(t)
   for i = 1, #gone do drop(t, gone[i]) end
 end
 
--- Inserts or replaces a row that leaves at \`leaves\` (ms; nil: not by time). \`was\` is its state before, if it had one.
+-- Inserts or replaces a row that leaves at \`leaves\` (ms, or '+inf'). \`was\` is its state before, if it had one.
 local function put(t, id, was, state, body, leaves)
   if was then
     state.seq = was.seq
@@ -71,5 +78,5 @@ local function put(t, id, was, state, body, leaves)
   redis.call('ZADD', K(t, 'all'), state.seq, id)
   for i = 1, #state.ix do redis.call('ZADD', K(t, state.ix[i][1], state.ix[i][2]), state.seq, id) end
   redis.call('ZADD', K(t, 'users'), 0, state.ix[1][2])
-  if leaves then redis.call('ZADD', K(t, 'leaves'), leaves, id) end
+  leave(t, id, state, leaves)
 end`

@@ -1,0 +1,165 @@
+/** How a reader takes rows out of a table: one `MGET`, everything checked, nothing trusted because it was found. */
+import type * as z from 'zod'
+import { compareIds } from '../../contract/ids.js'
+import { EXAMINED_MAX, RECORD_BYTES } from '../../contract/limits.js'
+import type { Ask, IdPageQuery } from '../../contract/page.js'
+import { shardOf } from '../keys.js'
+import { count, type Reply, strings, WrongType } from '../reply.js'
+import type { Store } from '../store.js'
+
+/** A table as its readers know it. `R` is the record, `S` the stored row (state and body merged). */
+export interface TableReader<R extends object, S extends object = object> {
+  readonly name: string
+  /** The field that holds the id under which a row is kept. */
+  readonly id: keyof R & string
+  /** What a stored row must be. */
+  readonly schema: z.ZodType<S>
+  /** Fields with an index of their own, the narrowest first. */
+  readonly indexes: readonly (keyof R & string)[]
+  /** The record as it reads at `now`, or `undefined` when it should be gone already. */
+  read(row: S, now: number): R | undefined
+}
+
+/** A row that was found under `id`, as it is stored. */
+export type Found<S> = { id: string; row: S }
+
+/** State and bodies are small; what is longer was not written by us and is not parsed. A little room for the state. */
+const ROW_BYTES = RECORD_BYTES + 8_192
+
+/** A stored value that is not what its schema says. Carries the key, never the value. */
+export class BadRow extends Error {
+  override readonly name = 'BadRow'
+}
+
+function parseRow<R extends object, S extends object>(table: TableReader<R, S>, id: string, value: string): S | string {
+  if (value.length > ROW_BYTES) return 'is too long'
+  const cut = value.indexOf('\n')
+  if (cut < 0) return 'is no row'
+  try {
+    const merged = { ...JSON.parse(value.slice(0, cut)), ...JSON.parse(value.slice(cut + 1)) }
+    const read = table.schema.safeParse(merged)
+    if (!read.success) return `has a wrong ${read.error.issues[0]?.path.join('.') || 'shape'}`
+    return merged[table.id] === id ? read.data : 'is stored under another id'
+  } catch {
+    return 'is no JSON'
+  }
+}
+
+/** The rows of `ids` in a shard, in their order; what is absent is left out, what is bad is left out and reported. */
+export async function readRows<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  shard: number,
+  ids: readonly string[],
+  ask: Ask,
+): Promise<Found<S>[]> {
+  if (ids.length === 0) return []
+  const keys = ids.map((id) => store.key(shard, table.name, 'row', id))
+  const values = await store.command(['MGET', ...keys], keys[0] as string, ask)
+  const found: Found<S>[] = []
+  const absent: string[] = []
+  ids.forEach((id, i) => {
+    const value = Array.isArray(values) ? values[i] : null
+    const key = keys[i] as string
+    const row = typeof value === 'string' ? parseRow(table, id, value) : undefined
+    if (row === undefined) absent.push(key)
+    else if (typeof row === 'string') store.report(new BadRow(`${key} ${row}`))
+    else found.push({ id, row })
+  })
+  await reportForeign(store, absent, ask)
+  return found
+}
+
+/** `MGET` answers nothing for a key of another type; an index that names one deserves a look, and only then. */
+async function reportForeign(store: Store, keys: readonly string[], ask: Ask): Promise<void> {
+  const types = await Promise.all(keys.map((key) => store.command(['TYPE', key], key, ask)))
+  types.forEach((type, i) => {
+    if (type !== 'none' && type !== 'string') store.report(new BadRow(`${keys[i]} is a ${type}`))
+  })
+}
+
+/** An answer of an index; a key of another type is an empty index, and reported. */
+export async function readIndex(store: Store, args: string[], ask: Ask): Promise<Reply> {
+  try {
+    return await store.command(args, args[1] as string, ask)
+  } catch (error) {
+    if (!(error instanceof WrongType)) throw error
+    store.report(new BadRow(`${args[1]} holds another type`))
+    return null
+  }
+}
+
+/** The numbers of all shards of the deployment. */
+export async function allShards(store: Store, ask: Ask): Promise<number[]> {
+  return Array.from({ length: await store.shards(ask) }, (_, shard) => shard)
+}
+
+/** The record of one id, asked of all shards in one round. */
+export async function getRecord<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  id: string,
+  ask: Ask,
+): Promise<{ record: R; row: S } | null> {
+  const shards = await allShards(store, ask)
+  const [now, ...found] = await Promise.all([
+    store.time(ask),
+    ...shards.map((shard) => readRows(store, table, shard, [id], ask)),
+  ])
+  for (const { row } of found.flat()) {
+    const record = table.read(row, now)
+    if (record !== undefined) return { record, row }
+  }
+  return null
+}
+
+/** Users of a table after `after` that have a row now, by their UTF-8 bytes: the order of a sorted set without scores. */
+export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<string[]> {
+  const shards = await allShards(store, ask)
+  const now = await store.time(ask)
+  const perShard = await Promise.all(shards.map((shard) => usersOfShard(store, table, shard, page, now, ask)))
+  return perShard.flat().sort(compareIds).slice(0, page.limit)
+}
+
+async function usersOfShard(store: Store, table: string, shard: number, page: IdPageQuery, now: number, ask: Ask) {
+  const users: string[] = []
+  let { after } = page
+  for (let examined = 0; examined < EXAMINED_MAX; examined += page.limit) {
+    const from = after === null ? '-' : `(${after}`
+    const key = store.key(shard, table, 'users')
+    const range = ['ZRANGE', key, from, '+', 'BYLEX', 'LIMIT', '0', String(page.limit)]
+    const ids = strings(await readIndex(store, range, ask))
+    // A user whose rows have all run out stays in the index until a writer sweeps it.
+    const live = await Promise.all(
+      ids.map((id) => readIndex(store, ['ZCOUNT', store.key(shard, table, 'live', id), `(${now}`, '+inf'], ask)),
+    )
+    users.push(...ids.filter((_, i) => count(live[i] ?? 0) > 0))
+    if (ids.length < page.limit || users.length >= page.limit) break
+    after = ids.at(-1) as string
+  }
+  return users.slice(0, page.limit)
+}
+
+/** The records of each of `userIds`, of whom at most 10,000 rows are read in all. `cut`: there are more. */
+export async function readUsers<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  userIds: readonly string[],
+  ask: Ask,
+): Promise<{ userId: string; records: R[]; cut: boolean }[]> {
+  if (userIds.length === 0) return []
+  const each = Math.max(1, Math.floor(EXAMINED_MAX / userIds.length))
+  const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
+  return Promise.all(
+    userIds.map(async (userId) => {
+      const shard = shardOf(userId, shards)
+      const key = store.key(shard, table.name, 'user_id', userId)
+      const ids = strings(await readIndex(store, ['ZRANGE', key, '0', String(each)], ask))
+      const rows = await readRows(store, table, shard, ids.slice(0, each), ask)
+      const records = rows
+        .map(({ row }) => table.read(row, now))
+        .filter((record) => record !== undefined && (record as { user_id?: string }).user_id === userId)
+      return { userId, records: records as R[], cut: ids.length > each }
+    }),
+  )
+}

@@ -1,0 +1,61 @@
+/** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
+import { Refusal } from '../refusal.js'
+import { shardOf } from './keys.js'
+import type { TableReader } from './observe/rows.js'
+import type { Reply } from './reply.js'
+import { runScript, type Script } from './script.js'
+import { CLAIM, CLOSE, REPORT } from './scripts/reported.js'
+import type { Store } from './store.js'
+
+export interface ReportedOptions {
+  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
+  ttlMs?: number
+  /** Entries of any status in one shard; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
+  maxEntries?: number
+}
+
+// The same patience as in memory: a browser runs the timers of a hidden tab once a minute.
+const TTL_MS = 90_000
+const ENTRIES_MAX = 1_000_000
+
+interface Owner {
+  user_id: string
+  client_id: string
+}
+
+export function createReported(store: Store, table: string, indexed: string, options: ReportedOptions) {
+  const { ttlMs = TTL_MS, maxEntries = ENTRIES_MAX } = options
+
+  /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
+  async function inEveryShard(script: Script, id: string, ...args: string[]): Promise<Reply> {
+    const shards = Array.from({ length: await store.claimShards() }, (_, shard) => shard)
+    const replies = await Promise.all(shards.map((shard) => runScript(store, script, shard, table, id, ...args)))
+    return replies.find((reply) => reply !== null && reply !== 0) ?? null
+  }
+
+  return {
+    inEveryShard,
+
+    /** @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`. */
+    async report(id: string, fields: Owner & Record<string, unknown>): Promise<Reply> {
+      const shards = await store.claimShards()
+      const { user_id, client_id } = fields
+      // In a single shard the row is the claim.
+      if (shards > 1) await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, 2)
+      const args = [JSON.stringify(fields), ttlMs, maxEntries, indexed]
+      return runScript(store, REPORT, shardOf(user_id, shards), table, id, ...args)
+    },
+
+    async close(id: string, change: object): Promise<boolean> {
+      return (await inEveryShard(CLOSE, id, JSON.stringify(change))) !== null
+    },
+  }
+}
+
+/** The record that a script has just written, as it read when it was written. */
+export function toRecord<R extends object, S extends object>(table: TableReader<R, S>, reply: Reply): R {
+  const [state, now] = Array.isArray(reply) ? reply : []
+  const record = table.read(table.schema.parse(JSON.parse(String(state))), Number(now))
+  if (record === undefined) throw new Refusal('unavailable', 'the store answered a row that is gone')
+  return record
+}

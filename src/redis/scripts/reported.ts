@@ -1,0 +1,82 @@
+/** The scripts of tables whose rows live by being reported: contexts and browser windows. */
+import { defineScript } from '../script.js'
+
+// ARGV: 2 table, 3 id. A row leaves after two silences, a closed one after one.
+const ALIVE = `
+local t, id = ARGV[2], ARGV[3]
+local function alive()
+  local state, body = load(t, id)
+  if not state or not state.updated_at or not state.ttl_ms then return nil end
+  local silences = state.status == 'closed' and 1 or 2
+  if state.updated_at + silences * state.ttl_ms <= now then return nil end
+  return state
+end
+`
+
+/** ARGV: 4 the reported fields, 5 ttl, 6 most entries, 7 a field with an index of its own or ''. Answers the state and the time. */
+export const REPORT = defineScript(`${ALIVE}
+sweep(t)
+local was = alive()
+local state = cjson.decode(ARGV[4])
+if was then
+  if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end
+  state.ownership = was.ownership
+  state.task_id, state.task_assigned_at, state.created_at = was.task_id, was.task_assigned_at, was.created_at
+else
+  drop(t, id)
+  if redis.call('ZCARD', K(t, 'all')) >= tonumber(ARGV[6]) then return refuse('capacity_exceeded') end
+  state.created_at = now
+end
+state.ttl_ms = tonumber(ARGV[5])
+state.updated_at = now
+state.ix = { { 'user_id', state.user_id } }
+local field = ARGV[7]
+if field ~= '' and type(state[field]) == 'string' then state.ix[2] = { field, state[field] } end
+put(t, id, was, state, '{}', now + 2 * state.ttl_ms)
+return { cjson.encode(state), now }`)
+
+/** ARGV: 4 the fields that closing changes. Answers whether there was something to close. */
+export const CLOSE = defineScript(`${ALIVE}
+sweep(t)
+local state = alive()
+if not state or state.status == 'closed' then return 0 end
+for field, value in pairs(cjson.decode(ARGV[4])) do state[field] = value end
+state.status = 'closed'
+state.updated_at = now
+put(t, id, state, state, '{}', now + state.ttl_ms)
+return 1`)
+
+/** ARGV: 4 the task. Answers the state and the time, or nothing. */
+export const ASSIGN = defineScript(`${ALIVE}
+local state = alive()
+if not state or state.status == 'closed' or state.ownership ~= 'worker' then return false end
+if state.task_id ~= ARGV[4] then
+  if state.task_id ~= cjson.null then return false end
+  state.task_id, state.task_assigned_at = ARGV[4], now
+  save(t, id, state, '{}')
+end
+return { cjson.encode(state), now }`)
+
+/** Answers the state and the time, or nothing. */
+export const RELEASE = defineScript(`${ALIVE}
+local state = alive()
+if not state or state.status == 'closed' or state.task_id == cjson.null then return false end
+state.task_id, state.task_assigned_at = cjson.null, cjson.null
+save(t, id, state, '{}')
+return { cjson.encode(state), now }`)
+
+/**
+ * The claim on an id where a deployment has several shards, in the shard of the id. ARGV: 4 user, 5 client, 6 ttl, 7 the
+ * silences it holds for; a claim of 0 silences is one given back.
+ */
+export const CLAIM = defineScript(`
+local key = K('claims', ARGV[2], ARGV[3])
+local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
+if good and claim.until_ms > now and (claim.user_id ~= ARGV[4] or claim.client_id ~= ARGV[5]) then
+  return refuse('identity_conflict')
+end
+local ttl = tonumber(ARGV[6])
+local made = { user_id = ARGV[4], client_id = ARGV[5], until_ms = now + tonumber(ARGV[7]) * ttl }
+-- Twice as long as it is meant, so that an injected clock that lags does not lose it.
+redis.call('SET', key, cjson.encode(made), 'PX', 4 * ttl)
+return 1`)
