@@ -19,13 +19,18 @@ async function itemsOf<T>(path: string): Promise<T[]> {
   return (body as Items<T>).items
 }
 
+async function statusOf(user_id: string, client_id: string, command_id: string): Promise<DeliveryStatus> {
+  const { body } = await host.ask(`/delivery/status?${new URLSearchParams({ user_id, client_id, command_id })}`)
+  return body as DeliveryStatus
+}
+
 /** The delivery records of what is assigned to a client's workers now. */
 async function tasksOf(user_id: string, client_id: string): Promise<DeliveryStatus[]> {
   const contexts = await itemsOf<Context>(`/contexts?client_id=${client_id}`)
   const commands = contexts.flatMap(({ task_id }) => (task_id ? [task_id] : []))
-  const query = (command_id: string) => new URLSearchParams({ user_id, client_id, command_id })
-  const answers = await Promise.all(commands.map((id) => host.ask(`/delivery/status?${query(id)}`)))
-  return answers.flatMap(({ status, body }) => (status === 200 ? [body] : []))
+  // A task is assigned a moment before its command is dispatched: until then there is no record.
+  const records = await Promise.all(commands.map((id) => statusOf(user_id, client_id, id)))
+  return records.filter(({ attempts }) => attempts !== undefined)
 }
 
 const send = (method: string, path: string, bearer: string, body?: unknown) =>
@@ -80,12 +85,8 @@ describe('the live host', () => {
       (await tasksOf('grace', 'console-3')).find(({ acknowledgement }) => acknowledgement.state === 'acknowledged'),
     )
     expect(done.attempts.count).toBe(1)
-    const command = new URLSearchParams({ user_id: 'grace', client_id: 'console-3', command_id: done.command_id })
-    const state = await until('its result', async () => {
-      const { body } = await host.ask(`/delivery/status?${command}`)
-      return (body as DeliveryStatus).terminal?.state
-    })
-    expect(state).toBe('resulted')
+    const ended = async () => (await statusOf('grace', 'console-3', done.command_id)).terminal?.state
+    expect(await until('its end', ended)).toBe('resulted')
   })
 
   it('attempts again what the clumsy client lost', async () => {
@@ -100,11 +101,8 @@ describe('the live host', () => {
     await until('its return', async () =>
       (await host.ask(`/rpc/pending/${call.correlation_id}`)).status === 404 ? true : undefined,
     )
-    const command = new URLSearchParams({ ...call, command_id: call.correlation_id })
-    for (const name of [...command.keys()])
-      if (!['user_id', 'client_id', 'command_id'].includes(name)) command.delete(name)
-    const { body } = await host.ask(`/delivery/status?${command}`)
-    expect((body as DeliveryStatus).terminal?.state).toBe('resulted')
+    const { terminal } = await statusOf(call.user_id, call.client_id, call.correlation_id)
+    expect(terminal?.state).toBe('resulted')
   })
 
   it('retains what clients and calls have said', async () => {
@@ -203,11 +201,8 @@ describe('a client that breaks', () => {
     })
     expect(stale.every(({ user_id }) => user_id === 'grace')).toBe(true)
     const expired = await until('an expired command', async () => {
-      for (const command_id of given.keys()) {
-        const query = new URLSearchParams({ user_id: 'grace', client_id: 'console-3', command_id })
-        const { body } = await host.ask(`/delivery/status?${query}`)
-        if ((body as DeliveryStatus).terminal?.state === 'expired') return true
-      }
+      for (const command_id of given.keys())
+        if ((await statusOf('grace', 'console-3', command_id)).terminal?.state === 'expired') return true
       return undefined
     })
     expect(expired).toBe(true)
