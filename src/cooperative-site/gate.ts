@@ -1,0 +1,148 @@
+/** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
+import { toTimestamp } from '../contract/ids.js'
+import { type ActionConnector, type Invocation, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS } from '../contract/invocations.js'
+import type { Principal } from '../contract/sessions.js'
+import { Refusal } from '../refusal.js'
+import { callApplication } from './application-call.js'
+import { type ApprovalRequest, type Approve, requireApproval } from './approval.js'
+import { type Admitted, admitAction, type CheckActionDeps, findSession } from './check-action.js'
+import { createIdempotencyKeys, toCommandId } from './idempotency.js'
+import { parseParameters, refuseReserved, withReserved } from './parameters.js'
+
+// How long a person may take to approve.
+const APPROVAL_TIMEOUT_MS = 60_000
+// Calls that one session may have under way: each holds a request, a timer and a pending call.
+const CALLS_PER_SESSION = 1_000
+
+export interface ActionGateOptions extends CheckActionDeps {
+  connector: ActionConnector
+  /** Asked before each call is sent. Default: nobody is asked. */
+  approve?: Approve | undefined
+  /** For a call that names no `timeout_ms`. @default 30000 */
+  timeoutMs?: number | undefined
+  /** @default 60000 */
+  approvalTimeoutMs?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Makes invocation ids. */
+  newId?: (() => string) | undefined
+  /** Told what a handler or a connector threw. It never reaches a viewer. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface InvokeInput {
+  session_id: string
+  action: string
+  parameters?: unknown
+  viewer: Principal
+  /** Aborted when the viewer goes away: the call is cancelled, and whether it took effect is unknown. */
+  signal?: AbortSignal | undefined
+  /** 1–120,000. */
+  timeout_ms?: number | undefined
+  idempotency_key?: string | undefined
+}
+
+export interface ActionGate {
+  /**
+   * Invokes an allowed action once (spec 4.4): no retry, no queue.
+   *
+   * @throws Refusal with the code of the first condition that does not hold, `action_timeout` when the outcome is
+   * unknown, `cancelled` when the viewer went away.
+   */
+  invoke(input: InvokeInput): Promise<Invocation>
+  /** Calls under way. */
+  readonly pending: number
+}
+
+/**
+ * The gate of one process.
+ *
+ * @example
+ * const gate = createCooperativeActionGate({ sites, sessions, policy, connector })
+ * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
+ */
+export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
+  const { connector, approve, onError, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs = APPROVAL_TIMEOUT_MS } = options
+  const keys = createIdempotencyKeys({ now })
+  const callsBySession = new Map<string, number>()
+  let pending = 0
+
+  function occupy(sessionId: string): () => void {
+    const calls = callsBySession.get(sessionId) ?? 0
+    if (calls >= CALLS_PER_SESSION) throw new Refusal('connector_unavailable', `${calls} calls are under way`)
+    callsBySession.set(sessionId, calls + 1)
+    pending++
+    return () => {
+      pending--
+      const left = (callsBySession.get(sessionId) ?? 1) - 1
+      if (left > 0) callsBySession.set(sessionId, left)
+      else callsBySession.delete(sessionId)
+    }
+  }
+
+  /** Asks for the yes to this call. It may take a while: whatever was taken back meanwhile counts. */
+  async function approved(call: Omit<ApprovalRequest, 'signal'>, signal: AbortSignal | undefined): Promise<Admitted> {
+    await requireApproval(call, { approve: approve as Approve, ms: approvalTimeoutMs, signal, onError })
+    const { viewer, action } = call
+    const session = await findSession(options, call.session_id, viewer)
+    return admitAction(options, { session, viewer, action })
+  }
+
+  return {
+    get pending() {
+      return pending
+    },
+    async invoke({ session_id, viewer, action, signal, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
+      if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
+        throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
+      const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
+      const command = scope && { command_id: await toCommandId(scope) }
+      const session = await findSession(options, session_id, viewer)
+      const parameters = parseParameters(input.parameters)
+      let admitted = await admitAction(options, { session, viewer, action })
+      refuseReserved(parameters)
+      if (signal?.aborted) throw new Refusal('cancelled')
+      const claim = scope && keys.claim({ ...scope, action, parameters })
+      if (claim && 'status' in claim) return claim
+
+      const { site_id } = session
+      const invocation_id = newId()
+      const startedAt = now()
+      let release: (() => void) | undefined
+      let sent = false
+      try {
+        release = occupy(session_id)
+        if (approve)
+          admitted = await approved({ invocation_id, session_id, site_id, action, parameters, viewer }, signal)
+        sent = true
+        const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
+        const { result, error, bytes } = await callApplication(connector, {
+          client: admitted.connector,
+          request,
+          signal,
+          onError,
+        })
+        const invocation: Invocation = Object.freeze({
+          invocation_id,
+          action,
+          status: error === null ? 'succeeded' : 'failed',
+          result,
+          error,
+          started_at: toTimestamp(startedAt),
+          finished_at: toTimestamp(now()),
+        })
+        claim?.keep(invocation, bytes)
+        return invocation
+      } catch (error) {
+        // What did not come back may have taken effect: under its key it must not run again.
+        const unreached = error instanceof Refusal && error.code === 'connector_unavailable'
+        if (sent && !unreached) claim?.keep(new Refusal('action_timeout'), 0)
+        else claim?.release()
+        throw error
+      } finally {
+        release?.()
+      }
+    },
+  }
+}
