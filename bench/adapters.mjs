@@ -1,0 +1,168 @@
+/**
+ * CPU per request through each adapter, against the bare host in the same run. `npm run build && node bench/adapters.mjs`
+ *
+ * Each server is a process of its own and tells its own `process.cpuUsage()`, so the clients cost nothing here. The
+ * variants take turns, round after round, and the median round counts.
+ */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
+
+const LIST = '/ops/diagnostics/connections?limit=50'
+const SOCKETS = 16
+const WARMUP = 3_000
+const REQUESTS = 4_000
+const ROUNDS = 5
+
+const connection = (i) =>
+  Object.freeze({
+    connection_id: `connection-${i}`,
+    user_id: `user-${i}`,
+    client_id: `client-${i}`,
+    instance_id: `instance-${i}`,
+    client_type: 'browser',
+    node_id: null,
+    status: 'connected',
+    connected_at: '2026-01-01T00:00:00.000Z',
+    last_seen_at: '2026-01-01T00:00:00.000Z',
+    disconnected_at: null,
+    actions: Object.freeze([]),
+    metadata: Object.freeze({}),
+  })
+
+async function diagnostics() {
+  const { createDiagnosticsRouter, apiKeyAuth } = await import('relayscope')
+  const { createFakeInspectors } = await import('relayscope/testing')
+  return createDiagnosticsRouter({
+    inspectors: createFakeInspectors({ connections: Array.from({ length: 50 }, (_, i) => connection(i)) }),
+    auth: apiKeyAuth('a-key-of-the-bench'),
+    prefix: '/ops/diagnostics',
+  })
+}
+
+/** The list route's own bytes and headers: what a host that did no work at all would send. */
+async function fixedAnswer() {
+  const router = await diagnostics()
+  const response = await router(
+    new Request(`http://localhost${LIST}`, { headers: { 'x-admin-key': 'a-key-of-the-bench' } }),
+  )
+  if (response.status !== 200) throw new Error(`the list route answers ${response.status}`)
+  return { headers: Object.fromEntries(response.headers), body: Buffer.from(await response.arrayBuffer()) }
+}
+
+const variants = {
+  async 'node:http, fixed Buffer'() {
+    const { headers, body } = await fixedAnswer()
+    return createServer((_, res) => res.writeHead(200, headers).end(body))
+  },
+  async 'node:http, JSON.stringify'() {
+    const { headers, body } = await fixedAnswer()
+    const value = JSON.parse(body.toString())
+    return createServer((_, res) => res.writeHead(200, headers).end(JSON.stringify(value)))
+  },
+  async 'toNodeHandler, fixed Response'() {
+    const { toNodeHandler } = await import('relayscope/node')
+    const { headers, body } = await fixedAnswer()
+    return createServer(toNodeHandler(() => new Response(body, { headers })))
+  },
+  async 'toNodeHandler, list route'() {
+    const { toNodeHandler } = await import('relayscope/node')
+    return createServer(toNodeHandler(await diagnostics()))
+  },
+  async 'Express, fixed Buffer'() {
+    const { default: express } = await import('express')
+    const { headers, body } = await fixedAnswer()
+    return createServer(express().use((_, res) => res.writeHead(200, headers).end(body)))
+  },
+  async 'Express passing our middleware by'() {
+    const { default: express } = await import('express')
+    const { toExpressMiddleware } = await import('relayscope/express')
+    const { headers, body } = await fixedAnswer()
+    const app = express()
+    app.use(toExpressMiddleware(Object.assign(() => new Response(), { owns: () => false })))
+    return createServer(app.use((_, res) => res.writeHead(200, headers).end(body)))
+  },
+  async 'Express, list route'() {
+    const { default: express } = await import('express')
+    const { toExpressMiddleware } = await import('relayscope/express')
+    return createServer(express().use(toExpressMiddleware(await diagnostics())))
+  },
+  async 'Hono on toNodeHandler, list route'() {
+    const { Hono } = await import('hono')
+    const { toNodeHandler } = await import('relayscope/node')
+    const { toHonoHandler } = await import('relayscope/hono')
+    return createServer(toNodeHandler(new Hono().use(toHonoHandler(await diagnostics())).fetch))
+  },
+}
+
+async function serve(name) {
+  const server = await variants[name]()
+  server.listen(0, '127.0.0.1', () => process.send(server.address().port))
+  process.on('message', () => process.send(process.cpuUsage()))
+  process.on('disconnect', () => process.exit())
+}
+
+/** Sends `count` requests over `SOCKETS` kept-alive connections, one at a time on each. */
+function load(port, count) {
+  const text = `GET ${LIST} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: */*\r\nX-Admin-Key: a-key-of-the-bench\r\n\r\n`
+  let left = count
+  const client = () =>
+    new Promise((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1')
+      let expected = 0
+      let received = 0
+      const next = () => (left-- > 0 ? socket.write(text) : socket.end())
+      socket.on('connect', next)
+      socket.on('error', reject)
+      socket.on('close', resolve)
+      socket.on('data', (chunk) => {
+        if (received === 0) {
+          const head = chunk.toString('latin1', 0, 1_024)
+          if (!head.startsWith('HTTP/1.1 200')) return reject(new Error(head))
+          expected = head.indexOf('\r\n\r\n') + 4 + Number(/content-length: (\d+)/i.exec(head)[1])
+        }
+        received += chunk.length
+        if (received < expected) return
+        received = 0
+        next()
+      })
+    })
+  return Promise.all(Array.from({ length: SOCKETS }, client))
+}
+
+async function usage(child) {
+  child.send('usage')
+  const [{ user, system }] = await once(child, 'message')
+  return user + system
+}
+
+async function main() {
+  const running = []
+  for (const name of Object.keys(variants)) {
+    const child = fork(fileURLToPath(import.meta.url), [name])
+    const [port] = await once(child, 'message')
+    await load(port, WARMUP)
+    running.push({ name, child, port, rounds: [] })
+  }
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { child, port, rounds } of running) {
+      const before = await usage(child)
+      await load(port, REQUESTS)
+      rounds.push(((await usage(child)) - before) / REQUESTS)
+    }
+  const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+  const cost = Object.fromEntries(running.map(({ name, rounds }) => [name, median(rounds)]))
+  for (const { child } of running) child.disconnect()
+  const base = cost['node:http, fixed Buffer']
+  for (const [name, micros] of Object.entries(cost))
+    console.log(`${name.padEnd(36)} ${micros.toFixed(1).padStart(6)} µs CPU   ${(micros / base).toFixed(2)}×`)
+  const express = cost['Express, fixed Buffer']
+  console.log(
+    `\nadded to an Express request that is not ours: ${(cost['Express passing our middleware by'] - express).toFixed(1)} µs`,
+  )
+  console.log(`added to Express by the whole list route:     ${(cost['Express, list route'] - express).toFixed(1)} µs`)
+}
+
+await (process.argv[2] === undefined ? main() : serve(process.argv[2]))
