@@ -1,7 +1,7 @@
 /** Carries fetch-style handlers on `Deno.serve`. */
 import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
 
-export type { ConnectionInfo, FetchHandler } from './handler.js'
+export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 
 /** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */
 export interface DenoServeInfo {

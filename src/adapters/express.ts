@@ -2,7 +2,7 @@
 import type { FetchHandler } from './handler.js'
 import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
 
-export type { ConnectionInfo, FetchHandler } from './handler.js'
+export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 
 /** An Express middleware, by shape: no framework is imported. */
 export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () => void) => void

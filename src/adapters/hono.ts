@@ -1,7 +1,7 @@
 /** Carries fetch-style handlers as a route or a middleware of a Hono application. */
 import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
 
-export type { ConnectionInfo, FetchHandler } from './handler.js'
+export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 
 /** What is read of a Hono context: no framework is imported. */
 export interface HonoContext {

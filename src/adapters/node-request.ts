@@ -34,7 +34,7 @@ export interface NodeResponse {
 
 // Origin-form, one leading slash, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
 // differently by different parsers.
-const TARGET = /^\/(?![/])[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+const TARGET = /^\/(?!\/)[\x21\x22\x24-\x5b\x5d-\x7e]*$/
 
 export interface Target {
   url: string
@@ -48,7 +48,8 @@ export function readTarget(req: NodeRequest): Target | undefined {
   const host = readHost(req)
   if (host === undefined) return undefined
   const { href, pathname } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
-  return { url: href, pathname }
+  // Resolving dot segments can bring a second slash to the front.
+  return pathname.startsWith('//') ? undefined : { url: href, pathname }
 }
 
 function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {
@@ -64,7 +65,7 @@ function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeReques
   return isHost(host) ? host : undefined
 }
 
-function readHeaders({ rawHeaders }: NodeRequest): Headers {
+export function readHeaders({ rawHeaders }: NodeRequest): Headers {
   const headers = new Headers()
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
@@ -114,6 +115,17 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Aborts when the client goes away before it has its answer. */
+export function signalOf(res: NodeResponse): AbortSignal {
+  const left = new AbortController()
+  const check = () => {
+    if (!res.writableFinished) left.abort()
+  }
+  if (res.destroyed) check()
+  else res.on('close', check)
+  return left.signal
 }
 
 // The Fetch standard forbids these to scripts; a handler must see them all the same, to refuse them.

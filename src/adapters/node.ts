@@ -1,17 +1,19 @@
 /** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
-import { BAD_REQUEST, type FetchHandler, type FixedAnswer, HANDLER_FAILED } from './handler.js'
-import { type NodeRequest, type NodeResponse, readTarget, toRequest } from './node-request.js'
+import { BAD_REQUEST, type FetchHandler, HANDLER_FAILED, type Reply } from './handler.js'
+import { lazyRequest } from './lazy-request.js'
+import { type NodeRequest, type NodeResponse, readTarget, signalOf, toRequest } from './node-request.js'
 
-export type { ConnectionInfo, FetchHandler } from './handler.js'
+export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 export type { NodeRequest, NodeResponse } from './node-request.js'
 
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
 
-function answer(res: NodeResponse, { status, headers, body }: FixedAnswer, method: string | undefined): void {
+function answer(res: NodeResponse, { status, headers, body }: Reply, method: string | undefined): void {
   if (res.destroyed) return
   if (res.headersSent) return void res.destroy()
   res.writeHead(status, headers)
-  res.end(method === 'HEAD' ? undefined : body)
+  if (body === null || method === 'HEAD') res.end()
+  else res.end(body)
 }
 
 /** Resolves when `res` takes more, or will never do so. */
@@ -80,13 +82,10 @@ export function toNodeHandler(handler: FetchHandler): NodeHandler {
     const target = readTarget(req)
     if (target === undefined) return answer(res, BAD_REQUEST, req.method)
     if (next !== undefined && handler.owns?.(target.pathname) === false) return next()
-    const left = new AbortController()
-    res.on('close', () => {
-      if (!res.writableFinished) left.abort()
-    })
+    const info = { remoteAddress: req.socket.remoteAddress }
     const carry = async () => {
-      const info = { remoteAddress: req.socket.remoteAddress }
-      const response = await handler(toRequest(req, res, target.url, left.signal), info)
+      if (handler.reply) return answer(res, await handler.reply(lazyRequest(req, res, target.url), info), req.method)
+      const response = await handler(toRequest(req, res, target.url, signalOf(res)), info)
       await send(res, response, req.method)
     }
     carry().catch(() => answer(res, HANDLER_FAILED, req.method))

@@ -4,7 +4,7 @@ import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { type Deadline, startDeadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
-import { jsonResponse, problemResponse } from '../http/respond.js'
+import { jsonReply, problemReply, type Reply, toResponse } from '../http/respond.js'
 import { type Answer, answer } from '../http/route.js'
 import { decodeSegment, splitUrl } from '../http/target.js'
 import { VERSION } from '../version.js'
@@ -20,6 +20,8 @@ export interface DiagnosticsRouter {
   (request: Request): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request): Promise<Response>
+  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
+  reply(request: Request): Promise<Reply>
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
@@ -162,11 +164,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     )
   }
 
-  async function handle(request: Request): Promise<Response> {
+  async function handle(request: Request): Promise<Reply> {
     const head = request.method === 'HEAD'
     const { pathname, search } = splitUrl(request.url)
-    if (!prefix.owns(pathname)) return problemResponse('route_not_found', {}, head)
-    if (request.url.length > URL_LENGTH) return problemResponse('uri_too_long', {}, head)
+    if (!prefix.owns(pathname)) return problemReply('route_not_found', {}, head)
+    if (request.url.length > URL_LENGTH) return problemReply('uri_too_long', {}, head)
     const startedAt = now()
     const deadline = startDeadline(deadlineMs, request.signal)
     const seen: { row?: DiagnosticsRow } = {}
@@ -193,15 +195,16 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
         item_count: given?.itemCount ?? null,
         complete: given?.complete ?? null,
       })
-    return refusal ? problemResponse(refusal.code, refusal.extra, head) : jsonResponse(200, given?.text ?? '', { head })
+    return refusal ? problemReply(refusal.code, refusal.extra, head) : jsonReply(200, given?.text ?? '', { head })
   }
 
-  const router = (request: Request) =>
+  const reply = (request: Request) =>
     handle(request).catch((error: unknown) => {
       hooks.error(error, { route: null })
-      return problemResponse('internal')
+      return problemReply('internal')
     })
-  return Object.assign(router, { fetch: router, prefix: prefix.path, routes: entries(), owns: prefix.owns })
+  const router = async (request: Request) => toResponse(await reply(request))
+  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes: entries(), owns: prefix.owns })
 }
 
 const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })
