@@ -56,7 +56,7 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
 
   function wake() {
     if (closed) return
-    if (pass()) return sleep(0)
+    pass()
     const steady = clock.steady()
     const dueIn = [
       (store.deadlines.first()?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now(),

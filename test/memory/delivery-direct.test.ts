@@ -58,6 +58,23 @@ describe('direct mode', () => {
   })
 })
 
+describe('the summary', () => {
+  it('samples the first hundred of what is not acknowledged, and no more', async () => {
+    for (let i = 0; i < 150; i++) await dispatcher.dispatch(command(`c${i}`))
+    expect(await summary()).toMatchObject({ tracked_commands: 150, due_commands: 150, sample_size: 100 })
+  })
+
+  it('calls a command due again as soon as its pause is over', async () => {
+    await dispatcher.attach(first, () => Promise.reject(new Error('gone')))
+    await dispatcher.dispatch(command('c1'))
+    await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
+    clock.advance(199)
+    expect(await summary()).toMatchObject({ due_commands: 0 })
+    clock.advance(1)
+    expect(await summary()).toMatchObject({ due_commands: 1 })
+  })
+})
+
 describe('bounds', () => {
   it('refuses options that are no bounds', () => {
     for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
@@ -104,6 +121,18 @@ describe('bounds', () => {
     for (let i = 0; i < 10; i++) await dispatcher.dispatch(command(`r${i}`))
     expect([await status('c1'), await status('c2'), await status('c3')].map(Boolean)).toEqual([false, true, true])
     expect([await status('r7'), await status('r8'), await status('r9')].map(Boolean)).toEqual([false, true, true])
+  })
+
+  it('forgets the rejection of a command that was admitted later', async () => {
+    open({ maxRetained: 1, maxTracked: 1 })
+    await dispatcher.dispatch(command('c0'))
+    await dispatcher.dispatch(command('c1'))
+    await dispatcher.cancel(key('c0'))
+    for (const id of ['c1', 'c2']) {
+      await dispatcher.dispatch(command(id))
+      await dispatcher.cancel(key(id))
+    }
+    expect(await status('c1')).toBeNull()
   })
 })
 
@@ -152,6 +181,24 @@ describe('deliverers that misbehave', () => {
     for (const resolve of resolvers) resolve()
     await eventually(async () => expect((await node())?.counters.other).toMatchObject({ late_outcome: 2 }))
     expect([await status('c1'), await status('c2')]).toEqual(before)
+  })
+
+  it('one that resolves while a later attempt is out leaves that attempt open', async () => {
+    const resolvers: (() => void)[] = []
+    const tab = connection(() => new Promise<void>((resolve) => resolvers.push(resolve)))
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1'))
+    await tab.got(1)
+    await advance(5_000)
+    await advance(200)
+    await tab.got(2)
+    resolvers[0]?.()
+    await eventually(async () => expect((await node())?.counters.other).toMatchObject({ late_outcome: 1 }))
+    expect((await status('c1'))?.attempts).toMatchObject({ count: 2, last_outcome: null })
+  })
+
+  it('one that is no function is refused', async () => {
+    await expect(dispatcher.attach(first, 'deliver' as never)).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
   it('one that changes what it was given changes nothing for the next attempt', async () => {
@@ -236,6 +283,13 @@ describe('with a connection registry', () => {
     expect((await node())?.counters.acknowledgement).toEqual({ fenced: 1, acknowledged: 1 })
   })
 
+  it('attaches nobody when it was closed while the registry was asked', async () => {
+    const attaching = dispatcher.attach(first, connection().deliver)
+    await dispatcher.close()
+    await expect(attaching).rejects.toMatchObject({ code: 'closed' })
+    expect((await node())?.connection_waiters).toBe(0)
+  })
+
   it('waits, without an attempt, for a registry that cannot answer', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
@@ -283,6 +337,20 @@ describe('the loop', () => {
     await advance(30_000)
     expect(await summary()).toMatchObject({ tracked_commands: 0, due_commands: 0 })
     expect((await node())?.counters.outcome).toEqual({ expired: 2_500 })
+  })
+
+  it('yields between passes, and comes by again at once while something is left', async () => {
+    vi.useFakeTimers()
+    try {
+      dispatcher = createCommandDispatcher({ capacity: 5_000 })
+      for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadlineMs: 500 }))
+      await vi.advanceTimersToNextTimerAsync()
+      expect(await summary()).toMatchObject({ tracked_commands: 1_500 })
+      await vi.advanceTimersByTimeAsync(2)
+      expect(await summary()).toMatchObject({ tracked_commands: 0 })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('is shown as stale and not alive when it has not come by, and as ended after close', async () => {

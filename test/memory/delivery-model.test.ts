@@ -43,6 +43,9 @@ const step = fc.oneof(
   },
 )
 
+/** Until every hand-over that is under way has come to rest. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
 it('gives every admitted command exactly one end, agrees with the model, and leaves nothing behind', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
@@ -117,7 +120,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
           for (const key of model.keys()) open(key)
           await dispatcher.reconcile()
         }
-        await new Promise((resolve) => setImmediate(resolve))
+        await settled()
         await compare()
       }
 
@@ -125,6 +128,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
         clock.advance(DEADLINE_MS)
         for (const key of model.keys()) open(key)
         await dispatcher.reconcile()
+        await settled()
         await compare()
       }
       for (const { detach } of attached.values()) await detach()
