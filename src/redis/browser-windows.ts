@@ -1,0 +1,40 @@
+/** The live browser-window registry of a deployment in a shared store, for the hosts that write to it. */
+import {
+  type BrowserWindowRegistry,
+  type BrowserWindowRegistryInspector,
+  ReportBrowserWindowInput,
+} from '../contract/browser-windows.js'
+import { parseInput } from '../contract/input.js'
+import type { Inspected } from '../contract/inspectors.js'
+import { createBrowserWindowInspector, WINDOWS } from './observe/browser-windows.js'
+import { createReported, type ReportedOptions, toRecord } from './reported.js'
+import { createStore, type Store, type StoreOptions } from './store.js'
+
+export type RedisBrowserWindowRegistryOptions = StoreOptions & ReportedOptions
+
+/**
+ * A browser-window registry in Redis. The counts that it answers are the client's own snapshot.
+ *
+ * @example
+ * const browserWindows = createRedisBrowserWindowRegistry({ client, deploymentId: 'prod' })
+ */
+export function createRedisBrowserWindowRegistry(
+  options: RedisBrowserWindowRegistryOptions,
+): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
+  return browserWindowRegistryOn(createStore(options), options)
+}
+
+export function browserWindowRegistryOn(
+  store: Store,
+  options: ReportedOptions,
+): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
+  const reported = createReported(store, WINDOWS.name, '', options)
+  return {
+    inspector: createBrowserWindowInspector(store),
+    async report(given) {
+      const input = parseInput(ReportBrowserWindowInput, given)
+      return toRecord(WINDOWS, await reported.report(input.window_id, { ...input, status: 'open' }))
+    },
+    close: (windowId) => reported.close(windowId, { focused: false }),
+  }
+}

@@ -1,0 +1,76 @@
+/** Reads the browser-window registry of a shared store. */
+import * as z from 'zod'
+import {
+  BrowserWindow,
+  type BrowserWindowCounts,
+  type BrowserWindowRegistryInspector,
+  WindowState,
+  WindowStatus,
+  WindowType,
+} from '../../contract/browser-windows.js'
+import { Ownership } from '../../contract/contexts.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Store } from '../store.js'
+import { clientIdsOf, countAll, tally } from './counts.js'
+import { readPage } from './pages.js'
+import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
+import { Millis } from './stored.js'
+
+const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
+  status: z.enum(['open', 'closed']),
+  updated_at: Millis,
+  ttl_ms: Millis,
+})
+
+export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> = {
+  name: 'windows',
+  id: 'window_id',
+  schema: StoredWindow,
+  indexes: ['user_id'],
+  read({ ttl_ms, ...row }, now) {
+    const silence = now - row.updated_at
+    if (silence >= (row.status === 'closed' ? 1 : 2) * ttl_ms) return undefined
+    return {
+      ...row,
+      status: row.status === 'open' && silence >= ttl_ms ? 'stale' : row.status,
+      counts_source: 'snapshot',
+      updated_at: toTimestamp(row.updated_at),
+    }
+  },
+}
+
+const byStatus = (windows: BrowserWindow[]) => tally(WindowStatus.options, windows, ({ status }) => status)
+
+export function createBrowserWindowInspector(store: Store): BrowserWindowRegistryInspector {
+  return {
+    listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
+    getBrowserWindow: async (id, ask) => (await getRecord(store, WINDOWS, id, ask))?.record ?? null,
+    async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts | null> {
+      const windows = await countAll(store, WINDOWS, filter, ask)
+      return (
+        windows && {
+          total: windows.length,
+          by_status: byStatus(windows),
+          by_ownership: tally(Ownership.options, windows, ({ ownership }) => ownership),
+          by_type: tally(WindowType.options, windows, ({ type }) => type),
+          by_state: tally(WindowState.options, windows, ({ state }) => state),
+        }
+      )
+    },
+    listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
+    async observeUsers(userIds, ask) {
+      const users = await readUsers(store, WINDOWS, userIds, ask)
+      return users.flatMap(({ userId, records, cut }) => {
+        if (records.length === 0) return []
+        const clients = clientIdsOf(records)
+        return {
+          user_id: userId,
+          observed_browser_windows: records.length,
+          browser_windows_by_status: byStatus(records),
+          observed_client_ids: clients.ids,
+          ...(cut || clients.cut ? { truncated: true } : {}),
+        }
+      })
+    },
+  }
+}
