@@ -43,6 +43,8 @@ async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () =
       method,
       headers: { authorization: `Bearer ${bearer}`, ...(body && { 'content-type': 'application/json' }) },
       body: body && JSON.stringify(body),
+      // The last word of a page is sent while the page goes.
+      keepalive: path === '/relay/disconnect',
       signal: until,
     })
     if (!response.ok) await refuse(response)
