@@ -16,8 +16,8 @@ export interface Entry<R, S = undefined> extends Queued {
   readonly state: S
 }
 
-/** An entry's record as it reads now, or `undefined` when it should be gone already. */
-export type View<R, S> = (entry: Entry<R, S>) => R | undefined
+/** What an entry reads as now, or `undefined` when it should be gone already. Filters look at this. */
+export type View<R, S, T = R> = (entry: Entry<R, S>) => T | undefined
 
 /** What every record says: whose it is, and of which client unless it is the user's alone. */
 interface Owned {
@@ -79,6 +79,8 @@ export function createTable<R extends Owned, S = undefined, C = Counts>(options:
       return byId.size
     },
     get: (id: string) => byId.get(id),
+    /** All entries, for an end that concerns every one of them. */
+    entries: () => [...byId.values()],
 
     add(id: string, record: R, state: S): Entry<R, S> {
       const cell = cells.cellOf(record)
@@ -132,8 +134,8 @@ export function createTable<R extends Owned, S = undefined, C = Counts>(options:
      *
      * @throws Refusal `invalid_cursor`.
      */
-    list(filter: Filter, page: PageQuery, view: View<R, S>): Page<R> {
-      const items: R[] = []
+    list<T extends object>(filter: Filter, page: PageQuery, view: View<R, S, T>): Page<T> {
+      const items: T[] = []
       let last = parseSequence(page.cursor)
       let examined = 0
       const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
@@ -143,7 +145,7 @@ export function createTable<R extends Owned, S = undefined, C = Counts>(options:
         examined++
         last = entry.sequence
         const record = view(entry)
-        if (record && wanted.every(([name, value]) => record[name as keyof R] === value)) items.push(record)
+        if (record && wanted.every(([name, value]) => record[name as keyof T] === value)) items.push(record)
       }
       return { items, next_cursor: null, has_more: false }
     },

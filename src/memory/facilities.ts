@@ -1,0 +1,64 @@
+/** All live objects of one process, wired to each other. */
+import { createIngest, type Ingest } from '../contract/ingest.js'
+import { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
+import { type ConnectionRegistryOptions, createConnectionRegistry } from './connections.js'
+import { type ContextRegistryOptions, createContextRegistry } from './contexts.js'
+import { createDeduplicator, type DeduplicatorOptions } from './deduplicator.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from './delivery.js'
+import { createMessageHistory, type MessageHistoryOptions } from './history.js'
+import { createRpcCorrelator, type RpcCorrelatorOptions } from './rpc.js'
+
+export interface MemoryFacilitiesOptions {
+  /** Epoch ms, for all of them. @default Date.now */
+  now?: () => number
+  /** Ids of connections and spilled payloads. @default crypto.randomUUID */
+  newId?: () => string
+  /** What connections and delivery records say of the node; one process needs no name. */
+  nodeId?: string
+  connections?: ConnectionRegistryOptions
+  history?: MessageHistoryOptions
+  rpc?: RpcCorrelatorOptions
+  deduplicator?: DeduplicatorOptions
+  dispatcher?: CommandDispatcherOptions
+  contexts?: ContextRegistryOptions
+  browserWindows?: BrowserWindowRegistryOptions
+}
+
+/** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
+export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
+
+/**
+ * All facilities of one process. The correlator and the dispatcher know the connections, so that both tell a current
+ * instance from a fenced one; `ingest` fences, deduplicates and retains a message. `close()` ends the dispatcher's loop
+ * and rejects every pending call.
+ *
+ * @example
+ * const facilities = createMemoryFacilities({ history: { spill: createMemorySpillStore() } })
+ * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
+ */
+export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
+  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
+  const node = nodeId === undefined ? {} : { nodeId }
+  const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
+  const history = createMessageHistory({ now, newId, ...options.history })
+  const rpc = createRpcCorrelator({ now, connections, ...options.rpc })
+  const deduplicator = createDeduplicator({ now, ...options.deduplicator })
+  const dispatcher = createCommandDispatcher({ now, ...node, connections, ...options.dispatcher })
+  const contexts = createContextRegistry({ now, ...options.contexts })
+  const browserWindows = createBrowserWindowRegistry({ now, ...options.browserWindows })
+  const ingest: Ingest = createIngest({ connections, deduplicator, history })
+  return {
+    connections,
+    history,
+    rpc,
+    deduplicator,
+    dispatcher,
+    contexts,
+    browserWindows,
+    ingest,
+    async close(): Promise<void> {
+      await dispatcher.close()
+      await rpc.close()
+    },
+  }
+}

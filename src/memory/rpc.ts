@@ -1,0 +1,178 @@
+/** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
+import type { ConnectionRegistry } from '../contract/connections.js'
+import { toTimestamp } from '../contract/ids.js'
+import { parseInput } from '../contract/input.js'
+import type { Inspected } from '../contract/inspectors.js'
+import {
+  type CallOutcome,
+  OpenCallInput,
+  type PendingCall,
+  type RpcCorrelator,
+  type RpcInspector,
+} from '../contract/rpc.js'
+import { Refusal } from '../refusal.js'
+import { createTable, type Entry } from './table.js'
+
+export interface RpcCorrelatorOptions {
+  /** Epoch ms. @default Date.now */
+  now?: () => number
+  /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
+  newId?: () => string
+  /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
+  maxPending?: number
+  /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
+  defaultTimeoutMs?: number
+  /** With it, the inspector can tell whether an instance is the current one. */
+  connections?: Pick<ConnectionRegistry, 'currentInstance'>
+}
+
+/** What became of replies, since the correlator was made. */
+export interface RpcCounters {
+  settled: number
+  timed_out: number
+  cancelled: number
+  /** Replies to a call that is not pending: too late, a second time, or never opened. */
+  late: number
+  /** Replies from somebody else than the call went to. */
+  foreign: number
+}
+
+export interface MemoryRpcCorrelator extends RpcCorrelator {
+  readonly counters: Readonly<RpcCounters>
+  /** Rejects every pending call with `Refusal` `closed`, and every later `open`. */
+  close(): Promise<void>
+}
+
+type Call = Omit<PendingCall, 'age_ms'>
+
+interface Waiting {
+  resolve(result: unknown): void
+  reject(error: unknown): void
+  /** Ends the timer and the listening to the caller's signal. */
+  release(): void
+}
+
+/**
+ * A correlator in memory.
+ *
+ * @example
+ * const rpc = createRpcCorrelator()
+ * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
+ */
+export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
+  const { now = Date.now, newId = randomId, maxPending = 100_000, defaultTimeoutMs = 3_600_000, connections } = options
+  const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
+  const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
+  let closed = false
+
+  const view =
+    (time: number) =>
+    (entry: Entry<Call, Waiting>): PendingCall => ({
+      ...entry.record,
+      age_ms: Math.max(0, time - entry.touchedAt),
+    })
+
+  function end(entry: Entry<Call, Waiting>): Waiting {
+    table.remove(entry)
+    entry.state.release()
+    return entry.state
+  }
+
+  const inspector: RpcInspector = {
+    listPending: (filter, page) => table.list(filter, page, view(now())),
+    getPending(correlationId) {
+      const entry = table.get(correlationId)
+      return entry ? view(now())(entry) : null
+    },
+    listUserIds: (page) => table.userIds(page),
+    observeUsers: (userIds) =>
+      userIds.filter(table.knowsUser).map((user_id) => {
+        const { ids, cut } = table.clientIds(user_id)
+        const pending_rpc = table.sizeOf('user_id', user_id)
+        return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
+      }),
+  }
+  if (connections)
+    inspector.checkInstance = async (instance) => {
+      const current_instance_id = await connections.currentInstance(instance)
+      return { current: current_instance_id === instance.instance_id, current_instance_id }
+    }
+
+  return {
+    inspector,
+    counters,
+    async open(given) {
+      const input = parseInput(OpenCallInput, given)
+      const { signal } = given
+      if (closed) throw new Refusal('closed')
+      if (signal?.aborted) throw new Refusal('cancelled')
+      if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
+      const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
+      const correlation_id = newId()
+      const time = now()
+      const call: Call = Object.freeze({
+        correlation_id,
+        action,
+        user_id,
+        client_id,
+        instance_id,
+        started_at: toTimestamp(time),
+        deadline_at: toTimestamp(time + timeoutMs),
+      })
+      const result = new Promise<unknown>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          counters.timed_out++
+          end(entry).reject(new Refusal('timeout'))
+        }, timeoutMs)
+        // A pending call is no reason for a process to live; runtimes without `unref` do not wait for timers either.
+        if (typeof timer === 'object') timer.unref?.()
+        const cancel = () => {
+          counters.cancelled++
+          end(entry).reject(new Refusal('cancelled'))
+        }
+        signal?.addEventListener('abort', cancel, { once: true })
+        const release = () => {
+          clearTimeout(timer)
+          signal?.removeEventListener('abort', cancel)
+        }
+        const entry = table.add(correlation_id, call, { resolve, reject, release })
+        entry.touchedAt = time
+      })
+      // Nobody may be listening when a call ends; that is no defect of the process.
+      result.catch(() => {})
+      return { correlation_id, result }
+    },
+    async settle(correlationId, outcome) {
+      const entry = table.get(correlationId)
+      if (!entry) {
+        counters.late++
+        return false
+      }
+      if (isForeign(entry.record, outcome.from)) {
+        counters.foreign++
+        return false
+      }
+      counters.settled++
+      const { resolve, reject } = end(entry)
+      if (outcome.ok) resolve(outcome.result)
+      else reject(outcome.error)
+      return true
+    },
+    async close() {
+      closed = true
+      for (const entry of table.entries()) end(entry).reject(new Refusal('closed'))
+    },
+  }
+}
+
+function isForeign(call: Call, from: CallOutcome['from']): boolean {
+  if (!from) return false
+  const { user_id, client_id, instance_id } = from
+  if (user_id !== call.user_id || client_id !== call.client_id) return true
+  return call.instance_id !== null && instance_id !== undefined && instance_id !== call.instance_id
+}
+
+/** 128 bits, where a UUID has 122. */
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { capabilitiesOf } from '../../src/contract/inspectors.js'
+import { createMemoryFacilities, createMessageHistory, memoryComposition } from '../../src/memory/index.js'
+import { ASK } from '../contract/clock.js'
+
+const desk = { user_id: 'ann', client_id: 'desk', instance_id: 'one' }
+const message = { ...desk, message_id: 'm', stream: 'sites/x/events', kind: 'event', payload: { name: 'x' } } as const
+
+describe('the facilities of one process', () => {
+  it('take in a message of a current instance once, below its user', async () => {
+    const facilities = createMemoryFacilities()
+    await facilities.connections.connect({ ...desk, client_type: 'console' })
+    expect(await facilities.ingest(message)).toEqual({ accepted: true, duplicate: false })
+    expect(await facilities.ingest(message)).toEqual({ accepted: true, duplicate: true })
+    const stream = 'users/ann/sites/x/events'
+    expect((await facilities.history.inspector.readMessages({ stream, limit: 5 }, ASK)).items).toHaveLength(1)
+    await expect(facilities.ingest({ ...message, instance_id: 'old' })).rejects.toMatchObject({
+      code: 'stale_instance',
+    })
+    await facilities.close()
+  })
+
+  it('give a claim back when the history could not retain the message', async () => {
+    const facilities = createMemoryFacilities({ history: { inlineBytes: 10 } })
+    await facilities.connections.connect({ ...desk, client_type: 'console' })
+    await expect(facilities.ingest(message)).rejects.toMatchObject({ code: 'payload_too_large' })
+    expect(await facilities.ingest({ ...message, payload: 1 })).toEqual({ accepted: true, duplicate: false })
+    await facilities.close()
+  })
+
+  it('share their connections, so that all of them know who is current', async () => {
+    const facilities = createMemoryFacilities()
+    await facilities.connections.connect({ ...desk, client_type: 'console' })
+    expect(await facilities.rpc.inspector.checkInstance?.(desk, ASK)).toMatchObject({ current: true })
+    await expect(
+      (async () => facilities.dispatcher.attach({ ...desk, instance_id: 'old' }, () => {}))(),
+    ).rejects.toMatchObject({ code: 'stale_instance' })
+    await facilities.close()
+  })
+
+  it('end what is pending when they are closed', async () => {
+    const facilities = createMemoryFacilities()
+    const { result } = await facilities.rpc.open({ action: 'a', user_id: 'u', client_id: 'c' })
+    await facilities.close()
+    await expect(result).rejects.toMatchObject({ code: 'closed' })
+    await facilities.close()
+  })
+})
+
+describe('the memory composition', () => {
+  it('looks through at exactly the objects it is given', async () => {
+    const facilities = createMemoryFacilities()
+    const { inspectors, deployment } = memoryComposition(facilities, { deploymentId: 'd1' })
+    expect(deployment).toEqual({ id: 'd1', mode: 'direct' })
+    expect(inspectors.registry).toBe(facilities.connections.inspector)
+    expect(inspectors.delivery).toBe(facilities.dispatcher.inspector)
+    const { extensions, ...flags } = capabilitiesOf(inspectors)
+    expect(Object.values(flags)).toEqual(Array(11).fill(true))
+    await facilities.close()
+  })
+
+  it('takes any subset: a missing facility is a missing inspector', () => {
+    const { inspectors, deployment } = memoryComposition({ history: createMessageHistory() })
+    expect(deployment).toEqual({ id: null, mode: 'direct' })
+    expect(capabilitiesOf(inspectors)).toMatchObject({ history: true, history_list_streams: true, registry: false })
+    expect(capabilitiesOf(memoryComposition({}).inspectors).delivery).toBe(false)
+  })
+})

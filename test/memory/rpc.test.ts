@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { createRpcCorrelator } from '../../src/memory/rpc.js'
+import { rpcBattery } from '../contract/rpc.js'
+
+rpcBattery('memory', (options) => createRpcCorrelator(options))
+
+const call = { action: 'a', user_id: 'u', client_id: 'c' }
+
+describe('the correlator in memory', () => {
+  it('offers no check of instances without connections', () => {
+    expect(createRpcCorrelator().inspector.checkInstance).toBeUndefined()
+  })
+
+  it('counts what became of replies', async () => {
+    const rpc = createRpcCorrelator({ newId: () => 'id' })
+    await rpc.open(call)
+    await rpc.settle('id', { ok: true, result: 1, from: { user_id: 'x', client_id: 'c' } })
+    await rpc.settle('id', { ok: true, result: 1 })
+    await rpc.settle('id', { ok: true, result: 1 })
+    const caller = new AbortController()
+    await rpc.open({ ...call, signal: caller.signal })
+    caller.abort()
+    const { result } = await rpc.open({ ...call, timeoutMs: 1 })
+    await result.catch(() => {})
+    expect(rpc.counters).toEqual({ settled: 1, timed_out: 1, cancelled: 1, late: 1, foreign: 1 })
+  })
+
+  it('refuses calls over its bound until one has ended', async () => {
+    let opened = 0
+    const rpc = createRpcCorrelator({ maxPending: 1, newId: () => `id${++opened}` })
+    await rpc.open(call)
+    await expect(rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await rpc.settle('id1', { ok: false, error: 'no' })
+    await expect(rpc.open(call)).resolves.toBeDefined()
+    await rpc.close()
+  })
+
+  it('lets no call wait for ever', async () => {
+    const { result } = await createRpcCorrelator({ defaultTimeoutMs: 1 }).open(call)
+    await expect(result).rejects.toMatchObject({ code: 'timeout' })
+  })
+
+  it('leaves nothing on the signal of its caller', async () => {
+    const listeners = new Set<unknown>()
+    const signal = {
+      aborted: false,
+      addEventListener: (_: string, fn: unknown) => listeners.add(fn),
+      removeEventListener: (_: string, fn: unknown) => listeners.delete(fn),
+    } as unknown as AbortSignal
+    const rpc = createRpcCorrelator({ newId: () => 'id' })
+    await rpc.open({ ...call, signal })
+    expect(listeners.size).toBe(1)
+    await rpc.settle('id', { ok: true, result: 1 })
+    expect(listeners.size).toBe(0)
+  })
+})
