@@ -23,8 +23,8 @@ export interface TableReader<R extends object, S extends object = object> {
 /** A row that was found under `id`, as it is stored. */
 export type Found<S> = { id: string; row: S }
 
-/** State and bodies are small; what is longer was not written by us and is not parsed. A little room for the state. */
-const ROW_BYTES = RECORD_BYTES + 8_192
+/** What is longer was not written by us and is not parsed. Twice a record, because cjson escapes every slash. */
+const ROW_BYTES = 2 * RECORD_BYTES
 
 /** A stored value that is not what its schema says. Carries the key, never the value. */
 export class BadRow extends Error {

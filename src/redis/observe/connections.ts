@@ -1,0 +1,88 @@
+/** Reads the connection registry of a shared store. */
+import {
+  ClientType,
+  type Connection,
+  type ConnectionCounts,
+  type ConnectionEvent,
+  ConnectionStatus,
+  type RegistryInspector,
+} from '../../contract/connections.js'
+import { compareIds, toTimestamp } from '../../contract/ids.js'
+import { OBSERVED_MAX } from '../../contract/limits.js'
+import { type Ask, parseSequence } from '../../contract/page.js'
+import { shardOf } from '../keys.js'
+import type { Store } from '../store.js'
+import { listActions } from './actions.js'
+import { CONNECTIONS, endOf } from './connection-row.js'
+import { clientIdsOf, countAll, tally } from './counts.js'
+import { readPage } from './pages.js'
+import { getRecord, listUserIds, readRows, readUsers } from './rows.js'
+
+export function createRegistryInspector(store: Store): RegistryInspector {
+  return {
+    listConnections: (filter, page, ask) => readPage(store, CONNECTIONS, filter, page, ask),
+    getConnection: async (id, ask) => (await getRecord(store, CONNECTIONS, id, ask))?.record ?? null,
+    async listConnectionHistory(id, page, ask) {
+      const after = parseSequence(page.cursor)
+      const [found, now] = await Promise.all([getRecord(store, CONNECTIONS, id, ask), store.time(ask)])
+      const events = found ? eventsOf(found.record, endOf(found.row, now)) : []
+      const items = events.slice(after, after + page.limit)
+      const has_more = after + items.length < events.length
+      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
+    },
+    listActions: (filter, page, ask) => listActions(store, filter, page, ask),
+    async countConnections(filter, ask): Promise<ConnectionCounts | null> {
+      const connections = await countAll(store, CONNECTIONS, filter, ask)
+      return (
+        connections && {
+          total: connections.length,
+          by_status: tally(ConnectionStatus.options, connections, ({ status }) => status),
+          by_client_type: tally(ClientType.options, connections, ({ client_type }) => client_type),
+        }
+      )
+    },
+    listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
+    async observeUsers(userIds, ask) {
+      const users = await readUsers(store, CONNECTIONS, userIds, ask)
+      return users.flatMap(({ userId, records, cut }) => {
+        if (records.length === 0) return []
+        const connected = records.filter(({ status }) => status === 'connected')
+        const types = new Set(connected.map(({ client_type }) => client_type))
+        const names = [...new Set(connected.flatMap(({ actions }) => actions))].sort(compareIds)
+        const clients = clientIdsOf(records)
+        return {
+          user_id: userId,
+          observed_connections: connected.length,
+          observed_client_types: ClientType.options.filter((type) => types.has(type)),
+          observed_action_types: names.slice(0, OBSERVED_MAX),
+          observed_client_ids: clients.ids,
+          last_seen_at: records.map(({ last_seen_at }) => last_seen_at).reduce((a, b) => (a > b ? a : b)),
+          ...(cut || clients.cut || names.length > OBSERVED_MAX ? { truncated: true } : {}),
+        }
+      })
+    },
+  }
+}
+
+/** The life of a connection in order: how it began, and how it ended when it did. */
+function eventsOf({ connection_id, connected_at }: Connection, ended: ReturnType<typeof endOf>): ConnectionEvent[] {
+  const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: connected_at, reason: null }]
+  if (ended) events.push({ connection_id, event: ended.end, at: toTimestamp(ended.at), reason: ended.reason })
+  return events
+}
+
+/** The instance that holds (user, client) now, or `null`. */
+export async function readCurrentInstance(
+  store: Store,
+  client: { user_id: string; client_id: string },
+  ask: Ask,
+): Promise<string | null> {
+  const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
+  const shard = shardOf(client.user_id, shards)
+  const key = store.key(shard, CONNECTIONS.name, 'current', client.user_id, client.client_id)
+  const [id] = [await store.command(['MGET', key], key, ask)].flat()
+  if (typeof id !== 'string') return null
+  const [found] = await readRows(store, CONNECTIONS, shard, [id], ask)
+  const holds = found?.row.user_id === client.user_id && found.row.client_id === client.client_id
+  return holds && !endOf(found.row, now) ? found.row.instance_id : null
+}

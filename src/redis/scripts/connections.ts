@@ -1,0 +1,147 @@
+/** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
+import { defineScript } from '../script.js'
+
+/** Connections that one write settles at most: lost ones, and those whose retention has passed. */
+const SETTLE = 16
+
+// ARGV: 2 the time after which a silent one is lost, 3 the retention, 4 most disconnected ones kept.
+// `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
+// lost; `ended`: disconnected ones by their end. `actions`: names on offer; `action:<name>`: counters of connections and
+// of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
+// `actions-of:<user>`: names the user offers.
+const CONNECTIONS = `
+local t = 'connections'
+local lost_after, retention, max_ended = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local function step(counts, field, by)
+  local count = redis.call('HINCRBY', counts, field, by)
+  if count <= 0 then redis.call('HDEL', counts, field) end
+  return count
+end
+
+-- Users are counted when their first connection comes and their last one goes.
+local function tell(action, offers, who, user, by)
+  step(action, 'connections ' .. who, by)
+  local count = step(offers, who .. ' ' .. user, by)
+  if (by == 1 and count == 1) or (by == -1 and count == 0) then step(action, 'users ' .. who, by) end
+  return count
+end
+
+local function offer(state, by, texts)
+  for _, name in ipairs(state.names or {}) do
+    local action, offers, user = K(t, 'action', name), K(t, 'offers', name), state.user_id
+    tell(action, offers, state.client_type, user, by)
+    local count = tell(action, offers, 'all', user, by)
+    local text = texts and texts[name]
+    if text then
+      redis.call('HSET', action, 'latest', text)
+      redis.call('HSET', offers, 'latest ' .. user, text)
+    elseif by == 1 then
+      redis.call('HDEL', action, 'latest')
+      redis.call('HDEL', offers, 'latest ' .. user)
+    end
+    if count > 0 then
+      redis.call('ZADD', K(t, 'actions'), 0, name)
+      redis.call('ZADD', K(t, 'actions-of', user), 0, name)
+    else
+      redis.call('ZREM', K(t, 'actions-of', user), name)
+      redis.call('HDEL', offers, 'latest ' .. user)
+      if redis.call('HEXISTS', action, 'users all') == 0 then
+        redis.call('DEL', action, offers)
+        redis.call('ZREM', K(t, 'actions'), name)
+      end
+    end
+  end
+end
+
+local function forget(id)
+  redis.call('ZREM', K(t, 'beats'), id)
+  redis.call('ZREM', K(t, 'ended'), id)
+  drop(t, id)
+end
+
+local function finish(id, state, body, how, reason, at)
+  state['end'], state.reason, state.ended_at = how, reason, at
+  offer(state, -1)
+  local current = K(t, 'current', state.user_id, state.client_id)
+  if redis.call('GET', current) == id then redis.call('DEL', current) end
+  redis.call('ZREM', K(t, 'beats'), id)
+  redis.call('ZADD', K(t, 'ended'), at, id)
+  save(t, id, state, body)
+  leave(t, id, state, at + state.retention_ms)
+  if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(redis.call('ZRANGE', K(t, 'ended'), 0, 0)[1]) end
+end
+
+local function lose(id, state, body) finish(id, state, body, 'disconnected', 'heartbeat_lost', state.seen_at + state.lost_after_ms) end
+
+local function settle()
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    local state, body = load(t, id)
+    if state then lose(id, state, body) else forget(id) end
+  end
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    local state, body = load(t, id)
+    if state and not state.ended_at then lose(id, state, body) end
+    forget(id)
+  end
+end
+
+-- The connection of that id while it is connected.
+local function connected(id)
+  local state, body = load(t, id)
+  if not state or state.ended_at or state.seen_at + state.lost_after_ms <= now then return nil end
+  return state, body
+end
+`
+
+/** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones, 9 the descriptions of
+ * actions that have one. Answers the time. */
+export const CONNECT = defineScript(`${CONNECTIONS}
+settle()
+local id, state = ARGV[5], cjson.decode(ARGV[6])
+local current = K(t, 'current', state.user_id, state.client_id)
+local known = redis.call('GET', current)
+local was, was_body
+if known then was, was_body = load(t, known) end
+if was and was.ended_at then was = nil end
+if redis.call('ZCARD', K(t, 'beats')) - (was and 1 or 0) >= tonumber(ARGV[8]) then return refuse('capacity_exceeded') end
+if was then
+  if was.seen_at + was.lost_after_ms <= now then lose(known, was, was_body)
+  elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', 'reconnected', now)
+  else finish(known, was, was_body, 'superseded', 'new_instance', now) end
+end
+state.connected_at, state.seen_at = now, now
+state.lost_after_ms, state.retention_ms = lost_after, retention
+state.ix = { { 'user_id', state.user_id } }
+put(t, id, nil, state, ARGV[7], now + lost_after + retention)
+redis.call('ZADD', K(t, 'beats'), now + lost_after, id)
+redis.call('SET', current, id)
+offer(state, 1, cjson.decode(ARGV[9]))
+return now`)
+
+/** ARGV: 5 id. */
+export const HEARTBEAT = defineScript(`${CONNECTIONS}
+settle()
+local id = ARGV[5]
+local state, body = connected(id)
+if not state then return 0 end
+state.seen_at = now
+save(t, id, state, body)
+leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
+redis.call('ZADD', K(t, 'beats'), now + state.lost_after_ms, id)
+return 1`)
+
+/** ARGV: 5 id, 6 the reason or ''. */
+export const DISCONNECT = defineScript(`${CONNECTIONS}
+settle()
+local id = ARGV[5]
+local state, body = connected(id)
+if not state then return 0 end
+finish(id, state, body, 'disconnected', ARGV[6] ~= '' and ARGV[6] or cjson.null, now)
+return 1`)
+
+/** ARGV: 5 user, 6 client. Answers the instance that holds the client, or nothing. */
+export const CURRENT = defineScript(`${CONNECTIONS}
+local known = redis.call('GET', K(t, 'current', ARGV[5], ARGV[6]))
+local state = known and connected(known)
+return state and state.instance_id`)

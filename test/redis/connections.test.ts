@@ -1,0 +1,7 @@
+import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
+import { connectionBattery } from '../contract/connections.js'
+import { describeStores } from './matrix.js'
+
+describeStores('the connection registry in Redis', (kind, place) => {
+  connectionBattery(kind, (options) => createRedisConnectionRegistry({ ...place(), ...options }))
+})
