@@ -1,0 +1,152 @@
+/** The router under test, over instrumented inspectors, and the requests that the tests of the router send. */
+import { expect } from 'vitest'
+import type { Inspectors } from '../../src/contract/inspectors.js'
+import { resolveLimits } from '../../src/contract/limits.js'
+import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import type { DiagnosticsRow } from '../../src/diagnostics/row.js'
+import { createRows } from '../../src/diagnostics/rows.js'
+import { apiKeyAuth } from '../../src/http/auth.js'
+import { Problem } from '../../src/http/problem.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createWorld, NOW } from './world.js'
+
+export const KEY = 'correct-horse-battery'
+export const PREFIX = '/ops/diagnostics'
+export const SECRET = 'planted-s3cr3t'
+export const ORIGIN = 'http://localhost'
+
+/** One call of an inspector: its name as `family.method`, its arguments, and what it would have answered. */
+export interface Call {
+  name: string
+  args: unknown[]
+  proceed(): unknown
+}
+
+/** `inspectors` with every call handed to `answer`, which may proceed or answer in its place. */
+export function instrument(inspectors: Inspectors, answer: (call: Call) => unknown): Inspectors {
+  return Object.fromEntries(
+    Object.entries(inspectors).map(([family, inspector]) => [
+      family,
+      Object.fromEntries(
+        Object.entries(inspector as Record<string, (...args: unknown[]) => unknown>).map(([method, original]) => [
+          method,
+          (...args: unknown[]) => answer({ name: `${family}.${method}`, args, proceed: () => original(...args) }),
+        ]),
+      ),
+    ]),
+  )
+}
+
+export type RouterOptions = Partial<DiagnosticsRouterOptions>
+
+/** A router over the world with the test's key and prefix. */
+export function createSubject(options: RouterOptions = {}) {
+  return createDiagnosticsRouter({
+    inspectors: createFakeInspectors(createWorld()),
+    auth: apiKeyAuth(KEY),
+    prefix: PREFIX,
+    now: () => NOW,
+    ...options,
+  })
+}
+
+/** A router over the world that counts what its inspectors are asked. */
+export function createWatched(options: RouterOptions = {}, answer: (call: Call) => unknown = (call) => call.proceed()) {
+  const calls: Call[] = []
+  const inspectors = instrument(options.inspectors ?? createFakeInspectors(createWorld()), (call) => {
+    calls.push(call)
+    return answer(call)
+  })
+  return { router: createSubject({ ...options, inspectors }), calls }
+}
+
+export type Router = ReturnType<typeof createSubject>
+
+/** Sends a request below the prefix with the key. */
+export function send(router: Router, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers)
+  if (!headers.has('x-admin-key')) headers.set('x-admin-key', KEY)
+  return router(new Request(`${ORIGIN}${router.prefix}${path}`, { ...init, headers }))
+}
+
+export interface Answered<Body> {
+  status: number
+  headers: Headers
+  text: string
+  body: Body
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a body is read by the assertions, field by field
+type Loose = any
+
+/** Sends a request and reads its JSON. */
+export async function get<Body = Loose>(router: Router, path: string, init?: RequestInit): Promise<Answered<Body>> {
+  const response = await send(router, path, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+/** Holds an answer to the form of a problem: status, code, media type, size. Gives its body. */
+export function expectProblem(answer: Answered<unknown>, status: number, code: string): Problem {
+  expect([answer.status, (answer.body as Problem).code]).toEqual([status, code])
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  const problem = Problem.strict().parse(answer.body)
+  expect(problem).toMatchObject({ status, type: `urn:relayscope:problem:${code.replaceAll('_', '-')}` })
+  expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(2_048)
+  return problem
+}
+
+/** What stands in a path's braces when the record is one of the world's. */
+const PARAMS: Record<string, string> = {
+  user_id: 'alice',
+  connection_id: 'conn-1',
+  correlation_id: 'call-1',
+  instance_id: 'inst-1',
+  context_id: 'ctx-1',
+  task_id: 'task-1',
+  window_id: 'win-1',
+}
+
+/** The required queries of the rows that have some. */
+const QUERIES: Record<string, string> = {
+  '/history/messages': 'stream=users%2Falice%2Flog',
+  '/rpc/instances/{instance_id}': 'user_id=alice&client_id=desk',
+  '/workers': 'user_id=alice',
+  '/workers/count': 'user_id=alice',
+  '/workers/available': 'user_id=alice',
+  '/workers/tasks/{task_id}': 'user_id=alice',
+  '/delivery/status': 'user_id=alice&client_id=desk&command_id=cmd-1',
+}
+
+const unasked = () => {
+  throw new Error('the test asks through the router')
+}
+
+export interface RowCase {
+  path: string
+  row: DiagnosticsRow
+  /** A target below the prefix, without its query. */
+  target: string
+  /** The query that it needs, without `?`; empty where it needs none. */
+  query: string
+  /** `target?query`. */
+  url: string
+}
+
+/** Every row of the table with a request for it that the world can answer. */
+export const ROWS: RowCase[] = createRows(resolveLimits(), {
+  index: unasked,
+  openApi: unasked,
+  capabilities: unasked,
+}).map((row) => {
+  const target = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMS[name] as string)
+  const query = QUERIES[row.path] ?? ''
+  return { path: row.path, row, target, query, url: query ? `${target}?${query}` : target }
+})
+
+/** The rows that ask an inspector. */
+export const ASKING = ROWS.filter(({ row }) => row.needs.length > 0)
+
+/** `url` with one more query parameter. */
+export const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`
