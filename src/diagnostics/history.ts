@@ -11,7 +11,7 @@ const StreamName = z
   .string()
   .min(1)
   .max(STREAM_LENGTH)
-  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]*\S[^\p{Cc}\p{Cf}\p{Cs}]*$/u)
+  .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}]+$/u)
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
 export const RawHistory = z.object({ items: z.array(HistoryMessage), count: z.int().min(0) })

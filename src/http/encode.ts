@@ -11,7 +11,8 @@ export class UnacceptableAnswer extends TypeError {
 
 /** Whether nothing below `value` can ever change: frozen data properties all the way down, no accessors. */
 function isImmutable(value: unknown): boolean {
-  if (value === null || typeof value !== 'object') return true
+  // A function would be a `toJSON`, which may answer anew each time.
+  if (value === null || typeof value !== 'object') return typeof value !== 'function'
   if (!Object.isFrozen(value)) return false
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return false

@@ -15,22 +15,23 @@ import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } fr
 export const ActionPage = pageOf(ActionObservation).extend({ completeness: Completeness })
 export type ActionPage = z.infer<typeof ActionPage>
 
-/** Actions of connected connections. `page.cursor` is the last name of the page before. */
+/** Actions of connected connections. `page.cursor` is the token of the page before: its last name. */
 export async function listActions(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
   ask: ViewAsk,
 ): Promise<ActionPage> {
-  const { items, has_more, reading } = registry.listActions
+  const { items, next_cursor, has_more, reading } = registry.listActions
     ? await indexed(registry, filter, page, ask)
     : await sampled(registry, filter, page, ask)
   const completeness = completenessOf([reading], ask)
-  return { items, next_cursor: has_more ? (items.at(-1)?.name ?? null) : null, has_more, completeness }
+  return { items, next_cursor, has_more, completeness }
 }
 
 interface Actions {
   items: ActionObservation[]
+  next_cursor: string | null
   has_more: boolean
   reading: Reading
 }
@@ -45,10 +46,10 @@ async function indexed(
   const listed = await readOnce(source, () => registry.listActions?.(filter, page, ask), ask)
   if ('error' in listed || !listed.value) {
     const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
-    return { items: [], has_more: false, reading: failed(source, error) }
+    return { items: [], next_cursor: null, has_more: false, reading: failed(source, error) }
   }
-  const { items, has_more } = listed.value
-  return { items, has_more, reading: { source, examined: items.length, truncated: false, failed: false } }
+  const { items, next_cursor, has_more } = listed.value
+  return { items, next_cursor, has_more, reading: { source, examined: items.length, truncated: false, failed: false } }
 }
 
 interface Offer {
@@ -95,5 +96,6 @@ async function sampled(
       observed_client_types: [...types].sort(),
     }
   })
-  return { items, has_more: names.length > limit, reading }
+  const has_more = names.length > limit
+  return { items, next_cursor: has_more ? (items.at(-1)?.name ?? null) : null, has_more, reading }
 }

@@ -53,7 +53,9 @@ function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<En
     for (const field of Object.keys(fields) as (keyof Entry & string)[]) {
       const tally = tallies[`by_${field}`] as Record<string, number>
       const value = String(entry[field])
-      if (Object.hasOwn(tally, value)) tally[value] = (tally[value] ?? 0) + 1
+      // Counted nowhere but in the total, it would make the parts look smaller than the whole.
+      if (!Object.hasOwn(tally, value)) throw new TypeError(`${field}: not one of its values`)
+      tally[value] = (tally[value] ?? 0) + 1
     }
   }
   return { total, ...tallies } as Counted<F>
@@ -71,7 +73,9 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
   const observed_at = toTimestamp(ask.now())
   const exact = await readOnce(source, from.exact, ask)
   if ('value' in exact && exact.value) {
-    const reading: Reading = { source, examined: exact.value.total, truncated: false, failed: false }
+    // An index examines no entry; what it stands for is never shown as more than the bound.
+    const examined = Math.min(exact.value.total, ask.examined)
+    const reading: Reading = { source, examined, truncated: false, failed: false }
     return { ...exact.value, completeness: completenessOf([reading], ask), observed_at }
   }
   if ('error' in exact) completenessOf([failed(source, exact.error)], ask)

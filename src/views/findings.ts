@@ -29,10 +29,18 @@ export const UserObservation = z.object({
 })
 export type UserObservation = z.infer<typeof UserObservation>
 
-/** What one source came up with: how far it was read, and its parts by user. `null` parts: it failed. */
+/** What one source came up with about some users. */
 export interface Finding {
   reading: Reading
+  /** By user; `null` when the source failed. */
   parts: Map<string, UserPart> | null
+  /** A user without a part is unknown to the source. Otherwise it may only not have been reached. */
+  exhaustive: boolean
+}
+
+/** What comes of a source that fails. */
+export function nothingFrom(source: SourceName, error: unknown): Finding {
+  return { reading: failed(source, error), parts: null, exhaustive: false }
 }
 
 /** Adds an entry to the part of its user. */
@@ -47,11 +55,13 @@ export async function observe(source: UserSource, userIds: readonly string[], as
   const { index, name } = source
   const parts = new Map<string, UserPart>()
   if (index.observeUsers) {
-    const observed = await readOnce(name, () => index.observeUsers?.(userIds, ask) ?? [], ask)
-    if ('error' in observed) return { parts: null, reading: failed(name, observed.error) }
-    for (const part of observed.value) parts.set(part.user_id, part)
-    const truncated = observed.value.some((part) => part.truncated)
-    return { parts, reading: { source: name, examined: parts.size, truncated, failed: false } }
+    const read = async () => {
+      for (const part of (await index.observeUsers?.(userIds, ask)) ?? []) parts.set(part.user_id, part)
+    }
+    const observed = await readOnce(name, read, ask)
+    if ('error' in observed) return nothingFrom(name, observed.error)
+    const reading = { source: name, examined: parts.size, truncated: false, failed: false }
+    return { parts, reading, exhaustive: true }
   }
   const budget = budgetOf(ask)
   const whole: Reading = { source: name, examined: 0, truncated: false, failed: false }
@@ -60,15 +70,17 @@ export async function observe(source: UserSource, userIds: readonly string[], as
       for (const entry of entries) if (entry.user_id === user_id) addTo(parts, source, entry)
     }
     const reading = await walk(name, (page) => source.list({ user_id }, page, ask), ask, visit, budget)
-    if (reading.failed && whole.examined === 0) return { parts: null, reading }
+    if (reading.failed && parts.size === 0) return { parts: null, reading, exhaustive: false }
     whole.examined += reading.examined
     whole.truncated ||= reading.truncated
+    if (reading.failed) break
   }
-  return { parts, reading: whole }
+  return { parts, reading: whole, exhaustive: !whole.truncated }
 }
 
-/** One user as all findings have it. */
+/** One user as all findings have it. A part that was cut short marks its source. */
 export function toObservation(userId: string, findings: readonly Finding[]): UserObservation {
+  for (const { parts, reading } of findings) if (parts?.get(userId)?.truncated) reading.truncated = true
   const seen = findings.map((finding) => finding.parts?.get(userId)?.last_seen_at ?? null)
   return {
     user_id: userId,
@@ -89,7 +101,7 @@ type NumberField =
   | 'observed_streams'
   | 'pending_rpc'
 
-/** The number that one source has for the user: 0 where it does not know the user, `null` where it could not say. */
+/** The number that one source has for the user: 0 where it knows no such user, `null` where it could not say. */
 export function numberOf(
   field: NumberField,
   source: SourceName,
@@ -97,7 +109,13 @@ export function numberOf(
   findings: readonly Finding[],
 ): number | null {
   const finding = findings.find((candidate) => candidate.reading.source === source)
-  return finding?.parts ? (finding.parts.get(userId)?.[field] ?? 0) : null
+  if (isUnknownUser(userId, finding)) return 0
+  return finding?.parts?.get(userId)?.[field] ?? null
+}
+
+/** Whether `finding` says for certain that its source knows no such user. */
+export function isUnknownUser(userId: string, finding: Finding | undefined): boolean {
+  return finding?.parts != null && finding.exhaustive && !finding.parts.has(userId)
 }
 
 /** The union of what the sources list, sorted; a cut marks every source that contributed to it. */

@@ -8,6 +8,7 @@ import type { Inspectors } from '../contract/inspectors.js'
 import { countsBy } from './counts.js'
 import {
   type Finding,
+  isUnknownUser,
   numberOf,
   ObservedCount,
   observe,
@@ -36,7 +37,7 @@ export async function summarizeUser(inspectors: Inspectors, userId: string, ask:
   const [findings, seen] = await Promise.all([
     Promise.all(userSources(inspectors).map((source) => observe(source, [userId], ask))),
     deduplicator?.userSummary
-      ? readOnce('deduplicator', () => deduplicator.userSummary?.(userId, ask) ?? null, ask)
+      ? readOnce('deduplicator', async () => checkSummary(await deduplicator.userSummary?.(userId, ask)), ask)
       : undefined,
   ])
   const dedup = seen && 'value' in seen ? seen.value : null
@@ -65,6 +66,11 @@ export async function summarizeUser(inspectors: Inspectors, userId: string, ask:
   }
 }
 
+function checkSummary(summary: DeduplicatorUserSummary | null | undefined): DeduplicatorUserSummary | null {
+  if (summary === undefined) throw new TypeError('userSummary answered nothing')
+  return summary
+}
+
 const dedupReading = (known: boolean): Reading => ({
   source: 'deduplicator',
   examined: known ? 1 : 0,
@@ -81,7 +87,7 @@ function byStatus<Status extends string>(
   findings: readonly Finding[],
 ): Record<Status, number> | null {
   const finding = findings.find((candidate) => candidate.reading.source === source)
-  if (!finding?.parts) return null
-  const counts = finding.parts.get(userId)?.[field]
-  return Object.fromEntries(statuses.options.map((status) => [status, counts?.[status] ?? 0])) as Record<Status, number>
+  const counts = isUnknownUser(userId, finding) ? {} : finding?.parts?.get(userId)?.[field]
+  if (!counts) return null
+  return Object.fromEntries(statuses.options.map((status) => [status, counts[status] ?? 0])) as Record<Status, number>
 }

@@ -4,75 +4,92 @@ import { Completeness } from '../contract/completeness.js'
 import { compareIds } from '../contract/ids.js'
 import type { Inspectors } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
-import { type PageQuery, pageOf } from '../contract/page.js'
-import { addTo, type Finding, observe, toObservation, UserObservation } from './findings.js'
-import { completenessOf, failed, readOnce, type ViewAsk, walk } from './reading.js'
+import { type IdPageQuery, type PageQuery, pageOf } from '../contract/page.js'
+import { addTo, type Finding, nothingFrom, observe, toObservation, UserObservation } from './findings.js'
+import { completenessOf, readOnce, type ViewAsk, walk } from './reading.js'
 import { type UserSource, userSources } from './sightings.js'
 
 /** A page of users. */
 export const UserPage = pageOf(UserObservation).extend({ completeness: Completeness })
 export type UserPage = z.infer<typeof UserPage>
 
-/** A source's candidates for a page: user ids in order, and the parts that sampling them has brought along. */
+/** Users of one source, ordered: at least as many as the page holds, where there are as many. */
 interface Candidates extends Finding {
   ids: string[]
-  sampled: boolean
 }
 
-const after = (bound: string | null) => (id: string) => bound === null || compareIds(id, bound) > 0
-
-async function findCandidates(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
-  const { index, name } = source
-  const isAfter = after(page.cursor)
-  if (index.listUserIds) {
-    // One more than the page: that is how the page knows that another follows.
-    const query = { after: page.cursor, limit: page.limit + 1 }
-    const listed = await readOnce(name, () => index.listUserIds?.(query, ask) ?? [], ask)
-    if ('error' in listed) return { ids: [], sampled: false, parts: null, reading: failed(name, listed.error) }
-    const ids = listed.value.filter(isAfter)
-    return {
-      ids,
-      sampled: false,
-      parts: new Map(),
-      reading: { source: name, examined: 0, truncated: false, failed: false },
-    }
+function checkUserIds(ids: readonly string[] | undefined, { after, limit }: IdPageQuery): string[] {
+  if (!Array.isArray(ids) || ids.length > limit) throw new TypeError('listUserIds: not a list within its limit')
+  let last = after
+  for (const id of ids) {
+    if (typeof id !== 'string' || (last !== null && compareIds(id, last) <= 0))
+      throw new TypeError('listUserIds: not in order')
+    last = id
   }
-  const parts = new Map<string, UserPart>()
-  const reading = await walk(
-    name,
-    (p) => source.list({}, p, ask),
-    ask,
-    (entries) => {
-      for (const entry of entries) if (isAfter(entry.user_id)) addTo(parts, source, entry)
-    },
-  )
-  return { ids: [...parts.keys()], sampled: true, parts: reading.failed ? null : parts, reading }
+  return ids
 }
 
-async function detail(source: UserSource, found: Candidates, ids: readonly string[], ask: ViewAsk): Promise<Finding> {
-  if (!found.parts || ids.length === 0 || (found.sampled && !source.index.observeUsers)) return found
-  const finding = await observe(source, ids, ask)
-  // A sample that was cut has missed users, however exact the numbers of those that it found.
-  const { reading } = finding
-  const examined = Math.max(reading.examined, found.reading.examined)
-  return { ...finding, reading: { ...reading, examined, truncated: reading.truncated || found.reading.truncated } }
+/** The users of a source that lists them; of their parts nothing is known but that they are there. */
+async function list(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+  const { index, name } = source
+  // One more than the page: that is how the page knows that another follows.
+  const query = { after: page.cursor, limit: page.limit + 1 }
+  const listed = await readOnce(name, async () => checkUserIds(await index.listUserIds?.(query, ask), query), ask)
+  if ('error' in listed) return { ids: [], ...nothingFrom(name, listed.error) }
+  const ids = listed.value
+  const examined = Math.min(ids.length, page.limit)
+  const parts = new Map(ids.map((user_id): [string, UserPart] => [user_id, { user_id }]))
+  return { ids, parts, exhaustive: true, reading: { source: name, examined, truncated: false, failed: false } }
+}
+
+/** The users whom a walk over the entries of a source meets, with what the entries tell. */
+async function sample(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+  const parts = new Map<string, UserPart>()
+  const visit = (entries: { user_id: string }[]) => {
+    for (const entry of entries)
+      if (page.cursor === null || compareIds(entry.user_id, page.cursor) > 0) addTo(parts, source, entry)
+  }
+  const reading = await walk(source.name, (p) => source.list({}, p, ask), ask, visit)
+  if (reading.failed) return { ids: [], parts: null, reading, exhaustive: false }
+  return { ids: [...parts.keys()].sort(compareIds), parts, reading, exhaustive: !reading.truncated }
+}
+
+/**
+ * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
+ * `page.limit` users, so no source waits for another, and one that hangs holds up none.
+ */
+async function find(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+  const { index } = source
+  const found = index.listUserIds ? await list(source, page, ask) : await sample(source, page, ask)
+  const counted = !index.listUserIds && !index.observeUsers
+  if (!found.parts || counted || found.ids.length === 0) return found
+  const { parts, reading } = await observe(source, found.ids.slice(0, page.limit), ask)
+  const whole = parts && !reading.truncated
+  return {
+    ...found,
+    // Numbers that failed leave the users in hand; a user that left in between is gone.
+    parts: whole ? parts : new Map([...found.parts, ...(parts ?? [])]),
+    reading: {
+      ...found.reading,
+      examined: Math.max(reading.examined, found.reading.examined),
+      truncated: reading.truncated || found.reading.truncated,
+    },
+  }
 }
 
 /** Users in the order of their ids. `page.cursor` is the last id of the page before. */
 export async function listUsers(inspectors: Inspectors, page: PageQuery, ask: ViewAsk): Promise<UserPage> {
-  const sources = userSources(inspectors)
-  const found = await Promise.all(sources.map((source) => findCandidates(source, page, ask)))
+  const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, ask)))
   const merged = [...new Set(found.flatMap((candidates) => candidates.ids))].sort(compareIds)
   const ids = merged.slice(0, page.limit)
-  const findings = await Promise.all(sources.map((source, i) => detail(source, found[i] as Candidates, ids, ask)))
-  const items = ids.map((id) => toObservation(id, findings))
+  const items = ids.map((id) => toObservation(id, found)).filter((user) => user.sources.length > 0)
   const has_more = merged.length > ids.length
   return {
     items,
     next_cursor: has_more ? (ids.at(-1) ?? null) : null,
     has_more,
     completeness: completenessOf(
-      findings.map((finding) => finding.reading),
+      found.map((candidates) => candidates.reading),
       ask,
     ),
   }

@@ -50,7 +50,7 @@ async function countByWindow(
       for (const context of found) add(counted, context)
     }
     const reading = await walk('context_registry', list, ask, visit, budget)
-    if (reading.error) throw reading.error
+    if ('error' in reading) throw reading.error
     if (reading.truncated) break
     counts.set(window_id, counted)
   }

@@ -5,7 +5,7 @@ import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import { SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import type { Page, PageQuery } from '../contract/page.js'
-import { completenessOf, type ViewAsk, walk } from './reading.js'
+import { checkPage, completenessOf, orAbort, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -90,7 +90,12 @@ export async function pageWorkers(
   let cursor = page.cursor
   let examined = 0
   for (let pages = 1; ; pages++) {
-    const listed: Page<Context> = await contexts.listContexts(ofWorkers(filter), { limit: page.limit, cursor }, ask)
+    const limit = Math.min(page.limit, ask.examined - examined)
+    const listed: Page<Context> = await orAbort(
+      contexts.listContexts(ofWorkers(filter), { limit, cursor }, ask),
+      ask.signal,
+    )
+    checkPage(listed, limit)
     const items = listed.items.filter((context) => context.ownership === 'worker' && accept(context))
     examined += listed.items.length
     const exhausted = examined >= ask.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
