@@ -1,4 +1,5 @@
 /** From live objects of this process to what a router is built from. */
+import type { DeliveryInspector } from '../contract/delivery.js'
 import type { Deployment, Inspectors } from '../contract/inspectors.js'
 
 /** Any of the facilities, each with its inspector; an absent one is an absent inspector. */
@@ -33,8 +34,19 @@ export function memoryComposition(
       deduplicator: deduplicator?.inspector,
       contextRegistry: contexts?.inspector,
       browserWindowRegistry: browserWindows?.inspector,
-      delivery: dispatcher?.inspector,
+      delivery: dispatcher && withDeployment(dispatcher.inspector, deploymentId),
     },
     deployment: { id: deploymentId, mode: 'direct' },
+  }
+}
+
+/** `delivery` whose summary names the composition's deployment, so that one answer does not contradict another. */
+function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
+  if (deployment_id === null) return delivery
+  return {
+    summary: async (ask) => ({ ...(await delivery.summary(ask)), deployment_id }),
+    listNodes: (page, ask) => delivery.listNodes(page, ask),
+    listTenants: (page, ask) => delivery.listTenants(page, ask),
+    status: (key, ask) => delivery.status(key, ask),
   }
 }
