@@ -1,8 +1,8 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
 import { toTimestamp } from '../contract/ids.js'
-import type { CommandKey, Deliver, DeliveryStatus, Json, TerminalState } from '../contract/index.js'
-import type { Queued } from './expiry-queue.js'
+import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, Json, TerminalState } from '../contract/index.js'
+import { type Queued, unqueued } from './expiry-queue.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /**
@@ -71,6 +71,42 @@ export function createMailbox(user_id: string, client_id: string): Mailbox {
 /** Ids hold no line break, so neither key can stand for two. */
 export const clientKey = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
 export const commandKey = (command: CommandKey) => `${clientKey(command)}\n${command.command_id}`
+
+/** What a command is at its admission, beyond what it was dispatched with. */
+type Admission = Pick<
+  TrackedCommand,
+  'seq' | 'admittedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
+>
+
+export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {
+  const { user_id, client_id, command_id, action, scope_id = user_id } = input
+  return {
+    user_id,
+    client_id,
+    command_id,
+    action,
+    scope_id,
+    ...admission,
+    ...unqueued(),
+    key: commandKey(input),
+    mailbox: null,
+    phase: 'ready',
+    wakeAt: 0,
+    attempts: 0,
+    lastAttemptAt: null,
+    lastNodeId: null,
+    lastInstanceId: null,
+    lastOutcome: null,
+    acknowledged: 'none',
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+    recoveries: 0,
+    recoveredAt: null,
+    recoveryReason: null,
+    terminal: null,
+    controller: null,
+  }
+}
 
 const toTimestampOrNull = (at: number | null) => (at === null ? null : toTimestamp(at))
 

@@ -18,12 +18,17 @@ import {
 import { parseInput } from '../contract/input.js'
 import { Refusal } from '../refusal.js'
 import type { DeliveryClock } from './delivery-clock.js'
-import { clientKey, commandKey, type TrackedCommand, toDeliveryStatus } from './delivery-command.js'
+import {
+  clientKey,
+  commandKey,
+  createTrackedCommand,
+  type TrackedCommand,
+  toDeliveryStatus,
+} from './delivery-command.js'
 import type { DeliveryDrain } from './delivery-drain.js'
 import { requireIdentity } from './delivery-inspector.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
-import { unqueued } from './expiry-queue.js'
 
 export interface DispatchOptions {
   store: DeliveryStore
@@ -61,9 +66,14 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
     return (waiter?.instance_id ?? store.tracked.get(commandKey(key))?.lastInstanceId) === instance_id
   }
 
+  /** Whether somebody is attached who still speaks for the client. */
+  async function isWaitedFor(client: CommandKey): Promise<boolean> {
+    const waiter = store.mailboxes.get(clientKey(client))?.waiter
+    return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)
+  }
+
   /** Why a new command cannot be admitted; without a reason it holds its reservation. */
-  function admissionRefusal(command: TrackedCommand, requireWaiter: boolean): string | undefined {
-    if (requireWaiter && !store.mailboxes.get(clientKey(command))?.waiter) return 'no_waiter'
+  function admissionRefusal(command: TrackedCommand): string | undefined {
     const payloadBytes = store.totals.payloadBytes + command.payloadBytes
     if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
     return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
@@ -71,14 +81,15 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
 
   return {
     async dispatch(given) {
-      if (loop.closed) throw new Refusal('closed')
       const input = parseInput(DispatchInput, given)
       requireIdentity(input)
       const { text, bytes } = toJson(input.payload, RECORD_BYTES)
       const payload: Json = JSON.parse(text)
       // What is compared is what travels: two spellings of one JSON value are one payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
-
+      const waitedFor = !input.requireWaiter || (await isWaitedFor(input))
+      // From here to the end nothing waits, so that two equal calls cannot both find the key free.
+      if (loop.closed) throw new Refusal('closed')
       const known = look(input)
       if (known && known.terminal?.state !== 'rejected') {
         store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
@@ -88,10 +99,16 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
 
       const at = clock.now()
       const deadlineMs = input.deadlineMs ?? options.deadlineMs
-      const command = newCommand(input, { seq: store.nextSeq(), at, fingerprint, payload, payloadBytes: bytes })
-      command.deadlineAt = at + deadlineMs
-      command.maxAttempts = input.maxAttempts ?? options.maxAttempts
-      const refusal = admissionRefusal(command, input.requireWaiter ?? false)
+      const command = createTrackedCommand(input, {
+        seq: store.nextSeq(),
+        admittedAt: at,
+        deadlineAt: at + deadlineMs,
+        maxAttempts: input.maxAttempts ?? options.maxAttempts,
+        fingerprint,
+        payload,
+        payloadBytes: bytes,
+      })
+      const refusal = waitedFor ? admissionRefusal(command) : 'no_waiter'
       if (refusal) store.reject(command, refusal, at)
       else {
         const mailbox = store.openMailbox(command.user_id, command.client_id)
@@ -168,47 +185,5 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
       loop.close()
       for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
     },
-  }
-}
-
-interface Admission {
-  seq: number
-  at: number
-  fingerprint: string
-  payload: Json
-  payloadBytes: number
-}
-
-function newCommand(input: DispatchInput, { seq, at, ...content }: Admission): TrackedCommand {
-  const { user_id, client_id, command_id, action } = input
-  return {
-    user_id,
-    client_id,
-    command_id,
-    action,
-    ...content,
-    ...unqueued(),
-    seq,
-    key: commandKey(input),
-    scope_id: input.scope_id ?? user_id,
-    admittedAt: at,
-    deadlineAt: at,
-    wakeAt: 0,
-    maxAttempts: 1,
-    mailbox: null,
-    phase: 'ready',
-    attempts: 0,
-    lastAttemptAt: null,
-    lastNodeId: null,
-    lastInstanceId: null,
-    lastOutcome: null,
-    acknowledged: 'none',
-    acknowledgedAt: null,
-    acknowledgedBy: null,
-    recoveries: 0,
-    recoveredAt: null,
-    recoveryReason: null,
-    terminal: null,
-    controller: null,
   }
 }

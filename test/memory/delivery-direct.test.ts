@@ -271,6 +271,20 @@ describe('with a connection registry', () => {
     expect(old.received).toEqual([])
   })
 
+  it('does not take a superseded instance for a waiter of a command that needs one', async () => {
+    await dispatcher.attach(first, connection().deliver)
+    current = 'i2'
+    const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+    expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
+  })
+
+  it('admits one command of many equal calls at once', async () => {
+    await dispatcher.attach(first, connection().deliver)
+    const calls = Array.from({ length: 100 }, () => dispatcher.dispatch(command('c1', { requireWaiter: true })))
+    await Promise.all(calls)
+    expect((await node())?.counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 99 })
+  })
+
   it('fences acknowledgements and ends by the registry, not by who attached', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
