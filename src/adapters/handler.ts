@@ -6,12 +6,12 @@ export interface ConnectionInfo {
   remoteAddress: string | undefined
 }
 
-/** An answer with a short body, before it becomes a `Response`. `headers` hold its `content-length`. */
+/** An answer with a short text, before it becomes a `Response`. */
 export interface Reply {
   status: number
   headers: Record<string, string>
-  /** `null` for HEAD and for a status without a body. */
-  body: Uint8Array | null
+  /** The whole text, for HEAD too; the adapter adds `content-length`. */
+  body: string
 }
 
 /** Any fetch-style handler. Adapters carry it; they decide nothing that it could decide. */
@@ -36,18 +36,14 @@ const FIXED_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const
 
-function fixed(status: number, text: string): Reply {
-  const body = new TextEncoder().encode(text)
-  return { status, headers: { ...FIXED_HEADERS, 'content-length': String(body.length) }, body }
-}
+const fixed = (status: number, body: string): Reply => ({ status, headers: FIXED_HEADERS, body })
 
 /** The target or the `Host` has no single reading, so no handler may see it. */
 export const BAD_REQUEST = fixed(400, 'Bad Request\n')
 /** The handler threw, rejected, or returned no `Response`. Nothing of what it threw is told. */
 export const HANDLER_FAILED = fixed(500, 'Internal Server Error\n')
 
-export const toResponse = ({ status, headers, body }: Reply): Response =>
-  new Response(body as BodyInit | null, { status, headers })
+export const toResponse = ({ status, headers, body }: Reply): Response => new Response(body, { status, headers })
 
 // A name or an IPv4 address, or an IPv6 address in brackets; then a port. Nothing that could start a path or userinfo.
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i

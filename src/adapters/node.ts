@@ -11,8 +11,8 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => voi
 function answer(res: NodeResponse, { status, headers, body }: Reply, method: string | undefined): void {
   if (res.destroyed) return
   if (res.headersSent) return void res.destroy()
-  res.writeHead(status, headers)
-  if (body === null || method === 'HEAD') res.end()
+  res.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
+  if (method === 'HEAD') res.end()
   else res.end(body)
 }
 

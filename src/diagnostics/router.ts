@@ -150,13 +150,14 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     checkDeployment(request)
     checkCapability(row, capabilities())
     const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
-    const { signal } = deadline
     return answer(
       row,
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        signal,
+        get signal() {
+          return deadline.signal
+        },
         examined: limits.examined,
         now,
         report: (source, error) => hooks.error(error, { route: row.path, source }),
@@ -165,12 +166,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   }
 
   async function handle(request: Request): Promise<Reply> {
-    const head = request.method === 'HEAD'
     const { pathname, search } = splitUrl(request.url)
-    if (!prefix.owns(pathname)) return problemReply('route_not_found', {}, head)
-    if (request.url.length > URL_LENGTH) return problemReply('uri_too_long', {}, head)
+    if (!prefix.owns(pathname)) return problemReply('route_not_found')
+    if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
-    const deadline = startDeadline(deadlineMs, request.signal)
+    const deadline = startDeadline(deadlineMs, request)
     const seen: { row?: DiagnosticsRow } = {}
     let principal: string | undefined
     let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }
@@ -195,7 +195,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
         item_count: given?.itemCount ?? null,
         complete: given?.complete ?? null,
       })
-    return refusal ? problemReply(refusal.code, refusal.extra, head) : jsonReply(200, given?.text ?? '', { head })
+    return refusal ? problemReply(refusal.code, refusal.extra) : jsonReply(200, given?.text ?? '')
   }
 
   const reply = (request: Request) =>
@@ -203,7 +203,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       hooks.error(error, { route: null })
       return problemReply('internal')
     })
-  const router = async (request: Request) => toResponse(await reply(request))
+  const router = async (request: Request) => toResponse(await reply(request), request.method === 'HEAD')
   return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes: entries(), owns: prefix.owns })
 }
 

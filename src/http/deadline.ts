@@ -21,29 +21,55 @@ function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return value !== null && typeof value === 'object' && typeof (value as PromiseLike<T>).then === 'function'
 }
 
-/** A deadline of `ms` from now, which `client` (the request's own signal) brings forward. */
-export function startDeadline(ms: number, client: AbortSignal | undefined): Deadline {
-  const controller = new AbortController()
-  const { signal } = controller
-  const leave = () => controller.abort(client?.reason)
-  if (client?.aborted) leave()
-  else client?.addEventListener('abort', leave, { once: true })
-  const timer = setTimeout(() => controller.abort(new DeadlinePassed()), ms)
+/**
+ * A deadline of `ms` from now, which the end of the client brings forward. Signal and timer are made when somebody
+ * looks: an answer that is at hand at once needs neither.
+ */
+export function startDeadline(ms: number, request: { readonly signal: AbortSignal }): Deadline {
+  const startedAt = performance.now()
+  let controller: AbortController | undefined
+  let disarm = () => {}
+  let over = false
+
+  function arm(): AbortController {
+    const armed = new AbortController()
+    if (over) return armed
+    const client = request.signal
+    const leave = () => armed.abort(client.reason)
+    if (client.aborted) leave()
+    else client.addEventListener('abort', leave, { once: true })
+    const left = ms - (performance.now() - startedAt)
+    const timer = setTimeout(() => armed.abort(new DeadlinePassed()), left)
+    disarm = () => {
+      clearTimeout(timer)
+      client.removeEventListener('abort', leave)
+    }
+    return armed
+  }
+
+  function signal(): AbortSignal {
+    controller ??= arm()
+    return controller.signal
+  }
+
   return {
-    signal,
+    get signal() {
+      return signal()
+    },
     settle<T>(work: T | PromiseLike<T>): T | Promise<T> {
       if (!isThenable(work)) return work
+      const ending = signal()
       return new Promise<T>((resolve, reject) => {
         work.then(resolve, reject)
         // One macrotask of grace: what settles in answer to the abort has been heard by then.
-        const give = () => setTimeout(reject, 0, signal.reason)
-        if (signal.aborted) give()
-        else signal.addEventListener('abort', give, { once: true })
+        const give = () => setTimeout(reject, 0, ending.reason)
+        if (ending.aborted) give()
+        else ending.addEventListener('abort', give, { once: true })
       })
     },
     clear() {
-      clearTimeout(timer)
-      client?.removeEventListener('abort', leave)
+      over = true
+      disarm()
     },
   }
 }

@@ -1,6 +1,8 @@
 /** How an answer is sent: the headers that every answer of ours carries, the body, and the `Response` of both. */
 import { PROBLEMS, type ProblemCode, type ProblemExtra, toProblem } from './problem.js'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+const PROBLEM_TYPE = 'application/problem+json'
 const SECURITY_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -13,53 +15,49 @@ const encoder = new TextEncoder()
 export interface Reply {
   status: number
   headers: Record<string, string>
-  body: Uint8Array<ArrayBuffer> | null
+  /** The whole text; who sends it adds `content-length`, and leaves the body out for HEAD. */
+  body: string
 }
 
-/** A JSON answer. For HEAD the headers are those of the GET, and the body is left out. */
-export function jsonReply(
-  status: number,
-  text: string,
-  { head = false, headers = {}, contentType = 'application/json; charset=utf-8' }: JsonResponseOptions = {},
-): Reply {
-  const bytes = encoder.encode(text)
-  return {
+/** A JSON answer. */
+export function jsonReply(status: number, text: string, headers: Record<string, string> = {}): Reply {
+  return { status, headers: { 'content-type': JSON_TYPE, ...SECURITY_HEADERS, ...headers }, body: text }
+}
+
+/** `reply` as a `Response`. For HEAD the headers are those of the GET, and the body is left out. */
+export function toResponse({ status, headers, body }: Reply, head = false): Response {
+  const bytes = encoder.encode(body)
+  return new Response(head ? null : bytes, {
     status,
-    headers: {
-      'content-type': contentType,
-      'content-length': String(bytes.byteLength),
-      ...SECURITY_HEADERS,
-      ...headers,
-    },
-    body: head ? null : bytes,
-  }
+    headers: { ...headers, 'content-length': String(bytes.byteLength) },
+  })
 }
 
-export const toResponse = ({ status, headers, body }: Reply): Response => new Response(body, { status, headers })
+/** A JSON answer as a `Response`. */
+export function jsonResponse(status: number, text: string, options: JsonResponseOptions = {}): Response {
+  return toResponse(jsonReply(status, text, options.headers), options.head)
+}
 
-/** `jsonReply` as a `Response`. */
-export const jsonResponse = (...answer: Parameters<typeof jsonReply>): Response => toResponse(jsonReply(...answer))
+/** An answer without a body. */
+export const emptyResponse = (status: number): Response => new Response(null, { status, headers: SECURITY_HEADERS })
 
 export interface JsonResponseOptions {
   /** Leave the body out. @default false */
   head?: boolean
   headers?: Record<string, string>
-  contentType?: string
 }
 
 // A store that is back after a second is found by the next request; a longer wait would only delay the operator.
 const RETRY_AFTER_S = '1'
 
 /** The answer for `code`, as RFC 9457 has it. */
-export function problemReply(code: ProblemCode, extra: ProblemExtra = {}, head = false): Reply {
-  const retry: Record<string, string> = code === 'inspector_unavailable' ? { 'retry-after': RETRY_AFTER_S } : {}
-  return jsonReply(PROBLEMS[code][0], JSON.stringify(toProblem(code, extra)), {
-    head,
-    contentType: 'application/problem+json',
-    headers: { ...retry, ...extra.headers },
-  })
+export function problemReply(code: ProblemCode, extra: ProblemExtra = {}): Reply {
+  const retry: Record<string, string> = PROBLEMS[code][0] === 503 ? { 'retry-after': RETRY_AFTER_S } : {}
+  const headers = { 'content-type': PROBLEM_TYPE, ...retry, ...extra.headers }
+  return jsonReply(PROBLEMS[code][0], JSON.stringify(toProblem(code, extra)), headers)
 }
 
 /** `problemReply` as a `Response`. */
-export const problemResponse = (...problem: Parameters<typeof problemReply>): Response =>
-  toResponse(problemReply(...problem))
+export function problemResponse(code: ProblemCode, extra: ProblemExtra = {}, head = false): Response {
+  return toResponse(problemReply(code, extra), head)
+}
