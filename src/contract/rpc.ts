@@ -46,6 +46,8 @@ export const OpenCallInput = z.object({
   user_id: Id,
   client_id: Id,
   instance_id: Id.optional(),
+  /** For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. */
+  correlation_id: Id.optional(),
   timeoutMs: z.int().min(1).max(86_400_000).optional(),
 })
 export type OpenCallInput = z.input<typeof OpenCallInput> & { signal?: AbortSignal }
@@ -64,7 +66,10 @@ export interface OpenCall {
 
 /** The live correlator of calls and replies. */
 export interface RpcCorrelator {
-  /** @throws Refusal `invalid_input`, `capacity_exceeded` (too many calls pending). */
+  /**
+   * @throws Refusal `invalid_input`, `capacity_exceeded` (too many calls pending), `command_conflict` (a call with the
+   * given correlation id is pending).
+   */
   open(input: OpenCallInput): Awaitable<OpenCall>
   /** Whether this was the one reply; late, double and foreign replies are counted and dropped. */
   settle(correlationId: string, outcome: CallOutcome): Awaitable<boolean>

@@ -11,7 +11,12 @@ const RESULT_BYTES = 1_048_576
 // What a connector says when it lost sight of a call: it may have taken effect.
 const LOST: ReadonlySet<RefusalCode> = new Set(['timeout', 'unavailable', 'closed'])
 // How a call ends without an answer of the application.
-const NO_ANSWER: ReadonlySet<RefusalCode> = new Set(['connector_unavailable', 'action_timeout', 'cancelled'])
+const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
+  'connector_unavailable',
+  'idempotency_in_progress',
+  'action_timeout',
+  'cancelled',
+])
 
 /** What the application answered. */
 export interface ApplicationAnswer {
@@ -31,7 +36,7 @@ export interface ApplicationCall {
 /**
  * Calls once. What comes back after the time is up is dropped.
  *
- * @throws Refusal `connector_unavailable` when nothing was sent, `action_timeout` or `cancelled` when nobody knows.
+ * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout` or `cancelled` when nobody knows.
  */
 export async function callApplication(connector: ActionConnector, call: ApplicationCall): Promise<ApplicationAnswer> {
   const { client, request, signal, onError } = call

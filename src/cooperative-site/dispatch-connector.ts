@@ -38,6 +38,8 @@ const NOT_SENT: ReadonlySet<RefusalCode> = new Set(['unavailable', 'capacity_exc
 function toNotSent(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error
   if (error.code === 'payload_too_large') return new ActionFailure('parameters_too_large')
+  // Only a caller's own id can meet itself: the same call is under way, here or on another node.
+  if (error.code === 'command_conflict') return new Refusal('idempotency_in_progress', error.detail, { cause: error })
   return NOT_SENT.has(error.code) ? new Refusal('connector_unavailable', error.detail, { cause: error }) : error
 }
 
@@ -95,7 +97,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       try {
         await record('command', { ...client, instance_id, correlation_id: key.command_id }, { action, parameters })
         if (signal.aborted) throw new Refusal('cancelled')
-        const { admission } = await dispatcher.dispatch({
+        const { admission, terminal } = await dispatcher.dispatch({
           ...key,
           action,
           payload: parameters as never,
@@ -104,6 +106,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
           requireWaiter: true,
         })
         if (admission.state === 'rejected') throw new Refusal('connector_unavailable', 'the command was not admitted')
+        if (terminal !== null) throw new Refusal('timeout', 'a command of this id has run before')
       } catch (error) {
         const refused = toNotSent(error)
         await rpc.settle(call.correlation_id, { ok: false, error: refused })

@@ -54,6 +54,9 @@ export interface ActionGate {
   readonly pending: number
 }
 
+const isUnsent = (error: unknown) =>
+  error instanceof Refusal && (error.code === 'connector_unavailable' || error.code === 'idempotency_in_progress')
+
 /**
  * The gate of one process.
  *
@@ -136,8 +139,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
         return invocation
       } catch (error) {
         // What did not come back may have taken effect: under its key it must not run again.
-        const unreached = error instanceof Refusal && error.code === 'connector_unavailable'
-        if (sent && !unreached) claim?.keep(new Refusal('action_timeout'), 0)
+        if (sent && !isUnsent(error)) claim?.keep(new Refusal('action_timeout'), 0)
         else claim?.release()
         throw error
       } finally {

@@ -37,10 +37,31 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   return bytes
 }
 
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:]/g
+
+/** Whether an object in `json`, which is well-formed, names a member twice: readers differ in which of them counts. */
+function hasRepeatedName(json: string): boolean {
+  const open: (Set<string> | null)[] = []
+  let text = ''
+  for (const [token] of json.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '[') open.push(null)
+    else if (token === '}' || token === ']') open.pop()
+    else if (token === ':') {
+      const names = open.at(-1)
+      const name: string = JSON.parse(text)
+      if (names?.has(name)) return true
+      names?.add(name)
+    } else text = token
+  }
+  return false
+}
+
 /**
  * The JSON value that `request` carries, at most 256 KiB and 32 levels deep.
  *
- * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json`, `invalid_body` (too deep). Rejects
+ * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json`, `invalid_body` (too deep, a member twice).
+ * Rejects
  * as the body does when the client goes away.
  */
 export async function readJson(request: Request): Promise<unknown> {
@@ -48,16 +69,18 @@ export async function readJson(request: Request): Promise<unknown> {
   if (type === null || !JSON_TYPE.test(type) || request.headers.has('content-encoding'))
     throw new ProblemError('unsupported_media_type')
   const bytes = await readBytes(request)
+  let text: string
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    value = JSON.parse(text)
   } catch (cause) {
     throw new ProblemError('invalid_json', {}, { cause })
   }
-  if (isDeeperThan(value, JSON_DEPTH))
-    throw new ProblemError('invalid_body', {
-      errors: [{ in: 'body', name: 'body', reason: `must not nest deeper than ${JSON_DEPTH} levels` }],
-    })
+  const refuse = (reason: string) =>
+    new ProblemError('invalid_body', { errors: [{ in: 'body', name: 'body', reason }] })
+  if (isDeeperThan(value, JSON_DEPTH)) throw refuse(`must not nest deeper than ${JSON_DEPTH} levels`)
+  if (hasRepeatedName(text)) throw refuse('must not name a member twice')
   return value
 }
 

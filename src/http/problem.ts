@@ -8,9 +8,22 @@ export const PROBLEMS = {
   invalid_json: [400, 'The body is not valid UTF-8 JSON'],
   unauthenticated: [401, 'Authentication is required'],
   forbidden: [403, 'Not allowed'],
+  not_loopback: [403, 'The caller is not on this machine'],
+  forwarded_request: [403, 'The request was forwarded'],
+  bad_host: [403, 'The Host is not this server on this machine'],
+  bad_origin: [403, 'The request comes from a web page'],
+  action_invocation_disabled: [403, 'The site does not let actions be invoked'],
+  action_not_allowed: [403, 'The site does not allow this action'],
+  approval_denied: [403, 'The action was not approved'],
   route_not_found: [404, 'No such route'],
   not_found: [404, 'No such record'],
+  session_not_found: [404, 'No such session'],
   method_not_allowed: [405, 'The method is not allowed on this route'],
+  owner_mismatch: [409, 'The site belongs to another owner'],
+  stale_instance: [409, 'Another instance of the client has taken over'],
+  session_not_active: [409, 'The session is not active'],
+  site_not_cooperative: [409, 'The site is not cooperative'],
+  idempotency_in_progress: [409, 'The call with this idempotency key is under way'],
   deployment_mismatch: [412, 'This is not the expected deployment'],
   body_too_large: [413, 'The body is too large'],
   uri_too_long: [414, 'The URL is too long'],
@@ -19,11 +32,22 @@ export const PROBLEMS = {
   invalid_path: [422, 'A path parameter is not valid'],
   invalid_cursor: [422, 'The cursor does not belong to this list'],
   invalid_body: [422, 'The body is not valid'],
+  generic_action_name: [422, 'An action must have a name of its domain'],
+  event_name_not_allowed: [422, 'The site does not allow events of this name'],
+  invalid_parameters: [422, 'The parameters are not valid'],
+  reserved_parameter: [422, 'A parameter has a name that only the runtime may set'],
+  idempotency_key_reused: [422, 'The idempotency key belongs to another call'],
   internal: [500, 'The request failed'],
   inspector_absent: [501, 'This deployment has no such inspector'],
   operation_absent: [501, 'The inspector does not offer this operation'],
+  relay_refused: [502, 'The relay refused'],
   inspector_unavailable: [503, 'The source of this answer cannot be reached'],
+  unavailable: [503, 'A store of this relay cannot be reached'],
+  connector_unavailable: [503, 'The application cannot be reached; nothing was run'],
   inspector_timeout: [504, 'The source of this answer did not answer in time'],
+  relay_timeout: [504, 'The relay did not answer'],
+  approval_timeout: [504, 'Nobody approved in time; nothing was run'],
+  action_timeout: [504, 'The application did not answer in time'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -50,6 +74,8 @@ export const Problem = z.object({
   detail: z.string().optional(),
   capability: z.string().optional(),
   errors: z.array(FieldError).optional(),
+  /** `unknown`: whether it took effect cannot be said. */
+  outcome: z.enum(['unknown']).optional(),
 })
 export type Problem = z.infer<typeof Problem>
 
@@ -57,6 +83,7 @@ export type Problem = z.infer<typeof Problem>
 export interface ProblemExtra {
   capability?: string
   errors?: FieldError[]
+  outcome?: 'unknown'
   headers?: Record<string, string>
 }
 
@@ -81,5 +108,6 @@ export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem 
   const problem: Problem = { type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }
   if (extra.capability !== undefined) problem.capability = extra.capability
   if (extra.errors !== undefined) problem.errors = extra.errors.slice(0, ERRORS_SHOWN)
+  if (extra.outcome !== undefined) problem.outcome = extra.outcome
   return problem
 }

@@ -108,7 +108,8 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       if (signal?.aborted) throw new Refusal('cancelled')
       if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
       const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
-      const correlation_id = newId()
+      const { correlation_id = newId() } = input
+      if (table.get(correlation_id)) throw new Refusal('command_conflict')
       const time = now()
       const call: Call = Object.freeze({
         correlation_id,
