@@ -7,13 +7,13 @@ import {
   type MessageHistory,
   type SpillStore,
 } from '../contract/history.js'
+import { hydrate } from '../contract/hydration.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { deepFreeze, toJson } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
-import { hydrate } from './history-hydration.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 import { createTable, type Entry } from './table.js'
 

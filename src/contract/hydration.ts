@@ -1,8 +1,8 @@
 /** Brings externalised payloads back into the messages of one history answer, bounded in bytes, time and concurrency. */
-import type { HistoryMessage, SpillStore } from '../contract/history.js'
-import { utf8Length } from '../contract/ids.js'
-import type { Json } from '../contract/json.js'
-import { HYDRATION_BYTES } from '../contract/limits.js'
+import type { HistoryMessage, SpillStore } from './history.js'
+import { utf8Length } from './ids.js'
+import type { Json } from './json.js'
+import { HYDRATION_BYTES } from './limits.js'
 
 /** Bytes of all hydrated payloads of one answer together. */
 const ANSWER_BYTES = 8 * HYDRATION_BYTES
