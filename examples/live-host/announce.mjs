@@ -20,7 +20,7 @@ function questions({ connection, command, context_id, task_id, correlation_id, m
     '/history/streams',
     `/history/messages?${query({ stream: message.stream, limit: 5 })}`,
     '/rpc/pending',
-    ...(correlation_id ? [`/rpc/pending/${at(correlation_id)}`] : []),
+    `/rpc/pending/${at(correlation_id)}`,
     `/rpc/instances/${at(instance_id)}?${query({ user_id, client_id })}`,
     '/deduplicator/summary',
     `/deduplicator/users/${at(user_id)}`,

@@ -2,11 +2,11 @@
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 
 /** How often clients give a sign of life. */
-export const HEARTBEAT_MS = 3_000
+export const HEARTBEAT_MS = 2_000
 
 /** Everything is quick here, so that whoever breaks something sees it within seconds, not minutes. */
-const LOST_AFTER_MS = 10_000
-const STALE_AFTER_MS = 6_000
+const LOST_AFTER_MS = 7_000
+const STALE_AFTER_MS = 5_000
 const ACK_TIMEOUT_MS = 2_000
 
 export function openFacilities() {

@@ -51,22 +51,23 @@ await scheduler.done
 await children.close()
 await host.close()
 
-/** Ids of things that live, once there is one of each; what is there after a while, if that never comes. */
+/** Ids of things that live, as soon as there is one of each; fails when that never comes. */
 async function settled() {
+  const { registry, rpc, history } = composition.inspectors
   const ask = { signal: ending.signal }
   const page = { limit: 100, cursor: null }
   const until = Date.now() + SETTLE_MS
   while (!ending.signal.aborted) {
-    const { registry, rpc, history } = composition.inspectors
     const { task_id, context_id, command } = scheduler.latest
-    const [connection] = command
-      ? (await registry.listConnections({ client_id: command.client_id }, page, ask)).items
-      : []
+    const { user_id, client_id } = command ?? CLIENTS[0]
+    const [connection] = (await registry.listConnections({ client_id }, page, ask)).items
     // The latest of the slow ones: it is still pending when somebody pastes the question.
     const pending = (await rpc.listPending({ action: 'watch_load' }, page, ask)).items.at(-1)
-    const [message] = (await history.listStreams({}, page, ask)).items
-    if (connection && message && (pending || Date.now() > until))
-      return { connection, command, context_id, task_id, correlation_id: pending?.correlation_id, message }
+    const streams = (await history.listStreams({ user_id }, page, ask)).items
+    const message = streams.find(({ stream }) => stream.includes('/documents/'))
+    if (command && connection && pending && message)
+      return { connection, command, context_id, task_id, correlation_id: pending.correlation_id, message }
+    if (Date.now() > until) throw new Error('the clients did not come to life')
     await delay(100, ending.signal)
   }
 }

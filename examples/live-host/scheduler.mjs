@@ -7,12 +7,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { delay } from './client/relay-client.mjs'
 
 const DOCUMENTS = new URL('../../docs/', import.meta.url)
-const TICK_MS = 1_000
+const TICK_MS = 2_000
 const DEADLINE_MS = 10_000
 const WATCH_MS = 8_000
 // Every so many ticks: an action that no client knows, and a command for a client that never connects.
-const UNKNOWN_EVERY = 10
-const ABSENT_EVERY = 15
+const UNKNOWN_EVERY = 5
+const ABSENT_EVERY = 7
 const ABSENT_CLIENT = 'console-offline'
 // A document travels in a body of at most 64 KiB.
 const TEXT_CHARACTERS = 20_000
@@ -22,15 +22,16 @@ export function startScheduler({ facilities, calls, clients, signal }) {
   const { contexts, dispatcher } = facilities
   const latest = {}
   const assignments = new Map()
+  const watched = new Set()
 
-  async function idleWorkers() {
-    const filter = { ownership: 'worker', status: 'idle' }
+  async function idleWorkerOf({ user_id, client_id }) {
+    const filter = { user_id, client_id, ownership: 'worker', status: 'idle' }
     const { items } = await contexts.inspector.listContexts(filter, { limit: 100, cursor: null }, { signal })
-    return items.filter(({ context_id, task_id }) => task_id === null && !assignments.has(context_id))
+    return items.find(({ context_id, task_id }) => task_id === null && !assignments.has(context_id))
   }
 
-  async function assign(document) {
-    const [context] = await idleWorkers()
+  async function assign(client, document) {
+    const context = await idleWorkerOf(client)
     if (!context) return
     const { context_id, user_id, client_id } = context
     const task_id = `count-${randomUUID()}`
@@ -54,23 +55,30 @@ export function startScheduler({ facilities, calls, clients, signal }) {
     }
   }
 
-  async function call(client, action, payload) {
-    const result = await calls.call(client, action, payload, DEADLINE_MS).catch(() => undefined)
-    if (result) latest.load = { client_id: client.client_id, ...result }
+  /** Not waited for: a call is pending for as long as its client takes. One that fails has its delivery record. */
+  function call(client, action, payload) {
+    return calls.call(client, action, payload, DEADLINE_MS).catch(() => {})
   }
 
-  const dispatch = (client, action) =>
-    dispatcher.dispatch({ ...client, command_id: `${action}-${randomUUID()}`, action, deadlineMs: DEADLINE_MS })
+  function watch(client) {
+    if (watched.has(client)) return
+    watched.add(client)
+    call(client, 'watch_load', { after_ms: WATCH_MS }).then(() => watched.delete(client))
+  }
+
+  const dispatch = ({ user_id }, client_id, action) =>
+    dispatcher.dispatch({ user_id, client_id, command_id: randomUUID(), action, deadlineMs: DEADLINE_MS })
 
   async function tick(n, documents) {
     await releaseEnded()
-    await assign(documents[n % documents.length])
+    for (const [i, client] of clients.entries()) {
+      await assign(client, documents[(n + i) % documents.length])
+      watch(client)
+    }
     const client = clients[n % clients.length]
-    // Not awaited: a call is pending for as long as its client takes.
     call(client, 'report_load', {})
-    if (n % 4 === 0) call(client, 'watch_load', { after_ms: WATCH_MS })
-    if (n % UNKNOWN_EVERY === 0) await dispatch(client, 'translate_document')
-    if (n % ABSENT_EVERY === 0) await dispatch({ ...client, client_id: ABSENT_CLIENT }, 'count_words')
+    if (n % UNKNOWN_EVERY === 0) await dispatch(client, client.client_id, 'translate_document')
+    if (n % ABSENT_EVERY === 0) await dispatch(client, ABSENT_CLIENT, 'count_words')
   }
 
   async function work() {

@@ -55,16 +55,21 @@ async function openTab(client_id: string, instance_id = 'life-1') {
 
 describe('the live host', () => {
   it('answers every question that it prints', async () => {
-    expect(host.questions.length).toBeGreaterThan(25)
     const answers = await Promise.all(host.questions.map(async (path) => [path, (await host.ask(path)).status]))
     expect(answers).toEqual(host.questions.map((path) => [path, 200]))
   })
 
-  it('prints one question for every route', async () => {
+  it('prints a question for every route but the one about a window, of which there is none yet', async () => {
     const { body } = await host.ask('/')
-    const routes = (body as { routes: { path: string; available: boolean }[] }).routes
-    expect(routes.every(({ available }) => available)).toBe(true)
-    expect(host.questions).toHaveLength(routes.length)
+    const { routes } = body as { routes: { path: string; available: boolean }[] }
+    expect(routes.filter(({ available }) => !available)).toEqual([])
+    const paths = routes.map(({ path }) => path)
+    const patternOf = (path: string) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    const asked = host.questions.map((question) => {
+      const path = question.split('?')[0] as string
+      return paths.includes(path) ? path : paths.find((candidate) => patternOf(candidate).test(path))
+    })
+    expect(paths.filter((path) => !asked.includes(path))).toEqual(['/browser-windows/{window_id}'])
   })
 
   it('says nothing without the key', async () => {
