@@ -1,5 +1,6 @@
 /** What every host must do with a handler that it carries, over a real socket. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { diagnostics, routerRows } from './diagnostics.js'
 import { type Expectation, rows } from './requests.js'
 import type { Running } from './start.js'
 import { CHUNK_BYTES, CHUNKS, type Observed, PREFIX, SECRET } from './subject.js'
@@ -27,6 +28,8 @@ export interface Host {
 const CANCEL_WITHIN_MS = 100
 /** Clients that leave one after the other; the median of them speaks for the host and not for a busy machine. */
 const LEAVERS = 5
+
+const ROUTER_HEADERS = ['content-type', 'cache-control', 'x-content-type-options', 'referrer-policy', 'allow']
 
 const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number
 
@@ -61,6 +64,20 @@ export function battery(host: Host): void {
         expect(answer?.headers.flatMap(([given, text]) => (given === wanted ? [text] : [])).join('|')).toBe(value)
       expect(JSON.stringify(answer)).not.toContain(SECRET)
       expect(answer?.body ?? '').not.toContain('evil.test')
+    })
+
+    it.each(routerRows)('answers $line as the router does ($headers)', async ({ line, headers }) => {
+      const [method = '', path = ''] = line.split(' ')
+      const given = headers.map((text) => text.split(': ') as [string, string])
+      // No script may make a request with TRACE, nor need it: the router treats all methods but two alike.
+      const init = { method: method === 'TRACE' ? 'DELETE' : method, headers: given }
+      const expected = await diagnostics(new Request(`http://127.0.0.1${path}`, init))
+      const answer = await exchange(running.port, requestText(running.port, line, headers))
+      expect(answer?.status).toBe(expected.status)
+      expect(answer?.body).toBe(Buffer.from(await expected.arrayBuffer()).toString('latin1'))
+      for (const name of ROUTER_HEADERS)
+        expect(answer && header(answer, name)).toBe(expected.headers.get(name) ?? undefined)
+      expect(answer?.headers.some(([name]) => name.startsWith('access-control-') || name === 'etag')).toBe(false)
     })
 
     it('gives HEAD the length of the GET', async () => {

@@ -21,11 +21,6 @@ const onNode: Differences = {
   ...same('Node’s parser knows no such method', platform(400), ['method get']),
 }
 
-const onFastify: Differences = {
-  ...onNode,
-  ...same('Fastify decodes the path before any hook', platform(400), ['malformed percent-encoding']),
-}
-
 const RESOLVED = 'the runtime resolves the URL and shows no other form of it'
 const resolved: Differences = {
   ...same(RESOLVED, ECHOED, ['target with a backslash', 'target with a fragment', 'target in absolute form']),
@@ -80,7 +75,7 @@ const frameworks: Omit<Host, 'start'>[] = [
   { name: 'node:http' },
   { name: 'Express 5', own: { notFound: 'Cannot GET /elsewhere' } },
   { name: 'Hono', own: { notFound: '404 Not Found' } },
-  { name: 'Fastify', differs: onFastify, own: { notFound: 'Route GET:/elsewhere not found' } },
+  { name: 'Fastify', own: { notFound: 'Route GET:/elsewhere not found' } },
   { name: 'Koa', own: { notFound: 'Not Found' } },
 ]
 const files = ['node', 'express', 'hono-node', 'fastify', 'koa']

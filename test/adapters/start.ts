@@ -5,6 +5,7 @@ import { copyFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { VERSION } from '../../src/version.js'
 
 export interface Running {
   port: number
@@ -27,6 +28,7 @@ export async function bundle(name: string): Promise<string> {
     mainFields: ['module', 'main'],
     external: ['node:*', 'express', 'fastify', 'koa'],
     outExtension: { '.js': '.js' },
+    define: { RELAYSCOPE_VERSION: JSON.stringify(VERSION) },
     logLevel: 'error',
   })
   return `${bundlesDir}${name}.js`

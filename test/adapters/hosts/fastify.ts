@@ -1,18 +1,14 @@
-/** Fastify: the recipe without an adapter of its own. */
+/** Fastify: the recipe without an adapter of its own. Its router would refuse some paths before any hook. */
+import { createServer } from 'node:http'
 import Fastify from 'fastify'
-import { toNodeHandler } from '../../../src/adapters/node.js'
-import { subject } from '../subject.js'
+import { type NodeHandler, toNodeHandler } from '../../../src/adapters/node.js'
+import { carried } from '../carried.js'
 import { tell } from './listen.js'
 
-const app = Fastify()
-const handle = toNodeHandler(subject)
-app.addHook('onRequest', (request, reply, done) => {
-  let passed = false
-  handle(request.raw, reply.raw, () => {
-    passed = true
-  })
-  if (passed) return done()
-  reply.hijack()
+const [diagnostics, subject] = carried.map(toNodeHandler) as [NodeHandler, NodeHandler]
+const app = Fastify({
+  serverFactory: (handle) =>
+    createServer((req, res) => diagnostics(req, res, () => subject(req, res, () => handle(req, res)))),
 })
 app.get('/hosts-own', async () => 'own')
 await app.listen({ host: '127.0.0.1', port: 0 })

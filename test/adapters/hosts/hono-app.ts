@@ -1,8 +1,8 @@
-/** A Hono application with a route of its own beside the handler. */
+/** A Hono application with a route of its own beside the handlers. */
 import { Hono } from 'hono'
 import { toHonoHandler } from '../../../src/adapters/hono.js'
-import { subject } from '../subject.js'
+import { carried } from '../carried.js'
 
 export const app = new Hono()
-app.use(toHonoHandler(subject))
+for (const handler of carried) app.use(toHonoHandler(handler))
 app.get('/hosts-own', (c) => c.text('own'))

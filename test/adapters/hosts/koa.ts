@@ -2,18 +2,20 @@
 import { createServer } from 'node:http'
 import Koa from 'koa'
 import { toNodeHandler } from '../../../src/adapters/node.js'
-import { subject } from '../subject.js'
+import { carried } from '../carried.js'
 import { listen } from './listen.js'
 
 const app = new Koa()
-const handle = toNodeHandler(subject)
-app.use((ctx, next) => {
-  ctx.respond = false
-  handle(ctx.req, ctx.res, () => {
-    ctx.respond = true
+for (const handler of carried) {
+  const handle = toNodeHandler(handler)
+  app.use((ctx, next) => {
+    ctx.respond = false
+    handle(ctx.req, ctx.res, () => {
+      ctx.respond = true
+    })
+    return ctx.respond ? next() : undefined
   })
-  return ctx.respond ? next() : undefined
-})
+}
 app.use((ctx) => {
   if (ctx.path === '/hosts-own') ctx.body = 'own'
 })

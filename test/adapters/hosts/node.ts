@@ -1,7 +1,8 @@
 /** Node's own HTTP server. */
 import { createServer } from 'node:http'
-import { toNodeHandler } from '../../../src/adapters/node.js'
-import { subject } from '../subject.js'
+import { type NodeHandler, toNodeHandler } from '../../../src/adapters/node.js'
+import { carried } from '../carried.js'
 import { listen } from './listen.js'
 
-listen(createServer(toNodeHandler(subject)))
+const [diagnostics, subject] = carried.map(toNodeHandler) as [NodeHandler, NodeHandler]
+listen(createServer((req, res) => diagnostics(req, res, () => subject(req, res))))

@@ -1,4 +1,4 @@
 /** A worker's `export default`: the recipe without an adapter. */
-import { subject } from '../subject.js'
+import { both } from '../carried.js'
 
-export default { fetch: subject }
+export default { fetch: both }
