@@ -1,0 +1,71 @@
+/** Who may enter the control server at all: this machine's own programs that know the token, and no web page. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { BlockList, isIP } from 'node:net'
+import { isLoopbackHost } from '../http/loopback.js'
+import type { ProblemCode } from '../http/problem.js'
+
+/** What is looked at: the socket, and the headers as they stood on the wire. */
+export interface Caller {
+  remoteAddress: string | undefined
+  /** Names and values in turn; `headers` would hide that there are two. */
+  rawHeaders: readonly string[]
+}
+
+// Also right for IPv4-mapped IPv6 addresses.
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/** Whether a socket's remote address is this machine. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  const version = isIP(address ?? '')
+  return version !== 0 && LOOPBACK.check(address as string, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+// Whoever sends one of these is a proxy, and its caller may be anywhere.
+const FORWARDING = /^(?:forwarded|x-forwarded(?:-.*)?|via|x-real-ip|.*-client-ip|cf-connecting-ip|x-original-.*)$/
+
+const HOST = /^(\[::1\]|[^:[\]]+)(?::(\d{1,5}))?$/
+const HTTP_PORT = 80
+
+function isOwnHost(host: string, port: number): boolean {
+  const [, name, given] = HOST.exec(host) ?? []
+  return name !== undefined && isLoopbackHost(name) && (given ?? String(HTTP_PORT)) === String(port)
+}
+
+// `same-site` is another port of this machine: another program's page.
+const OWN_FETCH_SITES = new Set(['none', 'same-origin'])
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/**
+ * A check of every request before anything of it is read. Its answer is the first that holds, so that nobody learns
+ * about the token who could not have used it: `not_loopback`, `forwarded_request`, `bad_host`, `bad_origin`,
+ * `unauthenticated`; or `undefined`: come in.
+ */
+export function createDoor(token: string): (caller: Caller, port: number) => ProblemCode | undefined {
+  const wanted = digest(token)
+
+  // Digests are equally long, so neither the time nor a throw tells anything about the token.
+  function isToken(authorization: string | undefined): boolean {
+    const given = /^Bearer ([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
+    return given !== undefined && timingSafeEqual(digest(given), wanted)
+  }
+
+  return ({ remoteAddress, rawHeaders }, port) => {
+    if (!isLoopbackAddress(remoteAddress)) return 'not_loopback'
+    const headers = new Map<string, string[]>()
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const name = (rawHeaders[i] as string).toLowerCase()
+      const value = rawHeaders[i + 1] as string
+      if (FORWARDING.test(name)) return 'forwarded_request'
+      headers.set(name, [...(headers.get(name) ?? []), value])
+    }
+    const [host, ...hosts] = headers.get('host') ?? []
+    if (host === undefined || hosts.length > 0 || !isOwnHost(host, port)) return 'bad_host'
+    const sites = headers.get('sec-fetch-site') ?? []
+    if (headers.has('origin') || !sites.every((site) => OWN_FETCH_SITES.has(site))) return 'bad_origin'
+    const [authorization, ...more] = headers.get('authorization') ?? []
+    return more.length === 0 && isToken(authorization) ? undefined : 'unauthenticated'
+  }
+}

@@ -1,0 +1,197 @@
+/** Holds the control server's socket: whom it lets in over the wire, what it does about the slow, how it ends. */
+import { createServer } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
+import { openSocket, sendRaw, startControl, TOKEN } from './wire.js'
+
+const AUTHORIZED = `Authorization: Bearer ${TOKEN}`
+
+describe('starting', () => {
+  const parts = {
+    sites: { get: () => null, put: () => Promise.reject(), delete: () => false },
+    publisher: { publish: () => Promise.reject() },
+  }
+
+  it.each([
+    '0.0.0.0',
+    '::',
+    '',
+    '192.168.0.1',
+    'example.test',
+    'localhost.evil.test',
+  ])('refuses the host %j', async (host) => {
+    await expect(startCooperativeSiteControlServer({ token: TOKEN, ...parts, host })).rejects.toThrow(TypeError)
+  })
+
+  it.each([
+    '',
+    'fifteen-letters',
+    'has spaces in it and is long',
+    'ein-langes-pässwort',
+    'with\nline-break-in-it',
+  ])('refuses the token %j', async (token) => {
+    await expect(startCooperativeSiteControlServer({ token, ...parts })).rejects.toThrow(TypeError)
+  })
+
+  it('refuses an owner that is no id', async () => {
+    await expect(startCooperativeSiteControlServer({ token: TOKEN, ...parts, owner: 'a\nb' })).rejects.toThrow(
+      TypeError,
+    )
+  })
+
+  it('names the port that is in use', async () => {
+    const { server } = await startControl()
+    const { port } = server
+    const again = startCooperativeSiteControlServer({ token: TOKEN, ...parts, port })
+    await expect(again).rejects.toThrow(`port ${port} on 127.0.0.1 is already in use`)
+  })
+
+  it('listens where it says', async () => {
+    const { server } = await startControl()
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}`)
+    const probe = createServer().listen(0, '::1')
+    const hasIpv6 = await new Promise((resolve) => {
+      probe.on('listening', () => resolve(true)).on('error', () => resolve(false))
+    })
+    probe.close()
+    if (!hasIpv6) return
+    const { server: sixth, ask } = await startControl({ host: '::1' })
+    expect(sixth.url).toBe(`http://[::1]:${sixth.port}`)
+    expect((await ask('DELETE', '/sites/x')).status).toBe(404)
+  })
+})
+
+describe('the door over the wire', () => {
+  const line = 'DELETE /sites/notes HTTP/1.1'
+
+  it('lets the right caller in, by each of its names', async () => {
+    const { server } = await startControl()
+    for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+      const answer = await sendRaw(server.port, [line, `Host: ${name}:${server.port}`, AUTHORIZED])
+      expect(answer.status).toBe(404)
+      expect(answer.text).toContain('"code":"not_found"')
+    }
+  })
+
+  it.each([
+    [
+      'a forwarding header',
+      (port: number) => [`Host: localhost:${port}`, 'X-Forwarded-For: 127.0.0.1'],
+      'forwarded_request',
+    ],
+    ['a foreign Host', () => ['Host: evil.test'], 'bad_host'],
+    ['another port', () => ['Host: localhost:1'], 'bad_host'],
+    ['no Host', () => [], 'bad_host'],
+    ['two Hosts', (port: number) => [`Host: localhost:${port}`, `Host: localhost:${port}`], 'bad_host'],
+    ['an Origin', (port: number) => [`Host: localhost:${port}`, `Origin: http://localhost:${port}`], 'bad_origin'],
+    ['a cross-site fetch', (port: number) => [`Host: localhost:${port}`, 'Sec-Fetch-Site: cross-site'], 'bad_origin'],
+  ])('answers 403 to %s, with a valid token too', async (_what, headers, code) => {
+    const { server } = await startControl()
+    const answer = await sendRaw(server.port, [line, ...headers(server.port), AUTHORIZED])
+    expect(answer.status).toBe(403)
+    expect(answer.text).toContain(`"code":"${code}"`)
+    expect(answer.text.toLowerCase()).not.toContain('access-control')
+  })
+
+  it('answers 401 with a challenge to no token, a wrong one, Basic, and one in the query', async () => {
+    const { server } = await startControl()
+    const host = `Host: localhost:${server.port}`
+    const wrong = [
+      [line, host],
+      [line, host, 'Authorization: Bearer wrong'],
+      [line, host, `Authorization: Basic ${btoa(`x:${TOKEN}`)}`],
+      [`DELETE /sites/notes?access_token=${TOKEN} HTTP/1.1`, host],
+      ['DELETE /nope HTTP/1.1', host],
+      ['TRACE /sites/notes HTTP/1.1', host],
+    ]
+    for (const lines of wrong) {
+      const answer = await sendRaw(server.port, lines)
+      expect(answer.status).toBe(401)
+      expect(answer.text.toLowerCase()).toContain('www-authenticate: bearer\r\n')
+      expect(answer.text).not.toContain(TOKEN)
+    }
+  })
+
+  it('has one reading of a target', async () => {
+    const { server } = await startControl()
+    const host = `Host: localhost:${server.port}`
+    for (const target of ['http://evil.test/sites/notes', '//sites/notes', '/\\sites', '*']) {
+      const answer = await sendRaw(server.port, [`DELETE ${target} HTTP/1.1`, host, AUTHORIZED])
+      expect([400, 404]).toContain(answer.status)
+      expect(answer.text).not.toContain('evil')
+    }
+    expect((await sendRaw(server.port, ['TRACE /sites/notes HTTP/1.1', host, AUTHORIZED])).status).toBe(405)
+  })
+})
+
+describe('the slow', () => {
+  const timeouts = { headersMs: 150, requestMs: 300 }
+
+  it('are cut off at the headers, at the body, and when they say nothing, while others are served', async () => {
+    const { server, ask } = await startControl({ timeouts })
+    const silent = await Promise.all(Array.from({ length: 500 }, () => openSocket(server.port)))
+    const dripping = await openSocket(server.port)
+    dripping.socket.write('DELETE /sites/x HTTP/1.1\r\n')
+    let served = 0
+    let open = true
+    const drip = setInterval(() => dripping.socket.write('X-A: b\r\n'), 30)
+    onTestFinished(() => clearInterval(drip))
+    const stalled = await openSocket(server.port)
+    const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED]
+    stalled.socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 9'].join('\r\n')}\r\n\r\n{`)
+    const well = (async () => {
+      while (open) {
+        expect((await ask('DELETE', '/sites/x')).status).toBe(404)
+        served++
+      }
+    })()
+    await Promise.all([...silent, dripping, stalled].map(({ closed }) => closed))
+    open = false
+    await well
+    expect(served).toBeGreaterThan(0)
+  })
+})
+
+describe('close', () => {
+  it('ends sockets that are idle at once, lets an answer out, and may be called twice', async () => {
+    const answer = { accepted: true, duplicate: false, message_id: 'm', stream: 's', published: true }
+    let asks = () => {}
+    let publish = (_answer: never) => {}
+    const isAsked = new Promise<void>((resolve) => {
+      asks = resolve
+    })
+    const publisher = {
+      publish: () =>
+        new Promise<never>((resolve) => {
+          publish = resolve
+          asks()
+        }),
+    }
+    const { server, ask, sites } = await startControl({ publisher })
+    await sites.put({ mode: 'observe', site_id: 'notes', owner: 'local' })
+    const silent = await openSocket(server.port)
+    const used = await openSocket(server.port)
+    used.socket.write(`DELETE /sites/x HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`)
+    await new Promise((resolve) => used.socket.once('data', resolve))
+    const asked = ask('POST', '/sites/notes/events', { name: 'x' })
+    await isAsked
+    const closing = server.close()
+    expect(server.close()).toBe(closing)
+    await Promise.all([silent.closed, used.closed])
+    publish({ ...answer, not_published_reason: null } as never)
+    expect((await asked).status).toBe(202)
+    await closing
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+
+  it('does not wait for a request that never ends', async () => {
+    const { server } = await startControl()
+    const stalled = await openSocket(server.port)
+    const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED]
+    stalled.socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 9'].join('\r\n')}\r\n\r\n{`)
+    const before = performance.now()
+    await server.close()
+    expect(performance.now() - before).toBeLessThan(3_000)
+    await stalled.closed
+  })
+})
