@@ -52,9 +52,12 @@ export const SegmentId = Id.superRefine((value, context) => {
 /** An instant in ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 })
 
-/** `epochMs` as it stands on the wire. */
+let lastTimestamp = { epochMs: 0, text: new Date(0).toISOString() }
+
+/** `epochMs` as it stands on the wire. Many things happen in one millisecond, so the last text is kept. */
 export function toTimestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString()
+  if (lastTimestamp.epochMs !== epochMs) lastTimestamp = { epochMs, text: new Date(epochMs).toISOString() }
+  return lastTimestamp.text
 }
 
 const REASON = /^[a-z][a-z0-9_]{0,63}$/

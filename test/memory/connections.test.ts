@@ -54,6 +54,8 @@ describe('the connection registry in memory', () => {
     const { connection_id } = await registry.connect(client(25_000))
     clock.advance(90_000)
     expect(await inspector.countConnections?.({}, ASK)).toBeNull()
+    const events = await inspector.listConnectionHistory?.(connection_id, FIRST, ASK)
+    expect(events?.items.at(-1)).toMatchObject({ reason: 'heartbeat_lost' })
     expect(await inspector.getConnection(connection_id, ASK)).toMatchObject({ status: 'disconnected' })
     expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 10_000, by_status: { connected: 0 } })
   })

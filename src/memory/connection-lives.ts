@@ -1,0 +1,155 @@
+/** The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. */
+import {
+  type ActionDescriptor,
+  ClientType,
+  type Connection,
+  type ConnectionCounts,
+  type ConnectionEvent,
+  ConnectionStatus,
+} from '../contract/connections.js'
+import { toTimestamp } from '../contract/ids.js'
+import { createActionIndex } from './action-index.js'
+import { ExpiryQueue } from './expiry-queue.js'
+import { createTable, type Entry } from './table.js'
+
+/** How a connection ended. */
+interface Life {
+  end: 'superseded' | 'disconnected'
+  reason: string | null
+}
+
+export type LivingConnection = Entry<Connection, Life>
+
+interface ConnectionLivesOptions {
+  heartbeatTimeoutMs: number
+  retentionMs: number
+  maxDisconnected: number
+}
+
+type Client = Pick<Connection, 'user_id' | 'client_id'>
+
+// Ids hold no control character, so that the pair is unmistakable.
+const clientKey = ({ user_id, client_id }: Client) => `${user_id}\n${client_id}`
+
+/** The connections that there are, connected or kept after their end, with everything that is counted of them. */
+export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLivesOptions) {
+  const table = createTable<Connection, Life, ConnectionCounts>({
+    fields: ['client_id'],
+    dimensions: [
+      { name: 'status', values: ConnectionStatus.options, counted: true },
+      { name: 'client_type', values: ClientType.options, counted: true },
+    ],
+  })
+  const actions = createActionIndex()
+  const connected = new ExpiryQueue<LivingConnection>()
+  const disconnected = new ExpiryQueue<LivingConnection>()
+  const current = new Map<string, LivingConnection>()
+  const lastSeen = new Map<string, number>()
+
+  const isLost = ({ record, touchedAt }: LivingConnection, time: number) =>
+    record.status === 'connected' && touchedAt + heartbeatTimeoutMs <= time
+
+  /** Ends an entry that has left the queue of the connected. */
+  function close(entry: LivingConnection, life: Life, at: number): void {
+    Object.assign(entry.state, life)
+    actions.remove(entry.record)
+    table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at: toTimestamp(at) }))
+    const key = clientKey(entry.record)
+    if (current.get(key) === entry) current.delete(key)
+    disconnected.push(entry, at)
+    const { oldest } = disconnected
+    if (disconnected.size <= maxDisconnected || !oldest) return
+    disconnected.remove(oldest)
+    leave(oldest)
+  }
+
+  function lose(entry: LivingConnection): void {
+    close(entry, { end: 'disconnected', reason: 'heartbeat_lost' }, entry.touchedAt + heartbeatTimeoutMs)
+  }
+
+  function leave(entry: LivingConnection): void {
+    const { user_id } = entry.record
+    table.remove(entry)
+    if (!table.knowsUser(user_id)) lastSeen.delete(user_id)
+  }
+
+  /** Settles an entry for itself, where the sweep has not come to it; `undefined` when it is gone. */
+  function settleOne(entry: LivingConnection | undefined, time: number): LivingConnection | undefined {
+    if (!entry) return undefined
+    if (isLost(entry, time)) {
+      connected.remove(entry)
+      lose(entry)
+    }
+    if (table.get(entry.id) !== entry) return undefined
+    if (entry.record.status === 'connected' || entry.touchedAt + retentionMs > time) return entry
+    disconnected.remove(entry)
+    leave(entry)
+    return undefined
+  }
+
+  function sight({ user_id }: Client, time: number): void {
+    if ((lastSeen.get(user_id) ?? 0) < time) lastSeen.set(user_id, time)
+  }
+
+  return {
+    table,
+    actions,
+
+    /** Settles what has come due; false when more is due than one call should pay for. */
+    settle(time: number): boolean {
+      const silent = connected.sweep(time - heartbeatTimeoutMs, lose)
+      return disconnected.sweep(time - retentionMs, leave) && silent
+    },
+
+    /** What an entry reads as, settled or not. */
+    view: (time: number) => (entry: LivingConnection) => {
+      if (isLost(entry, time)) {
+        const disconnected_at = toTimestamp(entry.touchedAt + heartbeatTimeoutMs)
+        return { ...entry.record, status: 'disconnected' as const, disconnected_at }
+      }
+      const gone = entry.record.status === 'disconnected' && entry.touchedAt + retentionMs <= time
+      return gone ? undefined : entry.record
+    },
+
+    /** The entry of that id as it stands now, settled in any case. */
+    find: (id: string, time: number) => settleOne(table.get(id), time),
+
+    /** The connected entry that holds (user, client). */
+    holder(client: Client, time: number): LivingConnection | undefined {
+      const entry = settleOne(current.get(clientKey(client)), time)
+      return entry?.record.status === 'connected' ? entry : undefined
+    },
+
+    connectedCount: () => connected.size,
+
+    lastSeenOf: (userId: string) => lastSeen.get(userId),
+
+    begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
+      const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
+      connected.push(entry, time)
+      current.set(clientKey(record), entry)
+      actions.add(record, descriptors)
+      sight(record, time)
+    },
+
+    beat(entry: LivingConnection, time: number): void {
+      connected.touch(entry, time)
+      table.replace(entry, Object.freeze({ ...entry.record, last_seen_at: toTimestamp(time) }))
+      sight(entry.record, time)
+    },
+
+    /** Ends a connected entry. */
+    end(entry: LivingConnection, life: Life, time: number): void {
+      connected.remove(entry)
+      close(entry, life, time)
+    },
+  }
+}
+
+/** The life of a connection in order: how it began, and how it ended when it did. */
+export function eventsOf({ id: connection_id, record, state }: LivingConnection): ConnectionEvent[] {
+  const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: record.connected_at, reason: null }]
+  if (record.disconnected_at !== null)
+    events.push({ connection_id, event: state.end, at: record.disconnected_at, reason: state.reason })
+  return events
+}
