@@ -24,7 +24,7 @@ const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
 
 export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> = {
   name: 'windows',
-  id: 'window_id',
+  idOf: ({ window_id }) => window_id,
   schema: StoredWindow,
   indexes: ['user_id'],
   read({ ttl_ms, ...row }, now) {

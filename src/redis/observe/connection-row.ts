@@ -39,7 +39,7 @@ export function endOf(
 
 export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
   name: 'connections',
-  id: 'connection_id',
+  idOf: ({ connection_id }) => connection_id,
   schema: StoredConnection,
   indexes: ['user_id'],
   read(row, now) {

@@ -32,7 +32,7 @@ const StoredContext = Context.omit({ status: true, task_assigned_at: true, creat
 
 export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
   name: 'contexts',
-  id: 'context_id',
+  idOf: ({ context_id }) => context_id,
   schema: StoredContext,
   indexes: ['window_id', 'user_id'],
   read({ ttl_ms, ...row }, now) {

@@ -10,8 +10,8 @@ import type { Store } from '../store.js'
 /** A table as its readers know it. `R` is the record, `S` the stored row (state and body merged). */
 export interface TableReader<R extends object, S extends object = object> {
   readonly name: string
-  /** The field that holds the id under which a row is kept. */
-  readonly id: keyof R & string
+  /** The id under which such a row is kept: what stands under another one was not written by us. */
+  idOf(row: S): string
   /** What a stored row must be. */
   readonly schema: z.ZodType<S>
   /** Fields with an index of their own, the narrowest first. */
@@ -31,7 +31,12 @@ export class BadRow extends Error {
   override readonly name = 'BadRow'
 }
 
-function parseRow<R extends object, S extends object>(table: TableReader<R, S>, id: string, value: string): S | string {
+/** The row in `value`, or what is wrong with it. */
+export function parseRow<R extends object, S extends object>(
+  table: TableReader<R, S>,
+  id: string,
+  value: string,
+): S | string {
   if (value.length > ROW_BYTES) return 'is too long'
   const cut = value.indexOf('\n')
   if (cut < 0) return 'is no row'
@@ -39,7 +44,7 @@ function parseRow<R extends object, S extends object>(table: TableReader<R, S>, 
     const merged = { ...JSON.parse(value.slice(0, cut)), ...JSON.parse(value.slice(cut + 1)) }
     const read = table.schema.safeParse(merged)
     if (!read.success) return `has a wrong ${read.error.issues[0]?.path.join('.') || 'shape'}`
-    return merged[table.id] === id ? read.data : 'is stored under another id'
+    return table.idOf(read.data) === id ? read.data : 'is stored under another id'
   } catch {
     return 'is no JSON'
   }

@@ -1,0 +1,107 @@
+/** Reads the message history of a shared store. */
+import * as z from 'zod'
+import { type HistoryInspector, HistoryMessage, HistoryStream, type SpillStore } from '../../contract/history.js'
+import { hydrate } from '../../contract/hydration.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Ask } from '../../contract/page.js'
+import { strings } from '../reply.js'
+import type { Store } from '../store.js'
+import { readPage } from './pages.js'
+import { allShards, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { Millis } from './stored.js'
+
+const StoredStream = HistoryStream.extend({
+  first_recorded_at: Millis,
+  last_recorded_at: Millis,
+  last_sequence: z.int().min(1),
+})
+
+export const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> = {
+  name: 'streams',
+  idOf: ({ stream }) => stream,
+  schema: StoredStream,
+  indexes: ['user_id'],
+  read: ({ stream, user_id, message_count, first_recorded_at, last_recorded_at }) => ({
+    stream,
+    user_id,
+    message_count,
+    first_recorded_at: toTimestamp(first_recorded_at),
+    last_recorded_at: toTimestamp(last_recorded_at),
+  }),
+}
+
+const StoredMessage = HistoryMessage.extend({
+  recorded_at: Millis,
+  externalized: z.object({ ref: z.string(), bytes: z.int().min(0) }).nullable(),
+})
+
+/** Unmistakable, because neither a stream name of ours nor a message id holds a line break. */
+export const messageKey = (stream: string, messageId: string) => `${stream}\n${messageId}`
+
+export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>> = {
+  name: 'messages',
+  idOf: ({ stream, message_id }) => messageKey(stream, message_id),
+  schema: StoredMessage,
+  indexes: [],
+  read: ({ recorded_at, externalized, payload, ...row }) => ({
+    ...row,
+    recorded_at: toTimestamp(recorded_at),
+    payload: payload ?? null,
+    externalized: externalized && { ...externalized, hydration: 'not_configured' },
+  }),
+}
+
+export interface HistoryReading {
+  /** Where externalised payloads are; without it they say `not_configured`. */
+  spill?: SpillStore | undefined
+  /** How long one answer waits for externalised payloads. @default 2000 */
+  hydrationMs?: number
+}
+
+export function createHistoryInspector(
+  store: Store,
+  { spill, hydrationMs = 2_000 }: HistoryReading = {},
+): HistoryInspector {
+  return {
+    async readMessages({ stream, limit }, ask) {
+      const shards = await allShards(store, ask)
+      const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ask)))
+      const newest = read.flatMap(({ messages }) => messages).slice(-limit)
+      const held = read.reduce((sum, { lastSequence }) => sum + lastSequence, 0)
+      const items = spill ? await hydrate(newest, spill, { signal: ask.signal, withinMs: hydrationMs }) : newest
+      return { items, truncated: items.length < held }
+    },
+    listStreams: (filter, page, ask) => readPage(store, STREAMS, filter, page, ask),
+    listUserIds: (page, ask) => listUserIds(store, STREAMS.name, page, ask),
+    async observeUsers(userIds, ask) {
+      const users = await readUsers(store, STREAMS, userIds, ask)
+      return users.flatMap(({ userId, records, cut }) =>
+        records.length === 0
+          ? []
+          : { user_id: userId, observed_streams: records.length, ...(cut ? { truncated: true } : {}) },
+      )
+    },
+  }
+}
+
+/** The newest messages of a stream in one shard, oldest first, and how many it has ever held. */
+async function readStream(
+  store: Store,
+  shard: number,
+  stream: string,
+  limit: number,
+  ask: Ask,
+): Promise<{ messages: HistoryMessage[]; lastSequence: number }> {
+  const of = store.key(shard, MESSAGES.name, 'of', stream)
+  const [newest, known, emptied] = await Promise.all([
+    readIndex(store, ['ZRANGE', of, '0', String(limit - 1), 'REV'], ask),
+    readRows(store, STREAMS, shard, [stream], ask),
+    readIndex(store, ['HMGET', store.key(shard, MESSAGES.name, 'emptied'), stream], ask),
+  ])
+  const ids = strings(newest).reverse()
+  const keys = ids.map((id) => messageKey(stream, id))
+  const found = await readRows(store, MESSAGES, shard, keys, ask)
+  const messages = found.map(({ row }) => MESSAGES.read(row, 0)).filter((message) => message !== undefined)
+  const lastSequence = known[0]?.row.last_sequence ?? (strings(emptied).length > 0 ? 1 : 0)
+  return { messages, lastSequence }
+}
