@@ -24,5 +24,7 @@ export default defineConfig({
   clean: true,
   splitting: true,
   treeshake: true,
+  // Deno and Bun know Node's modules by this name alone.
+  removeNodeProtocol: false,
   define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
 })
