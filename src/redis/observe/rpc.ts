@@ -1,0 +1,62 @@
+/** Reads the correlator of a shared store. */
+import type * as z from 'zod'
+import type { Instance } from '../../contract/connections.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Ask } from '../../contract/page.js'
+import { PendingCall, type RpcInspector } from '../../contract/rpc.js'
+import type { Store } from '../store.js'
+import { readCurrentInstance } from './connections.js'
+import { clientIdsOf } from './counts.js'
+import { readPage } from './pages.js'
+import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
+import { Millis } from './stored.js'
+
+const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
+
+export const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
+  name: 'calls',
+  idOf: ({ correlation_id }) => correlation_id,
+  schema: StoredCall,
+  indexes: ['user_id'],
+  read({ started_at, deadline_at, ...row }, now) {
+    // The node that opened it has died: a living one takes its call away.
+    if (deadline_at <= now) return undefined
+    return {
+      ...row,
+      started_at: toTimestamp(started_at),
+      deadline_at: toTimestamp(deadline_at),
+      age_ms: Math.max(0, now - started_at),
+    }
+  },
+}
+
+type CurrentInstance = (client: Instance, ask: Ask) => Promise<string | null>
+
+/** @param currentInstance Who holds a client. Default: what the connection registry of the deployment says. */
+export function createRpcInspector(
+  store: Store,
+  currentInstance: CurrentInstance = (client, ask) => readCurrentInstance(store, client, ask),
+): RpcInspector {
+  return {
+    listPending: (filter, page, ask) => readPage(store, CALLS, filter, page, ask),
+    getPending: async (id, ask) => (await getRecord(store, CALLS, id, ask))?.record ?? null,
+    async checkInstance(instance, ask) {
+      const current_instance_id = await currentInstance(instance, ask)
+      return { current: current_instance_id === instance.instance_id, current_instance_id }
+    },
+    listUserIds: (page, ask) => listUserIds(store, CALLS.name, page, ask),
+    async observeUsers(userIds, ask) {
+      const users = await readUsers(store, CALLS, userIds, ask)
+      return users.flatMap(({ userId, records, cut }) => {
+        if (records.length === 0) return []
+        const clients = clientIdsOf(records)
+        return {
+          user_id: userId,
+          pending_rpc: records.length,
+          observed_client_ids: clients.ids,
+          ...(cut || clients.cut ? { truncated: true } : {}),
+        }
+      })
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { createRedisRpcCorrelator } from '../../src/redis/rpc.js'
+import { Refusal } from '../../src/refusal.js'
+import { rpcBattery } from '../contract/rpc.js'
+import { describeStores } from './matrix.js'
+
+describeStores('the correlator in Redis', (kind, place) => {
+  rpcBattery(kind, (options) => createRedisRpcCorrelator({ ...place(), ...options }))
+
+  describe('between nodes', () => {
+    it('settles a call on another node than the one that opened it', async () => {
+      const deployment = place()
+      const [here, there] = [createRedisRpcCorrelator(deployment), createRedisRpcCorrelator(deployment)]
+      const call = { action: 'a', user_id: 'ann', client_id: 'c' }
+      const opened = await Promise.all(Array.from({ length: 20 }, (_, i) => here.open({ ...call, user_id: `u${i}` })))
+      for (const [i, { correlation_id }] of opened.entries())
+        expect(await there.settle(correlation_id, { ok: true, result: { i } })).toBe(true)
+      expect(await Promise.all(opened.map(({ result }) => result))).toEqual(opened.map((_, i) => ({ i })))
+      const refused = await here.open(call)
+      await there.settle(refused.correlation_id, { ok: false, error: new Refusal('action_timeout', 'late') })
+      await expect(refused.result).rejects.toMatchObject({ name: 'Refusal', code: 'action_timeout' })
+      expect(await there.settle(refused.correlation_id, { ok: true, result: 1 })).toBe(false)
+      expect(there.counters).toMatchObject({ settled: 21, late: 1 })
+      await Promise.all([here.close(), there.close()])
+    })
+
+    it('refuses a reply that is too large for the store, and the call goes on waiting', async () => {
+      const rpc = createRedisRpcCorrelator(place())
+      const { correlation_id, result } = await rpc.open({ action: 'a', user_id: 'ann', client_id: 'c' })
+      await expect(rpc.settle(correlation_id, { ok: true, result: 'x'.repeat(2_000_000) })).rejects.toMatchObject({
+        code: 'payload_too_large',
+      })
+      expect(await rpc.settle(correlation_id, { ok: true, result: 1 })).toBe(true)
+      expect(await result).toBe(1)
+      await rpc.close()
+    })
+  })
+})
