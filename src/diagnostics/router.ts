@@ -5,7 +5,7 @@ import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { type Deadline, startDeadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type Reply, toResponse } from '../http/respond.js'
-import { type Answer, answer } from '../http/route.js'
+import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
 import { decodeSegment, splitUrl } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { guardHooks } from './hooks.js'
@@ -44,13 +44,16 @@ const INSPECTOR_OF: Partial<Record<Capability, Capability>> = {
 
 interface Match {
   row: DiagnosticsRow
+  prepared: PreparedRow<Present>
   params: Record<string, string>
 }
 
 function createMatcher(rows: readonly DiagnosticsRow[]) {
   const matcher = Router()
-  for (const row of rows)
-    matcher.get(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ params }): Match => ({ row, params }))
+  for (const row of rows) {
+    const prepared = prepareRow(row)
+    matcher.get(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ params }): Match => ({ row, prepared, params }))
+  }
   /** `segments` as `Prefix.strip` gives them. A malformed one becomes a lone `%`, which no literal of ours equals. */
   return async (segments: (string | null)[]): Promise<Match | undefined> => {
     const path = segments.length === 1 && segments[0] === '' ? [] : segments
@@ -73,39 +76,35 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   const { inspectors, auth, prefix, deployment, extensions, dashboardPath, deadlineMs, limits, now } =
     resolveOptions(options)
   const hooks = guardHooks(options)
-  const capabilities = () =>
-    capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode })
+  const capabilities = deepFreeze(
+    capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
+  )
   let document: JsonObject | undefined
   // Made when it is first asked for: most processes never are.
   const openApi = () => {
     document ??= deepFreeze(openApiDocument({ limits, prefix: prefix.path }))
     return document
   }
-  const rows = createRows(limits, { index, openApi, capabilities })
+  const rows = createRows(limits, { index: () => index, openApi, capabilities: () => capabilities })
   const match = createMatcher(rows)
-
-  function entries(): RouteEntry[] {
-    const present = capabilities()
-    return rows.map(({ path, summary, needs }) => ({
+  const routes = rows.map(
+    ({ path, summary, needs }): RouteEntry => ({
       method: 'GET',
       path,
       summary,
       capability: needs[0] ?? null,
-      available: needs.length === 0 || needs.some((need) => present[need]),
-    }))
-  }
-
-  function index(): ServiceIndex {
-    return {
-      service: 'relayscope',
-      version: VERSION,
-      deployment_id: deployment.id,
-      mode: deployment.mode,
-      dashboard_path: dashboardPath,
-      openapi_path: OPENAPI_PATH,
-      routes: entries(),
-    }
-  }
+      available: needs.length === 0 || needs.some((need) => capabilities[need]),
+    }),
+  )
+  const index: ServiceIndex = deepFreeze({
+    service: 'relayscope',
+    version: VERSION,
+    deployment_id: deployment.id,
+    mode: deployment.mode,
+    dashboard_path: dashboardPath,
+    openapi_path: OPENAPI_PATH,
+    routes,
+  })
 
   async function authenticate(request: Request, deadline: Deadline): Promise<string> {
     try {
@@ -127,11 +126,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     if (expected !== null && expected !== deployment.id) throw new ProblemError('deployment_mismatch')
   }
 
-  function checkCapability({ needs }: DiagnosticsRow, present: Record<Capability, unknown>): void {
+  function checkCapability({ needs }: DiagnosticsRow): void {
     const need = needs[0]
-    if (need === undefined || needs.some((candidate) => present[candidate])) return
+    if (need === undefined || needs.some((candidate) => capabilities[candidate])) return
     const inspector = INSPECTOR_OF[need]
-    const code = inspector && present[inspector] ? 'operation_absent' : 'inspector_absent'
+    const code = inspector && capabilities[inspector] ? 'operation_absent' : 'inspector_absent'
     throw new ProblemError(code, { capability: need })
   }
 
@@ -144,14 +143,14 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   ): Promise<Answer> {
     const matched = await match(segments)
     if (!matched) throw new ProblemError('route_not_found')
-    const { row } = matched
+    const { row, prepared } = matched
     seen.row = row
     checkMethod(request.method)
     checkDeployment(request)
-    checkCapability(row, capabilities())
+    checkCapability(row)
     const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
     return answer(
-      row,
+      prepared,
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
@@ -166,8 +165,8 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   }
 
   async function handle(request: Request): Promise<Reply> {
-    const { pathname, search } = splitUrl(request.url)
-    if (!prefix.owns(pathname)) return problemReply('route_not_found')
+    const target = splitUrl(request.url)
+    if (target === undefined || !prefix.owns(target.pathname)) return problemReply('route_not_found')
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
     const deadline = startDeadline(deadlineMs, request)
@@ -176,7 +175,10 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }
     try {
       principal = await authenticate(request, deadline)
-      outcome = { status: 200, answer: await dispatch(request, prefix.strip(pathname), search, deadline, seen) }
+      outcome = {
+        status: 200,
+        answer: await dispatch(request, prefix.strip(target.pathname), target.search, deadline, seen),
+      }
     } catch (error) {
       const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
       if (cause !== undefined) hooks.error(cause, { route: seen.row?.path ?? null })
@@ -204,7 +206,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       return problemReply('internal')
     })
   const router = async (request: Request) => toResponse(await reply(request), request.method === 'HEAD')
-  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes: entries(), owns: prefix.owns })
+  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns: prefix.owns })
 }
 
 const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })

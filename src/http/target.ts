@@ -59,10 +59,14 @@ export function parsePrefix(given: string): Prefix {
 }
 
 /**
- * The path and query of `url`, a URL that the platform has parsed. Nothing else of it is read: an answer must not
- * depend on the host.
+ * The path and query of `url`. Nothing else of it is read: an answer must not depend on the host. `undefined` for no
+ * URL at all, which a runtime makes of a malformed `Host` where no adapter stands before the router.
  */
-export function splitUrl(url: string): { pathname: string; search: string } {
-  const { pathname, search } = new URL(url)
-  return { pathname, search: search.slice(1) }
+export function splitUrl(url: string): { pathname: string; search: string } | undefined {
+  try {
+    const { pathname, search } = new URL(url)
+    return { pathname, search: search.slice(1) }
+  } catch {
+    return undefined
+  }
 }

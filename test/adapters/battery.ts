@@ -1,6 +1,6 @@
 /** What every host must do with a handler that it carries, over a real socket. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { diagnostics, routerRows } from './diagnostics.js'
+import { diagnostics, KEY, routerRows } from './diagnostics.js'
 import { type Expectation, rows } from './requests.js'
 import type { Running } from './start.js'
 import { CHUNK_BYTES, CHUNKS, type Observed, PREFIX, SECRET } from './subject.js'
@@ -78,6 +78,12 @@ export function battery(host: Host): void {
       for (const name of ROUTER_HEADERS)
         expect(answer && header(answer, name)).toBe(expected.headers.get(name) ?? undefined)
       expect(answer?.headers.some(([name]) => name.startsWith('access-control-') || name === 'etag')).toBe(false)
+    })
+
+    it.each(['localhost#', '[::1', 'x:99999', ''])('answers 400 or 404 to the Host "%s" of a route', async (given) => {
+      const headers = [`X-Admin-Key: ${KEY}`, `Host: ${given}`]
+      const answer = await exchange(running.port, requestText(running.port, 'GET /admin/capabilities', headers))
+      expect([400, 404]).toContain(answer?.status)
     })
 
     it('gives HEAD the length of the GET', async () => {
