@@ -1,0 +1,117 @@
+/**
+ * Pages, users, actions and registering in memory at 1 k, 100 k and 1 M connections, each against hand-written code that
+ * does the same visible work. Build first; run with `node --expose-gc --max-old-space-size=6000 bench/memory-pages.mjs [sizes…]`.
+ */
+import { createConnectionRegistry } from 'relayscope/memory'
+
+const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
+const ASK = { signal: new AbortController().signal }
+const ACTIONS = ['tabs.list', 'tabs.open', 'page.print']
+
+/** Median µs of one call, over batches that take a few milliseconds each. */
+async function time(call) {
+  for (let i = 0; i < 500; i++) await call(i)
+  const samples = []
+  for (let batch = 0; batch < 15; batch++) {
+    const from = performance.now()
+    for (let i = 0; i < 200; i++) await call(i)
+    samples.push(((performance.now() - from) * 1_000) / 200)
+  }
+  return samples.sort((a, b) => a - b)[7]
+}
+
+const row = (name, us, baseline) =>
+  console.log(
+    `  ${name.padEnd(40)} ${us.toFixed(2).padStart(9)} µs${baseline ? `   ${(us / baseline).toFixed(2)} × baseline` : ''}`,
+  )
+
+const input = (i, users) => ({
+  user_id: `user-${i % users}`,
+  client_id: `client-${i}`,
+  instance_id: `instance-${i}`,
+  client_type: i % 2 ? 'web' : 'console',
+  actions: ACTIONS,
+})
+
+/** CPU time since `from` per one of `count`, in µs: registering is measured once, so that waiting must not count. */
+function cpuPer(count, from) {
+  const { user, system } = process.cpuUsage(from)
+  return (user + system) / count
+}
+
+/** What a host would write without us: one Map, and for a page a walk over it from the front. */
+function registerByHand(size, users) {
+  const map = new Map()
+  const from = process.cpuUsage()
+  for (let i = 0; i < size; i++) {
+    const at = new Date().toISOString()
+    const connection_id = crypto.randomUUID()
+    map.set(connection_id, {
+      connection_id,
+      ...input(i, users),
+      node_id: null,
+      status: 'connected',
+      connected_at: at,
+      last_seen_at: at,
+      disconnected_at: null,
+      metadata: {},
+    })
+  }
+  return { map, us: cpuPer(size, from) }
+}
+
+function pageByHand(map, skip) {
+  const items = []
+  for (const connection of map.values()) {
+    if (skip-- > 0) continue
+    if (items.push(connection) === 50) break
+  }
+  return items
+}
+
+for (const size of SIZES) {
+  const users = Math.max(1, size / 4)
+  console.log(`${size} connections of ${users} users`)
+  globalThis.gc?.()
+  const byHand = registerByHand(size, users)
+  row('register, one Map by hand', byHand.us)
+  const first = await time(() => pageByHand(byHand.map, 0))
+  row('page of 50, Map, first', first)
+  const skips = size > 100_000 ? [] : [size - 50]
+  for (const skip of skips) row('page of 50, Map, last by skipping', await time(() => pageByHand(byHand.map, skip)))
+  byHand.map.clear()
+
+  globalThis.gc?.()
+  const heap = process.memoryUsage().heapUsed
+  const registry = createConnectionRegistry({ maxConnections: size, maxDisconnected: 1 })
+  const ids = []
+  const from = process.cpuUsage()
+  for (let i = 0; i < size; i++) ids.push((await registry.connect(input(i, users))).connection_id)
+  row('register', cpuPer(size, from), byHand.us)
+  globalThis.gc?.()
+  if (globalThis.gc)
+    console.log(`  heap per connection ${Math.round((process.memoryUsage().heapUsed - heap) / size)} bytes`)
+  row('heartbeat', await time((i) => registry.heartbeat(ids[i % size])))
+
+  const { inspector } = registry
+  const pages = []
+  for (const [name, cursor] of [
+    ['first', null],
+    ['middle', String(size / 2)],
+    ['last', String(size - 50)],
+  ]) {
+    const us = await time(() => inspector.listConnections({}, { limit: 50, cursor }, ASK))
+    pages.push(us)
+    row(`page of 50, ${name}`, us, first)
+  }
+  console.log(`  flat within ${(Math.max(...pages) / Math.min(...pages)).toFixed(2)} ×`)
+  row(
+    'page of one user',
+    await time(() => inspector.listConnections({ user_id: 'user-7' }, { limit: 50, cursor: null }, ASK)),
+  )
+  row('exact counts of all', await time(() => inspector.countConnections({}, ASK)))
+  row('page of 50 user ids, middle', await time(() => inspector.listUserIds({ after: 'user-5', limit: 50 }, ASK)))
+  const some = inspector.listUserIds({ after: 'user-5', limit: 50 }, ASK)
+  row('what is known of 50 users', await time(() => inspector.observeUsers(some, ASK)))
+  row('actions with exact counts', await time(() => inspector.listActions({}, { limit: 50, cursor: null }, ASK)))
+}
