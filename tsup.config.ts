@@ -26,5 +26,6 @@ export default defineConfig({
   treeshake: true,
   // Deno and Bun know Node's modules by this name alone.
   removeNodeProtocol: false,
+  external: [/^node:/],
   define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
 })

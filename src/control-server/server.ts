@@ -73,7 +73,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 function refuse(response: ServerResponse, code: ProblemCode): void {
   const challenge: Record<string, string> = code === 'unauthenticated' ? { 'www-authenticate': 'Bearer' } : {}
   const { status, headers, body } = problemReply(code, { headers: challenge })
-  response.writeHead(status, headers)
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }
 
