@@ -45,32 +45,44 @@ function encodeRecord(schema: z.ZodType, record: unknown): string {
 const isRecordList = (schema: unknown): schema is z.ZodArray<z.ZodObject> =>
   schema instanceof z.ZodArray && schema.element instanceof z.ZodObject
 
+type Encoder = (value: unknown) => string
+
 /** An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. */
-function encodeEnvelope(schema: z.ZodObject, value: Record<string, unknown>): string {
-  const members: string[] = []
-  for (const [name, field] of Object.entries(schema.shape) as [string, z.ZodType][]) {
-    const given = value[name]
-    if (!isRecordList(field)) {
-      const text = read(field, given)
-      if (text !== undefined) members.push(`"${name}":${text}`)
-      continue
+function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
+  const fields = Object.entries(schema.shape) as [string, z.ZodType][]
+  return (value) => {
+    // What is no object has none of the fields, and the schema says so.
+    const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
+    const members: string[] = []
+    for (const [name, field] of fields) {
+      if (!isRecordList(field)) {
+        const text = read(field, given[name])
+        if (text !== undefined) members.push(`"${name}":${text}`)
+        continue
+      }
+      const records = given[name]
+      if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: not a list`)
+      members.push(`"${name}":[${records.map((record) => encodeRecord(field.element, record)).join(',')}]`)
     }
-    if (!Array.isArray(given)) throw new UnacceptableAnswer(`${name}: not a list`)
-    members.push(`"${name}":[${given.map((record) => encodeRecord(field.element, record)).join(',')}]`)
+    return `{${members.join(',')}}`
   }
-  return `{${members.join(',')}}`
 }
 
 /**
- * `value` as JSON text, as `schema` reads it: unknown keys are dropped.
+ * Makes values into JSON text as `schema` reads them: unknown keys are dropped.
  *
- * @throws UnacceptableAnswer, or whatever a getter or `JSON.stringify` throws: all of it is a fault of the source.
+ * @returns a function that throws UnacceptableAnswer, or whatever a getter or `JSON.stringify` throws: all of it is a
+ * fault of the source.
  */
-export function encode(schema: z.ZodType, value: unknown): string {
+export function createEncoder(schema: z.ZodType): Encoder {
   const envelope = schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList)
-  const isObject = value !== null && typeof value === 'object'
-  const text =
-    envelope && isObject ? encodeEnvelope(schema, value as Record<string, unknown>) : encodeRecord(schema, value)
-  if (text.length > BODY_LENGTH) throw new UnacceptableAnswer('the answer is too large')
-  return text
+  const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : (value) => encodeRecord(schema, value)
+  return (value) => {
+    const text = toText(value)
+    if (text.length > BODY_LENGTH) throw new UnacceptableAnswer('the answer is too large')
+    return text
+  }
 }
+
+/** `value` as JSON text, for an answer that is made too rarely to keep its encoder. */
+export const encode = (schema: z.ZodType, value: unknown): string => createEncoder(schema)(value)

@@ -5,7 +5,7 @@ import type { Ask, Awaitable, PageQuery } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import type { Deadline } from './deadline.js'
-import { encode, UnacceptableAnswer } from './encode.js'
+import { createEncoder, UnacceptableAnswer } from './encode.js'
 import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js'
 import { parseQuery } from './query.js'
 
@@ -62,8 +62,29 @@ export function paramNames(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
 }
 
-function checkParams(path: string, given: Record<string, string | null>): Record<string, string> {
-  const errors = paramNames(path).flatMap((name) => {
+/** A row with what every request for it needs to know of it. */
+export interface PreparedRow<Source> {
+  row: Row<Source>
+  params: readonly string[]
+  /** It has a cursor. */
+  paged: boolean
+  /** It answers a list of items. */
+  listed: boolean
+  encode: (value: unknown) => string
+}
+
+export function prepareRow<Source>(row: Row<Source>): PreparedRow<Source> {
+  return {
+    row,
+    params: paramNames(row.path),
+    paged: 'cursor' in row.query.shape,
+    listed: row.response instanceof z.ZodObject && 'items' in row.response.shape,
+    encode: createEncoder(row.response),
+  }
+}
+
+function checkParams(names: readonly string[], given: Record<string, string | null>): Record<string, string> {
+  const errors = names.flatMap((name) => {
     const value = given[name]
     const reason = typeof value === 'string' ? checkId(value) : 'is not valid percent-encoded UTF-8'
     return reason ? [{ in: 'path' as const, name, reason }] : []
@@ -94,13 +115,13 @@ function completeOf(value: Envelope | undefined): boolean | null {
 }
 
 /** Holds a page to what its list promises, and puts the wire's cursor in place of the inspector's token. */
-function bindPage(page: Envelope, limit: number, identity: string | undefined): Envelope {
+function bindPage(page: Envelope, limit: number, identity: (() => string) | undefined): Envelope {
   if (!Array.isArray(page?.items)) throw new UnacceptableAnswer('items: not a list')
   if (page.items.length > limit) throw new UnacceptableAnswer('items: more than the limit')
   if (identity === undefined) return page
   if (page.has_more !== true) return { ...page, next_cursor: null }
   if (typeof page.next_cursor !== 'string') throw new UnacceptableAnswer('next_cursor: missing while has_more is true')
-  return { ...page, next_cursor: toCursor(identity, page.next_cursor) }
+  return { ...page, next_cursor: toCursor(identity(), page.next_cursor) }
 }
 
 /** The problem that an error of a source is. Its message goes no further than `onError`. */
@@ -132,26 +153,24 @@ export interface MatchedRequest {
  * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
  */
 export async function answer<Source>(
-  row: Row<Source>,
+  { row, params: names, paged, listed, encode }: PreparedRow<Source>,
   source: Source,
   request: MatchedRequest,
   ask: RowAsk,
 ): Promise<Answer> {
   const { deployment, deadline } = request
-  const params = checkParams(row.path, request.params)
+  const params = checkParams(names, request.params)
   const query = parseQuery(row.query, request.search) as { limit?: number; cursor?: string }
   const { limit = request.pageDefault, cursor, ...filters } = query
-  const paged = 'cursor' in row.query.shape
-  const identity = paged ? listIdentity({ route: row.path, params, filters, deployment }) : undefined
-  const token = identity === undefined || cursor === undefined ? null : fromCursor(identity, cursor)
+  const identity = () => listIdentity({ route: row.path, params, filters, deployment })
+  const token = cursor === undefined ? null : fromCursor(identity(), cursor)
   try {
     const input = { params, filter: filters as never, page: { limit, cursor: token } }
     const given = await deadline.settle(row.ask(source, input, ask))
     if (given === null && row.record) throw new ProblemError('not_found')
-    const listed = row.response instanceof z.ZodObject && 'items' in row.response.shape
-    const value = listed ? bindPage(given as Envelope, limit, identity) : (given as Envelope)
+    const value = listed ? bindPage(given as Envelope, limit, paged ? identity : undefined) : (given as Envelope)
     return {
-      text: encode(row.response, value),
+      text: encode(value),
       filters,
       itemCount: Array.isArray(value?.items) ? value.items.length : null,
       complete: completeOf(value),
