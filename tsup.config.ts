@@ -8,6 +8,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     'memory/index': 'src/memory/index.ts',
+    'redis/index': 'src/redis/index.ts',
     'adapters/node': 'src/adapters/node.ts',
     'adapters/express': 'src/adapters/express.ts',
     'adapters/hono': 'src/adapters/hono.ts',

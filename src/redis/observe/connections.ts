@@ -9,14 +9,13 @@ import {
 } from '../../contract/connections.js'
 import { compareIds, toTimestamp } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
-import { type Ask, parseSequence } from '../../contract/page.js'
-import { shardOf } from '../keys.js'
+import { parseSequence } from '../../contract/page.js'
 import type { Store } from '../store.js'
 import { listActions } from './actions.js'
 import { CONNECTIONS, endOf } from './connection-row.js'
 import { clientIdsOf, countAll, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, readRows, readUsers } from './rows.js'
+import { getRecord, listUserIds, readUsers } from './rows.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
@@ -69,20 +68,4 @@ function eventsOf({ connection_id, connected_at }: Connection, ended: ReturnType
   const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: connected_at, reason: null }]
   if (ended) events.push({ connection_id, event: ended.end, at: toTimestamp(ended.at), reason: ended.reason })
   return events
-}
-
-/** The instance that holds (user, client) now, or `null`. */
-export async function readCurrentInstance(
-  store: Store,
-  client: { user_id: string; client_id: string },
-  ask: Ask,
-): Promise<string | null> {
-  const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
-  const shard = shardOf(client.user_id, shards)
-  const key = store.key(shard, CONNECTIONS.name, 'current', client.user_id, client.client_id)
-  const [id] = [await store.command(['MGET', key], key, ask)].flat()
-  if (typeof id !== 'string') return null
-  const [found] = await readRows(store, CONNECTIONS, shard, [id], ask)
-  const holds = found?.row.user_id === client.user_id && found.row.client_id === client.client_id
-  return holds && !endOf(found.row, now) ? found.row.instance_id : null
 }

@@ -1,0 +1,60 @@
+/** All live objects of one node over a shared store, wired to each other. */
+import type { SpillStore } from '../contract/history.js'
+import { createIngest, type Ingest } from '../contract/ingest.js'
+import { browserWindowRegistryOn } from './browser-windows.js'
+import { type ConnectionLimits, connectionRegistryOn } from './connections.js'
+import { contextRegistryOn } from './contexts.js'
+import { type DeduplicatorLimits, deduplicatorOn } from './deduplicator.js'
+import { type HistoryLimits, messageHistoryOn } from './history.js'
+import type { ReportedOptions } from './reported.js'
+import { type RpcLimits, rpcCorrelatorOn } from './rpc.js'
+import { createStore, type StoreOptions } from './store.js'
+
+export interface RedisFacilitiesOptions extends StoreOptions {
+  /** What connections and delivery records say of this node; unique in the deployment. @default random */
+  nodeId?: string
+  /** Ids of connections and spilled payloads. @default crypto.randomUUID */
+  newId?: () => string
+  /** Where payloads go that are too large for their message. */
+  spill?: SpillStore
+  connections?: ConnectionLimits
+  history?: HistoryLimits
+  rpc?: RpcLimits
+  deduplicator?: DeduplicatorLimits
+  contexts?: ReportedOptions
+  browserWindows?: ReportedOptions
+}
+
+/** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
+export type RedisFacilities = ReturnType<typeof createRedisFacilities>
+
+/**
+ * All facilities of one node. They share one bound on unanswered commands. `close()` ends the node's own loops and
+ * connections; the host's client stays open, and what is in the store stays there.
+ *
+ * @example
+ * const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
+ */
+export function createRedisFacilities(options: RedisFacilitiesOptions) {
+  const { nodeId = crypto.randomUUID(), newId = () => crypto.randomUUID(), spill } = options
+  const store = createStore(options)
+  const connections = connectionRegistryOn(store, { newId, nodeId, ...options.connections })
+  const history = messageHistoryOn(store, { newId, spill, ...options.history })
+  const rpc = rpcCorrelatorOn(store, { ...options.rpc })
+  const deduplicator = deduplicatorOn(store, { ...options.deduplicator })
+  const contexts = contextRegistryOn(store, { ...options.contexts })
+  const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
+  const ingest: Ingest = createIngest({ connections, deduplicator, history })
+  return {
+    connections,
+    history,
+    rpc,
+    deduplicator,
+    contexts,
+    browserWindows,
+    ingest,
+    async close(): Promise<void> {
+      await rpc.close()
+    },
+  }
+}
