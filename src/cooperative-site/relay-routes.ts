@@ -1,0 +1,147 @@
+/** The routes of the relay: what a host and a viewer may ask, and what answers them. */
+import * as z from 'zod'
+import { checkId } from '../contract/ids.js'
+import type { Ingest } from '../contract/ingest.js'
+import { Invocation, InvokeBody } from '../contract/invocations.js'
+import type { Awaitable } from '../contract/page.js'
+import type { Principal } from '../contract/sessions.js'
+import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-messages.js'
+import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
+import { parseBody, readJson } from '../http/body.js'
+import { encode } from '../http/encode.js'
+import { eventStreamResponse } from '../http/event-stream.js'
+import { ProblemError } from '../http/problem.js'
+import { emptyResponse, jsonResponse } from '../http/respond.js'
+import { Refusal } from '../refusal.js'
+import { type CheckActionDeps, findSession } from './check-action.js'
+import type { ActionGate } from './gate.js'
+import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './ingest.js'
+import type { SessionStreams } from './session-streams.js'
+
+/** What the routes work with. */
+export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {
+  /** With `get` alone sites cannot be declared over HTTP: those methods answer 501. */
+  sites: Pick<SiteRegistry, 'get'> & Partial<SiteRegistry>
+  ingest: Ingest
+  gate: ActionGate
+  streams: SessionStreams
+  /** The answer of a store within the relay's deadline. */
+  within<T>(work: () => Awaitable<T>): Promise<T>
+}
+
+/** One authenticated request that matched. */
+export interface RelayRequest {
+  request: Request
+  who: Principal
+  /** The parameters of the path, checked. */
+  params: Record<string, string>
+}
+
+export type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Response>
+
+/** A path and who may ask what of it. */
+export interface RelayRoute {
+  /** Segments; one in braces is a parameter. */
+  path: readonly string[]
+  who: 'host' | 'viewer'
+  methods: Record<string, RelayHandler>
+}
+
+const postMessage: RelayHandler = async (relay, { request, who }) => {
+  const message = parseBody(SiteMessage, await readJson(request))
+  const answer = await relay.within(() => ingestCooperativeSiteMessage(relay, { host: who, message }))
+  return jsonResponse(202, encode(SiteMessageAnswer, answer))
+}
+
+async function ownSite({ sites, within }: Relay, siteId: string, who: Principal): Promise<Site> {
+  const site = await within(() => sites.get(siteId))
+  if (site?.owner !== who.user_id) throw new ProblemError('not_found')
+  return site
+}
+
+const getSite: RelayHandler = async (relay, { params, who, request }) => {
+  const site = await ownSite(relay, params.site_id as string, who)
+  return jsonResponse(200, encode(Site, site), { head: request.method === 'HEAD' })
+}
+
+const putSite: RelayHandler = async ({ sites, within }, { request, params, who }) => {
+  const body = await readJson(request)
+  refuseGenericActionNames(body)
+  const definition = parseBody(SiteDefinition, body)
+  const put = sites.put
+  if (put === undefined) throw new ProblemError('operation_absent')
+  const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
+  const { created, site } = await within(() => put(input))
+  return jsonResponse(created ? 201 : 200, encode(Site, site))
+}
+
+const deleteSite: RelayHandler = async (relay, { params, who }) => {
+  const { sites, within } = relay
+  const remove = sites.delete
+  if (remove === undefined) throw new ProblemError('operation_absent')
+  const { site_id } = await ownSite(relay, params.site_id as string, who)
+  if (!(await within(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
+  return emptyResponse(204)
+}
+
+const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
+  const { session, site } = await relay.within(async () => {
+    const found = await findSession(relay, params.session_id as string, who)
+    return { session: found, site: await relay.sites.get(found.site_id) }
+  })
+  const viewable = session.state === 'active' || session.state === 'suspended'
+  if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
+  const { session_id, site_id, owner } = session
+  const readable = relay.streams.open({
+    viewer: who,
+    session_id,
+    site_id,
+    topic: siteStream(owner, site_id),
+    lastEventId: request.headers.get('last-event-id'),
+    signal: request.signal,
+  })
+  return eventStreamResponse(readable)
+}
+
+// Their shape is the gate's to judge, under its own code.
+const ActionBody = InvokeBody.extend({ parameters: z.unknown().optional() })
+
+function readIdempotencyKey(request: Request): { idempotency_key?: string } {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return {}
+  const reason = checkId(key)
+  if (reason === undefined) return { idempotency_key: key }
+  throw new ProblemError('invalid_body', { errors: [{ in: 'header', name: 'Idempotency-Key', reason }] })
+}
+
+const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
+  const session_id = params.session_id as string
+  await relay.within(() => findSession(relay, session_id, who))
+  const { parameters, timeout_ms } = parseBody(ActionBody, await readJson(request))
+  const invocation = await relay.gate.invoke({
+    session_id,
+    action: params.action_name as string,
+    viewer: who,
+    parameters,
+    signal: request.signal,
+    timeout_ms,
+    ...readIdempotencyKey(request),
+  })
+  return jsonResponse(200, encode(Invocation, invocation))
+}
+
+/** All of them. */
+export const RELAY_ROUTES: readonly RelayRoute[] = [
+  { path: ['messages'], who: 'host', methods: { POST: postMessage } },
+  {
+    path: ['sites', '{site_id}'],
+    who: 'host',
+    methods: { GET: getSite, HEAD: getSite, PUT: putSite, DELETE: deleteSite },
+  },
+  { path: ['sessions', '{session_id}', 'events'], who: 'viewer', methods: { GET: watchEvents } },
+  {
+    path: ['sessions', '{session_id}', 'actions', '{action_name}'],
+    who: 'viewer',
+    methods: { POST: invokeAction },
+  },
+]

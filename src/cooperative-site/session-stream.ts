@@ -1,0 +1,187 @@
+/** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
+import type { Gap, Position, Run, SiteEventBus, Subscription } from '../contract/event-bus.js'
+import { encodeFrame, HEARTBEAT_FRAME } from '../http/event-stream.js'
+import { eventChunk, parseEventId, toEventId } from './event-frames.js'
+import type { EndReason, Grant, GrantHolder } from './session-grants.js'
+
+/** How long a client waits before it reconnects, in milliseconds. */
+export const RETRY_MS = 5_000
+// After a shutdown all viewers come back: spread over this much more, they do not come at once.
+const SHUTDOWN_JITTER_MS = 5_000
+
+const encoder = new TextEncoder()
+
+export interface SessionStreamOptions {
+  bus: SiteEventBus
+  /** The canonical stream of the site. */
+  topic: string
+  session_id: string
+  site_id: string
+  subscription_id: string
+  lastEventId: string | null
+  heartbeatMs: number
+  now: () => number
+  hold(holder: GrantHolder): Grant
+  /** The client went away before or while it read. */
+  signal: AbortSignal
+  onError?: ((error: unknown) => void) | undefined
+  onEnd(): void
+}
+
+/** A stream that is being read. */
+export interface SessionStream {
+  readable: ReadableStream<Uint8Array>
+  /** Says why, and ends. */
+  end(reason: EndReason): void
+  /** Writes a heartbeat when the reader waits and nothing else was written for long enough. */
+  tick(): void
+}
+
+/** What a client that comes back has missed, as far as the positions tell; nothing when they are equal. */
+export function resumeGap(last: string, current: Position): Gap | undefined {
+  const seen = parseEventId(last)
+  if (seen?.epoch !== current.epoch || seen.seq > current.seq)
+    return { type: 'gap', reason: 'resume', dropped: null, first_seq: null, last_seq: null }
+  if (seen.seq === current.seq) return undefined
+  const dropped = current.seq - seen.seq
+  return { type: 'gap', reason: 'resume', dropped, first_seq: seen.seq + 1, last_seq: current.seq }
+}
+
+/** Opens the stream at the present of its topic. Nothing is written before the reader asks for it. */
+export function openSessionStream(options: SessionStreamOptions): SessionStream {
+  const { bus, topic, now, heartbeatMs, lastEventId, signal, onError, onEnd } = options
+  const { session_id, site_id, subscription_id } = options
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let reading = false
+  let over = false
+  let wroteAt = now()
+  let resumed = 0
+  // Taken and not written yet: it waits for the reader, or for a fresh word on whether the viewer may still read.
+  let held: { gap: Gap } | { run: Run; from: number; epoch: string } | undefined
+
+  const subscription: Subscription = bus.subscribe(topic, { wake: flush })
+  const start = subscription.position
+  const missed = lastEventId === null ? undefined : resumeGap(lastEventId, start)
+  resumed = missed?.dropped ?? 0
+  let opening: string | undefined = readyFrame() + (missed ? gapFrame(missed, start) : '')
+  const holder: GrantHolder = { fresh: flush, ended: end }
+  const grant = options.hold(holder)
+  signal.addEventListener('abort', leave, { once: true })
+
+  function readyFrame(): string {
+    const data = {
+      subscription_id,
+      session_id,
+      site_id,
+      queue_limit: bus.queueSize,
+      replay: false,
+      heartbeat_ms: heartbeatMs,
+    }
+    return encodeFrame({ event: 'ready', id: toEventId(start), retry: RETRY_MS, data })
+  }
+
+  function gapFrame({ reason, dropped, first_seq, last_seq }: Gap, behind: Position): string {
+    const data = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
+    return encodeFrame({ event: 'gap', id: toEventId(behind), data })
+  }
+
+  function take(): typeof held {
+    const taken = subscription.take()
+    if (taken === undefined) return undefined
+    return taken.type === 'gap' ? { gap: taken } : { run: taken, from: 0, epoch: subscription.position.epoch }
+  }
+
+  /** The next bytes for the reader; what was held is let go of. */
+  function nextChunk(): Uint8Array {
+    if (opening !== undefined) {
+      const bytes = encoder.encode(opening)
+      opening = undefined
+      return bytes
+    }
+    if (held && 'gap' in held) {
+      const bytes = encoder.encode(gapFrame(held.gap, subscription.position))
+      held = undefined
+      return bytes
+    }
+    const { run, from, epoch } = held as { run: Run; from: number; epoch: string }
+    const { bytes, next } = eventChunk(run.events, from, epoch)
+    held = next < run.events.length ? { run, from: next, epoch } : undefined
+    return bytes
+  }
+
+  function write(bytes: Uint8Array): void {
+    reading = false
+    wroteAt = now()
+    controller?.enqueue(bytes)
+  }
+
+  function writeNext(): void {
+    try {
+      write(nextChunk())
+    } catch (error) {
+      // Published past the ingest, and nothing that a viewer could read: who comes back is told of it as a gap.
+      onError?.(error)
+      end('shutdown')
+    }
+  }
+
+  /** Writes one chunk if the reader waits for one, there is one, and the viewer may still have it. */
+  function flush(): void {
+    if (over || !reading) return
+    if (opening === undefined) held ??= take()
+    if (opening === undefined && held === undefined) {
+      if (subscription.closed) end('shutdown')
+    } else if (grant.isFresh) writeNext()
+    else grant.refresh()
+  }
+
+  function end(reason: EndReason): void {
+    if (over) return
+    const retry = reason === 'shutdown' ? RETRY_MS + Math.floor(Math.random() * SHUTDOWN_JITTER_MS) : undefined
+    release()
+    controller?.enqueue(encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry })))
+    controller?.close()
+  }
+
+  /** The client went away: nobody is told anything. */
+  function leave(): void {
+    if (over) return
+    release()
+    controller?.close()
+  }
+
+  /** Lets go of everything; nothing is written afterwards but an `end`. */
+  function release(): void {
+    if (over) return
+    over = true
+    held = undefined
+    signal.removeEventListener('abort', leave)
+    subscription.close()
+    grant.release(holder)
+    onEnd()
+  }
+
+  const readable = new ReadableStream<Uint8Array>(
+    {
+      start(given) {
+        controller = given
+        if (signal.aborted) leave()
+      },
+      pull() {
+        reading = true
+        flush()
+      },
+      cancel: release,
+    },
+    // Nothing is pulled ahead of the reader: what waits, waits in the ring, where it can be dropped.
+    { highWaterMark: 0 },
+  )
+
+  return {
+    readable,
+    end,
+    tick() {
+      if (!over && reading && now() - wroteAt >= heartbeatMs) write(encoder.encode(HEARTBEAT_FRAME))
+    },
+  }
+}

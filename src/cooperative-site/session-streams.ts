@@ -1,0 +1,78 @@
+/** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
+import type { SiteEventBus } from '../contract/event-bus.js'
+import type { Principal } from '../contract/sessions.js'
+import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './session-grants.js'
+import { openSessionStream, type SessionStream } from './session-stream.js'
+
+export interface SessionStreamsOptions extends SessionGrantsOptions {
+  bus: SiteEventBus
+  heartbeatMs: number
+  newId: () => string
+}
+
+export interface OpenStream {
+  viewer: Principal
+  session_id: string
+  site_id: string
+  topic: string
+  lastEventId: string | null
+  signal: AbortSignal
+}
+
+export type SessionStreams = ReturnType<typeof createSessionStreams>
+
+/** The streams of one relay. Without streams it keeps no timer. */
+export function createSessionStreams(options: SessionStreamsOptions) {
+  const { bus, heartbeatMs, newId, now, onError } = options
+  const grants = createSessionGrants(options)
+  const streams = new Set<SessionStream>()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let closed = false
+
+  function tick(): void {
+    grants.tick()
+    for (const stream of streams) stream.tick()
+  }
+
+  function leave(stream: SessionStream | undefined): void {
+    if (stream) streams.delete(stream)
+    if (streams.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    /** Streams that are open. */
+    get size() {
+      return streams.size
+    },
+    /** Opens a stream for a viewer that was found to have the right. */
+    open({ viewer, ...request }: OpenStream): ReadableStream<Uint8Array> {
+      let stream: SessionStream | undefined
+      let over = false
+      stream = openSessionStream({
+        ...request,
+        bus,
+        heartbeatMs,
+        now,
+        onError,
+        subscription_id: newId(),
+        hold: (holder) => grants.hold(holder, viewer, request.session_id),
+        onEnd() {
+          over = true
+          leave(stream)
+        },
+      })
+      if (!over) streams.add(stream)
+      timer ??= setInterval(tick, Math.min(RECHECK_MS, heartbeatMs))
+      if (streams.size === 0) leave(undefined)
+      if (closed) stream.end('shutdown')
+      return stream.readable
+    },
+    /** Ends every stream: the clients come back, spread over a few seconds. */
+    close(): void {
+      closed = true
+      for (const stream of [...streams]) stream.end('shutdown')
+    },
+  }
+}

@@ -1,0 +1,46 @@
+/** How events are written on the wire (WHATWG HTML, 9.2): frames that no value can break out of, and their response. */
+
+/** One frame. `data` is any JSON value; a frame without one only sets `retry`. */
+export interface EventFrame {
+  event: string
+  data: unknown
+  /** What a client that reconnects sends as `Last-Event-ID`. */
+  id?: string | undefined
+  /** How long a client waits before it reconnects, in milliseconds. */
+  retry?: number | undefined
+}
+
+// A line break would start another field; a NUL makes clients ignore an id; a lone surrogate does not survive UTF-8.
+function checkField(name: string, value: string): string {
+  if (/[\r\n\0]/.test(value) || !value.isWellFormed()) throw new TypeError(`${name} cannot stand in an event stream`)
+  return value
+}
+
+/**
+ * The frame as text. JSON escapes line breaks and lone surrogates, so that `data` is always one line.
+ *
+ * @throws TypeError for an event name that is empty, or an id or name with CR, LF, NUL or a lone surrogate, and for data
+ * that JSON cannot carry.
+ */
+export function encodeFrame({ event, data, id, retry }: EventFrame): string {
+  if (event === '') throw new TypeError('event must not be empty')
+  const json: string | undefined = JSON.stringify(data)
+  if (json === undefined) throw new TypeError('data is not a JSON value')
+  return `${retry === undefined ? '' : `retry: ${retry}\n`}${id === undefined ? '' : `id: ${checkField('id', id)}\n`}event: ${checkField('event', event)}\ndata: ${json}\n\n`
+}
+
+/** A comment: clients ignore it, connections are kept alive by it. */
+export const HEARTBEAT_FRAME = ': \n\n'
+
+/** The answer that carries `stream`. Proxies must neither keep, transform nor collect it. */
+export function eventStreamResponse(stream: ReadableStream<Uint8Array>): Response {
+  return new Response(stream, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-accel-buffering': 'no',
+    },
+  })
+}
