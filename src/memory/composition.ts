@@ -15,9 +15,9 @@ export interface InspectedFacilities {
 
 /**
  * The inspectors of exactly these objects, and the deployment in direct mode. Nothing is copied: mounted in another
- * process it would be a view of other objects.
+ * process it would be a view of other objects. `deploymentId` is the routing identity that answers carry, `null` for
+ * none.
  *
- * @param options.deploymentId The routing identity that answers carry. Default `null`.
  * @example
  * createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
  */
