@@ -8,16 +8,25 @@ const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_0
 const ASK = { signal: new AbortController().signal }
 const ACTIONS = ['tabs.list', 'tabs.open', 'page.print']
 
-/** Median µs of one call, over batches that take a few milliseconds each. */
-async function time(call) {
-  for (let i = 0; i < 500; i++) await call(i)
-  const samples = []
-  for (let batch = 0; batch < 15; batch++) {
-    const from = performance.now()
-    for (let i = 0; i < 200; i++) await call(i)
-    samples.push(((performance.now() - from) * 1_000) / 200)
-  }
-  return samples.sort((a, b) => a - b)[7]
+/** Median CPU µs of one call of each, taken in turns, so that noise and warming up fall on all of them alike. */
+async function times(...calls) {
+  const samples = calls.map(() => [])
+  for (let round = 0; round < 25; round++)
+    for (const [which, call] of calls.entries()) {
+      const from = process.cpuUsage()
+      for (let i = 0; i < 400; i++) await call(i)
+      // The first rounds only warm up.
+      if (round >= 10) samples[which].push(cpuPer(400, from))
+    }
+  return samples.map((each) => each.sort((x, y) => x - y)[each.length >> 1])
+}
+
+const time = async (call) => (await times(call))[0]
+
+/** CPU time since `from` per one of `count`, in µs: on a busy machine waiting must not count. */
+function cpuPer(count, from) {
+  const { user, system } = process.cpuUsage(from)
+  return (user + system) / count
 }
 
 const row = (name, us, baseline) =>
@@ -32,12 +41,6 @@ const input = (i, users) => ({
   client_type: i % 2 ? 'web' : 'console',
   actions: ACTIONS,
 })
-
-/** CPU time since `from` per one of `count`, in µs: registering is measured once, so that waiting must not count. */
-function cpuPer(count, from) {
-  const { user, system } = process.cpuUsage(from)
-  return (user + system) / count
-}
 
 /** What a host would write without us: one Map, and for a page a walk over it from the front. */
 function registerByHand(size, users) {
@@ -94,16 +97,9 @@ for (const size of SIZES) {
   row('heartbeat', await time((i) => registry.heartbeat(ids[i % size])))
 
   const { inspector } = registry
-  const pages = []
-  for (const [name, cursor] of [
-    ['first', null],
-    ['middle', String(size / 2)],
-    ['last', String(size - 50)],
-  ]) {
-    const us = await time(() => inspector.listConnections({}, { limit: 50, cursor }, ASK))
-    pages.push(us)
-    row(`page of 50, ${name}`, us, first)
-  }
+  const page = (cursor) => () => inspector.listConnections({}, { limit: 50, cursor }, ASK)
+  const pages = await times(page(null), page(String(size / 2)), page(String(size - 50)))
+  for (const [i, name] of ['first', 'middle', 'last'].entries()) row(`page of 50, ${name}`, pages[i], first)
   console.log(`  flat within ${(Math.max(...pages) / Math.min(...pages)).toFixed(2)} ×`)
   row(
     'page of one user',
