@@ -1,2 +1,12 @@
-/** The face of `relayscope/testing`: fakes for hosts' unit tests. Imports no test runner. */
+/** The face of `relayscope/testing`: fakes for hosts' unit tests, and contract suites. Imports no test runner. */
+export { browserWindowRegistryContract } from './browser-windows.js'
+export { registryContract } from './connections.js'
+export { contextRegistryContract } from './contexts.js'
+export { deduplicatorContract } from './deduplicator.js'
+export { deliveryContract } from './delivery.js'
+export { ContractBroken, type ContractCase } from './expect.js'
 export { createFakeInspectors, type World } from './fake-inspectors.js'
+export { historyContract } from './history.js'
+export { inspectorContract, type Known } from './inspectors.js'
+export type { Make } from './lists.js'
+export { rpcContract } from './rpc.js'

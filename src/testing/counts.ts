@@ -1,0 +1,48 @@
+/** What an exact count promises: it is the count of the walk, with every enum value present. */
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import { ASK, type ContractCase, checkEqual } from './expect.js'
+import { filtersIn, type Make, walk } from './lists.js'
+
+/** How a list is counted. */
+export interface CountContract<Inspector, Item extends object> {
+  name: string
+  list(inspector: Inspector, filter: Partial<Item>, page: PageQuery, ask: Ask): Awaitable<Page<Item>>
+  /** Nothing where the inspector lacks it, `null` where no index answers. */
+  count(inspector: Inspector, filter: Partial<Item>, ask: Ask): Awaitable<object | null> | undefined
+  /** The enum of every field that is counted by. */
+  by: Partial<Record<keyof Item & string, { options: readonly string[] }>>
+  filters: readonly (keyof Item & string)[]
+}
+
+/** The case of one count. */
+export function countCases<Inspector, Item extends object>(
+  make: Make<Inspector>,
+  { name, list, count, by, filters }: CountContract<Inspector, Item>,
+): ContractCase[] {
+  const run = async () => {
+    const inspector = await make()
+    if (!inspector) return
+    const entries = (filter: Partial<Item>) => walk((page, ask) => list(inspector, filter, page, ask), 100, name)
+    for (const filter of [{}, ...filtersIn(await entries({}), filters)]) {
+      const counted = await count(inspector, filter, ASK)
+      if (!counted) continue
+      checkEqual(counted, tally(await entries(filter), by), `${name} under ${JSON.stringify(filter)}`)
+    }
+  }
+  return [{ name: `${name} counts what a walk finds, every value present`, run }]
+}
+
+function tally<Item extends object>(entries: readonly Item[], by: CountContract<never, Item>['by']) {
+  const fields = Object.entries(by) as [keyof Item & string, { options: readonly string[] }][]
+  return {
+    total: entries.length,
+    ...Object.fromEntries(
+      fields.map(([field, { options }]) => [
+        `by_${field}`,
+        Object.fromEntries(
+          options.map((option) => [option, entries.filter((entry) => entry[field] === option).length]),
+        ),
+      ]),
+    ),
+  }
+}

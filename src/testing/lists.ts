@@ -1,0 +1,219 @@
+/** What every list of every inspector promises: walks that end, limits, filters, tokens, records by id. */
+import { compareIds, utf8Length } from '../contract/ids.js'
+import { TOKEN_BYTES } from '../contract/limits.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import {
+  ASK,
+  ContractBroken,
+  type ContractCase,
+  check,
+  checkEqual,
+  checkExact,
+  checkSchema,
+  checkSettles,
+  orRefusal,
+  type Schema,
+  textOf,
+} from './expect.js'
+
+/** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
+export type Make<Inspector> = () => Awaitable<Inspector | undefined>
+
+type List<Item> = (page: PageQuery, ask: Ask) => Awaitable<Page<Item>>
+
+// With empty pages a walk may take more pages than it has entries, but not without end.
+const PAGES_MAX = 10_000
+
+/** All items of a list. @throws ContractBroken for pages that break a promise of `Page`, and for a walk without end. */
+export async function walk<Item>(list: List<Item>, limit: number, what: string): Promise<Item[]> {
+  const items: Item[] = []
+  const tokens = new Set<string>()
+  let cursor: string | null = null
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const query = { limit, cursor }
+    const answer = await orRefusal(() => list(query, ASK))
+    if ('code' in answer) throw new ContractBroken(`${what} refused a walk with ${answer.code}`)
+    const page: Page<Item> = answer.value
+    checkPage(page, limit, what)
+    items.push(...page.items)
+    if (!page.has_more) return items
+    cursor = page.next_cursor as string
+    check(!tokens.has(cursor), `${what} handed out the same token twice in one walk`)
+    tokens.add(cursor)
+  }
+  check(false, `${what} did not end within ${PAGES_MAX} pages`)
+  return items
+}
+
+function checkPage(page: Page<unknown>, limit: number, what: string): void {
+  check(Array.isArray(page?.items) && typeof page.has_more === 'boolean', `${what} did not answer a page`)
+  check(page.items.length <= limit, `${what} answered ${page.items.length} items for a limit of ${limit}`)
+  if (!page.has_more) return
+  const token = page.next_cursor
+  check(typeof token === 'string' && token.isWellFormed(), `${what} has more, but no next_cursor`)
+  check(utf8Length(token as string) <= TOKEN_BYTES, `${what} has a token over ${TOKEN_BYTES} bytes`)
+}
+
+const LIMITS = [1, 2, 100]
+
+/** Walks with several limits; they must show the same entries. Answers those of the last, in its order. */
+export async function walkAll<Item>(list: List<Item>, what: string): Promise<Item[]> {
+  let whole: Item[] | undefined
+  for (const limit of LIMITS) {
+    const items = await walk(list, limit, what)
+    if (whole) checkEqual(sorted(items), sorted(whole), `${what} shows other entries with a limit of ${limit}`)
+    whole = items
+  }
+  return whole ?? []
+}
+
+// Ages run on between two walks of a live inspector.
+const VOLATILE = ['age_ms', 'staleness_ms', 'observed_at']
+
+/** A record without what passes with time. */
+export function steady(record: unknown): unknown {
+  if (record === null || typeof record !== 'object') return record
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !VOLATILE.includes(name)))
+}
+
+const sorted = (items: readonly unknown[]) => items.map((item) => textOf(steady(item))).sort(compareIds)
+
+/** One list of an inspector. */
+export interface ListContract<Inspector, Item extends object> {
+  /** The method, as it is named in errors. */
+  name: string
+  /** The method under a filter, or nothing where the inspector lacks it. */
+  list(inspector: Inspector, filter: Partial<Item>): List<Item> | undefined
+  item: Schema
+  /** Refuse fields that the schema does not name. */
+  exact?: boolean
+  /** The field that no two entries share. */
+  id: keyof Item & string
+  /** Fields that the list can be filtered by. */
+  filters?: readonly (keyof Item & string)[]
+  /** The method that finds one entry. */
+  get?(inspector: Inspector, id: string, ask: Ask): Awaitable<Item | null>
+}
+
+/** An id that no entry has. */
+export const NOBODY = 'no-such-entry-4f1d'
+
+const MALFORMED = [
+  '',
+  'x',
+  '-1',
+  '1.5',
+  '0x10',
+  '../..',
+  '*',
+  '{}',
+  '99999999999999999999999',
+  '\u{1F4A5}',
+  'z'.repeat(360),
+]
+
+// Values of a filter and records by id that are tried; more would only take longer.
+const TRIED = 20
+
+/** The cases of one list. */
+export function listCases<Inspector, Item extends object>(
+  make: Make<Inspector>,
+  contract: ListContract<Inspector, Item>,
+): ContractCase[] {
+  const { name, id, item, filters = [], get } = contract
+  const of =
+    (work: (whole: List<Item>, inspector: Inspector) => Promise<void>): (() => Promise<void>) =>
+    async () => {
+      const inspector = await make()
+      const whole = inspector && contract.list(inspector, {})
+      if (inspector && whole) await work(whole, inspector)
+    }
+  const under = (inspector: Inspector, filter: Partial<Item>) => contract.list(inspector, filter) as List<Item>
+  const cases: ContractCase[] = [
+    {
+      name: `${name} ends and shows each entry once, whatever the limit`,
+      run: of(async (whole) => {
+        const ids = (await walkAll(whole, name)).map((entry) => entry[id])
+        checkEqual(ids.length, new Set(ids).size, `${name} shows an entry more than once`)
+      }),
+    },
+    {
+      name: `${name} answers what its schema says`,
+      run: of(async (whole) => {
+        for (const entry of await walk(whole, 100, name))
+          (contract.exact ? checkExact : checkSchema)(item, entry, `${name}: ${String(entry[id])}`)
+      }),
+    },
+    {
+      name: `${name} refuses a token that is not its own, or takes no harm from it`,
+      run: of(async (whole) => {
+        const known = new Set((await walk(whole, 100, name)).map((entry) => entry[id]))
+        for (const cursor of MALFORMED) {
+          const answer = await orRefusal(() => whole({ limit: 2, cursor }, ASK))
+          if ('code' in answer) {
+            checkEqual(answer.code, 'invalid_cursor', `${name} refuses a malformed token with`)
+            continue
+          }
+          checkPage(answer.value, 2, name)
+          for (const entry of answer.value.items) check(known.has(entry[id]), `${name} made an entry of a token`)
+        }
+      }),
+    },
+    {
+      name: `${name} settles when its signal is aborted`,
+      run: of((whole) => checkSettles((ask) => whole({ limit: 1, cursor: null }, ask), name)),
+    },
+  ]
+  if (filters.length > 0)
+    cases.push({
+      name: `${name} answers exactly the entries that match its filters`,
+      run: of(async (whole, inspector) => {
+        const entries = await walk(whole, 100, name)
+        for (const filter of filtersIn(entries, filters)) {
+          const expected = entries.filter((entry) => matches(entry, filter))
+          const found = await walk(under(inspector, filter), 2, name)
+          checkEqual(sorted(found), sorted(expected), `${name} under ${textOf(filter)}`)
+        }
+      }),
+    })
+  if (get)
+    cases.push({
+      name: `${name}: an entry asked for by its id is the one that is listed, and an unknown one is null`,
+      run: of(async (whole, inspector) => {
+        const entries = await walk(whole, 100, name)
+        for (const entry of entries.slice(0, TRIED)) {
+          const found = await get(inspector, String(entry[id]), ASK)
+          checkEqual(steady(found), steady(entry), `the entry ${String(entry[id])} by its id`)
+        }
+        const known = new Set(entries.map((entry) => String(entry[id])))
+        for (const unknown of [NOBODY, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
+          check((await get(inspector, unknown, ASK)) === null, `${unknown} is no entry, and is not null`)
+        await checkSettles((ask) => get(inspector, NOBODY, ask), `${name} by id`)
+      }),
+    })
+  return cases
+}
+
+const matches = (entry: object, filter: object) =>
+  Object.entries(filter).every(([name, value]) => entry[name as keyof object] === value)
+
+/** Filters worth trying: every value that occurs, one that no entry has, and all values of one entry together. */
+export function filtersIn<Item extends object>(
+  entries: readonly Item[],
+  fields: readonly (keyof Item & string)[],
+): Partial<Item>[] {
+  const found: Partial<Item>[] = []
+  for (const field of fields) {
+    const values = [...new Set(entries.map((entry) => entry[field]))].filter((value) => value !== null)
+    for (const value of values.slice(0, TRIED)) found.push({ [field]: value } as unknown as Partial<Item>)
+    if (field.endsWith('_id')) found.push({ [field]: NOBODY } as unknown as Partial<Item>)
+  }
+  const last = entries.at(-1)
+  if (last)
+    found.push(
+      Object.fromEntries(
+        fields.filter((field) => last[field] !== null).map((field) => [field, last[field]]),
+      ) as Partial<Item>,
+    )
+  return found
+}

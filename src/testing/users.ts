@@ -1,0 +1,90 @@
+/** What an index over users promises: all users, in order, and the numbers that a walk would have found. */
+import { compareIds } from '../contract/ids.js'
+import type { UserIndex, UserPart } from '../contract/observation.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
+import { type Make, NOBODY, walk } from './lists.js'
+
+/** How a source's entries make up what its index says of a user. */
+export interface UserContract<Inspector, Item> {
+  list(inspector: Inspector, page: PageQuery, ask: Ask): Awaitable<Page<Item>> | undefined
+  /** The numbers, maps and lists that a user's entries amount to; lists in order. */
+  partOf(entries: Item[]): Omit<UserPart, 'user_id'>
+}
+
+// What `observeUsers` takes at once.
+const OBSERVED_USERS = 500
+
+/** The cases of a source's user index; a source without one passes them. */
+export function userCases<Inspector extends UserIndex, Item extends { user_id: string }>(
+  make: Make<Inspector>,
+  { list, partOf }: UserContract<Inspector, Item>,
+): ContractCase[] {
+  const of = (work: (inspector: Inspector, byUser: Map<string, Item[]>) => Promise<void>) => async () => {
+    const inspector = await make()
+    if (!inspector) return
+    const byUser = new Map<string, Item[]>()
+    const page = (query: PageQuery, ask: Ask) =>
+      list(inspector, query, ask) ?? { items: [], next_cursor: null, has_more: false }
+    for (const entry of await walk(page, 100, 'the list of its entries'))
+      byUser.set(entry.user_id, [...(byUser.get(entry.user_id) ?? []), entry])
+    await work(inspector, byUser)
+  }
+  return [
+    {
+      name: 'listUserIds lists every user once, in the order of UTF-8 bytes, whatever the limit',
+      run: of(async (inspector, byUser) => {
+        if (!inspector.listUserIds) return
+        const expected = [...byUser.keys()].sort(compareIds)
+        for (const limit of [1, 2, 100]) {
+          const ids: string[] = []
+          for (let after: string | null = null; ; after = ids.at(-1) as string) {
+            const found: string[] = await inspector.listUserIds({ after, limit }, ASK)
+            check(found.length <= limit, `listUserIds answered ${found.length} users for a limit of ${limit}`)
+            ids.push(...found)
+            check(ids.length <= expected.length, 'listUserIds lists a user twice, or one without an entry')
+            if (found.length < limit) break
+          }
+          checkEqual(ids, expected, `listUserIds with a limit of ${limit}`)
+        }
+        await checkSettles((ask) => inspector.listUserIds?.({ after: null, limit: 1 }, ask), 'listUserIds')
+      }),
+    },
+    {
+      name: 'observeUsers says of each user what a walk over its entries says',
+      run: of(async (inspector, byUser) => {
+        if (!inspector.observeUsers) return
+        const asked = [...byUser.keys()].slice(0, OBSERVED_USERS - 1)
+        const parts = new Map(
+          (await inspector.observeUsers([...asked, NOBODY], ASK)).map((part) => [part.user_id, part]),
+        )
+        check(!parts.has(NOBODY), 'observeUsers knows a user that it does not list')
+        for (const userId of asked) {
+          const part = parts.get(userId)
+          check(part !== undefined, `observeUsers knows nothing of ${userId}, whom it lists`)
+          if (part && !part.truncated)
+            for (const [field, expected] of Object.entries(partOf(byUser.get(userId) ?? [])))
+              checkEqual(plain(part[field as keyof UserPart]), expected, `observeUsers: ${field} of ${userId}`)
+        }
+        await checkSettles((ask) => inspector.observeUsers?.(asked, ask), 'observeUsers')
+      }),
+    },
+  ]
+}
+
+/** A list of names in order, and a map without its zeros; anything else as it is. */
+function plain(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Symbol.iterator in value) return [...(value as Iterable<string>)].sort(compareIds)
+  return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== 0))
+}
+
+/** How often each value of `field` occurs. */
+export function tallyOf<Item>(entries: readonly Item[], field: keyof Item): Record<string, number> {
+  const tally: Record<string, number> = {}
+  for (const entry of entries) tally[String(entry[field])] = (tally[String(entry[field])] ?? 0) + 1
+  return tally
+}
+
+/** Each value once, in order. */
+export const namesOf = (names: readonly string[]): string[] => [...new Set(names)].sort(compareIds)
