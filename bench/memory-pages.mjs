@@ -8,7 +8,7 @@ const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_0
 const ASK = { signal: new AbortController().signal }
 const ACTIONS = ['tabs.list', 'tabs.open', 'page.print']
 
-/** Median CPU µs of one call of each, taken in turns, so that noise and warming up fall on all of them alike. */
+/** CPU µs of one call of each in its least disturbed round; they take turns, so that warming up falls on all alike. */
 async function times(...calls) {
   const samples = calls.map(() => [])
   for (let round = 0; round < 25; round++)
@@ -18,7 +18,7 @@ async function times(...calls) {
       // The first rounds only warm up.
       if (round >= 10) samples[which].push(cpuPer(400, from))
     }
-  return samples.map((each) => each.sort((x, y) => x - y)[each.length >> 1])
+  return samples.map((each) => Math.min(...each))
 }
 
 const time = async (call) => (await times(call))[0]
