@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest'
+import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
+import { Refusal } from '../../src/refusal.js'
+import { changed, createWorld, laptop, TOPIC } from './world.js'
+
+const ask = { signal: new AbortController().signal }
+
+async function retained({ facilities }: Awaited<ReturnType<typeof createWorld>>, stream: string) {
+  return (await facilities.history.inspector.readMessages({ stream, limit: 100 }, ask)).items
+}
+
+describe('ingesting a message of a cooperative site', () => {
+  it('retains it under the canonical stream and publishes it to the current subscribers', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const message = changed({ id: 7 })
+    const answer = await ingestCooperativeSiteMessage(
+      { ...world, ingest: world.facilities.ingest, now: () => 0 },
+      { host: { user_id: 'alice' }, message },
+    )
+    expect(answer).toEqual({
+      accepted: true,
+      duplicate: false,
+      message_id: message.message_id,
+      stream: TOPIC,
+      published: true,
+      not_published_reason: null,
+    })
+    expect((await reader.next()).value).toEqual({
+      type: 'event',
+      event: {
+        event_id: message.message_id,
+        name: 'note_changed',
+        site_id: 'notes',
+        seq: 1,
+        published_at: '1970-01-01T00:00:00.000Z',
+        data: { id: 7 },
+      },
+    })
+    expect(await retained(world, TOPIC)).toMatchObject([{ message_id: message.message_id, kind: 'event', sequence: 1 }])
+  })
+
+  it('says that it was published though nobody subscribes', async () => {
+    const world = await createWorld()
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ published: true, not_published_reason: null })
+  })
+
+  it('is not what the ordinary ingest does: that retains and tells nobody', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    await world.facilities.ingest({ ...changed(), user_id: 'alice' })
+    expect(await retained(world, TOPIC)).toHaveLength(1)
+    expect(reader.pending).toBe(0)
+  })
+
+  const refused: [string, string, Parameters<typeof changed>[1], string?][] = [
+    ['a command', 'not_an_event', { kind: 'command' }],
+    ['another stream', 'not_site_stream', { stream: 'notes' }],
+    ['a trailing slash', 'not_site_stream', { stream: 'sites/notes/events/' }],
+    ['another case', 'not_site_stream', { stream: 'Sites/notes/events' }],
+    ['an id that is no segment', 'not_site_stream', { stream: 'sites/a%2Fb/events' }],
+    ['another spelling of the id', 'not_site_stream', { stream: 'sites/%6eotes/events' }],
+    ['malformed percent-encoding', 'not_site_stream', { stream: 'sites/%ff/events' }],
+    ['a canonical stream handed in as one', 'not_site_stream', { stream: TOPIC }],
+    ['a site that is not there', 'unknown_site', { stream: 'sites/nope/events' }],
+    ['a site of another owner', 'owner_mismatch', { client_id: 'pc', instance_id: 'pc-1' }, 'mallory'],
+    ['no payload', 'invalid_event_name', { payload: undefined }],
+    ['a payload that is no object', 'invalid_event_name', { payload: 'note_changed' }],
+    ['a name that is no text', 'invalid_event_name', { payload: { name: 7 } }],
+    ['an empty name', 'invalid_event_name', { payload: { name: '' } }],
+    ['a name with a line break', 'invalid_event_name', { payload: { name: 'note_changed\r\n' } }],
+    ['a name of 10 KiB', 'invalid_event_name', { payload: { name: 'a'.repeat(10_240) } }],
+    ['a name of the language', 'invalid_event_name', { payload: { name: '__proto__' } }],
+    ['a name that is not in the list', 'event_not_allowed', { payload: { name: 'note_removed' } }],
+  ]
+  it.each(refused)('retains %s and publishes nothing: %s', async (_, reason, change, user = 'alice') => {
+    const world = await createWorld()
+    await world.facilities.connections.connect({
+      user_id: 'mallory',
+      client_id: 'pc',
+      instance_id: 'pc-1',
+      client_type: 'console',
+    })
+    const reader = world.bus.subscribe(TOPIC)
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: user }, message: changed(1, change) })
+    expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: reason })
+    expect(answer.stream.startsWith(`users/${user}/`)).toBe(true)
+    expect(await retained(world, answer.stream)).toHaveLength(1)
+    expect(reader.pending).toBe(0)
+  })
+
+  it('lets any valid name through when the list is empty', async () => {
+    const world = await createWorld()
+    await world.sites.put({ site_id: 'notes', owner: 'alice', mode: 'observe' })
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const message = changed(1, { payload: { name: 'Anything.at-all_9' } })
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message })
+    expect(answer.published).toBe(true)
+  })
+
+  it('publishes the same message once, however often it comes', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const message = changed()
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, () => ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message })),
+    )
+    expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
+    expect(answers.filter(({ not_published_reason }) => not_published_reason === 'duplicate')).toHaveLength(999)
+    expect(reader.pending).toBe(1)
+    expect(await retained(world, TOPIC)).toHaveLength(1)
+  })
+
+  it('never publishes what the ordinary ingest refuses', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const send = (message: ReturnType<typeof changed>) =>
+      ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message })
+    await expect(send(changed(1, { instance_id: 'laptop-0' }))).rejects.toMatchObject({ code: 'stale_instance' })
+    await expect(send(changed(1, { message_id: 'a\nb' }))).rejects.toMatchObject({ code: 'invalid_input' })
+    let deep: unknown = null
+    for (let n = 0; n < 40; n++) deep = [deep]
+    await expect(send(changed(deep))).rejects.toMatchObject({ code: 'invalid_input' })
+    expect(reader.pending).toBe(0)
+    expect(await retained(world, TOPIC)).toEqual([])
+  })
+
+  it('keeps a message whose publication fails, and says so', async () => {
+    const world = await createWorld()
+    const errors: unknown[] = []
+    const failing = {
+      publish: () => {
+        throw new Refusal('unavailable')
+      },
+    }
+    const deps = { ...world, ingest: world.facilities.ingest, bus: failing, onError: (e: unknown) => errors.push(e) }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
+    expect(await retained(world, TOPIC)).toHaveLength(1)
+    expect(errors).toMatchObject([{ code: 'unavailable' }])
+  })
+
+  it('takes the user from the authenticated host alone', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    await world.facilities.connections.connect({ ...laptop, user_id: 'mallory', client_type: 'console' })
+    const deps = { ...world, ingest: world.facilities.ingest }
+    const forged = { ...changed(1, { payload: { name: 'note_changed', owner: 'alice' } }), user_id: 'alice' }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'mallory' }, message: forged })
+    expect(answer.stream).toBe('users/mallory/sites/notes/events')
+    expect(answer.published).toBe(false)
+    expect(reader.pending).toBe(0)
+  })
+})

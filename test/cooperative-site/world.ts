@@ -1,0 +1,92 @@
+/** A whole relay over the real facilities in memory, with alice's notes, her laptop, and viewers bob and carol. */
+import { onTestFinished } from 'vitest'
+import type { Session } from '../../src/contract/sessions.js'
+import type { SiteMessage } from '../../src/contract/site-messages.js'
+import {
+  type CooperativeSiteRouterOptions,
+  createCooperativeSiteEventBus,
+  createCooperativeSiteRouter,
+  createDispatchConnector,
+  createSessionPolicy,
+  createSessionRegistry,
+  createSiteRegistry,
+} from '../../src/cooperative-site/index.js'
+import { createMemoryFacilities } from '../../src/memory/index.js'
+import { notes } from '../contract/sites.js'
+
+export const TOPIC = 'users/alice/sites/notes/events'
+export const laptop = { user_id: 'alice', client_id: 'laptop', instance_id: 'laptop-1' }
+
+let messages = 0
+/** A message of alice's laptop that says that a note has changed. */
+export function changed(data: unknown = null, change: Partial<SiteMessage> = {}): SiteMessage {
+  return {
+    message_id: `m${++messages}`,
+    kind: 'event',
+    stream: 'sites/notes/events',
+    client_id: 'laptop',
+    instance_id: 'laptop-1',
+    payload: { name: 'note_changed', data: data as null },
+    ...change,
+  }
+}
+
+/** Who a request says it is: `Bearer alice`. */
+export async function whoAsks(request: Request): Promise<{ user_id: string } | null> {
+  const user_id = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1]
+  return user_id === undefined ? null : { user_id }
+}
+
+export async function createWorld(options: Partial<CooperativeSiteRouterOptions> = {}) {
+  const facilities = createMemoryFacilities()
+  const sites = createSiteRegistry()
+  const sessions = createSessionRegistry({ sites })
+  const policy = createSessionPolicy({ sessions })
+  const bus = createCooperativeSiteEventBus()
+  const connector = createDispatchConnector(facilities)
+  const relay = createCooperativeSiteRouter({
+    sites,
+    sessions,
+    bus,
+    ingest: facilities.ingest,
+    connector,
+    policy,
+    authenticateHost: whoAsks,
+    authenticateViewer: whoAsks,
+    prefix: '/relay',
+    ...options,
+  })
+  onTestFinished(async () => {
+    await relay.close()
+    await facilities.close()
+  })
+  await sites.put(notes)
+  await facilities.connections.connect({ ...laptop, client_type: 'console' })
+  const session: Session = await sessions.open({
+    site_id: 'notes',
+    owner: 'alice',
+    connector: { user_id: 'alice', client_id: 'laptop' },
+  })
+  await sessions.activate(session.session_id)
+  await sessions.share(session.session_id, { user_id: 'bob', rights: ['view', 'invoke'] })
+  await sessions.share(session.session_id, { user_id: 'carol', rights: ['view'] })
+
+  /** Asks the relay as `user`. */
+  function ask(user: string | null, method: string, path: string, init: { body?: unknown; headers?: object } = {}) {
+    const { body, headers } = init
+    return relay(
+      new Request(`http://relay.test/relay${path}`, {
+        method,
+        headers: {
+          ...(user === null ? {} : { authorization: `Bearer ${user}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    )
+  }
+
+  return { facilities, sites, sessions, policy, bus, connector, relay, session, session_id: session.session_id, ask }
+}
+export type World = Awaited<ReturnType<typeof createWorld>>
