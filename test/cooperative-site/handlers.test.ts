@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { ActionFailure, createActionHandlers, type ResultSink } from '../../src/cooperative-site/index.js'
+import { deferred } from './deferred.js'
+
+const reserved = { __cooperative_site_session_id: 's1', __cooperative_site_id: 'notes' }
+const parameters = z.strictObject({ id: z.int() })
+
+/** What `sink` was told of each call. */
+function sink() {
+  const told: Parameters<ResultSink>[0][] = []
+  return { told, resultSink: (record: Parameters<ResultSink>[0]) => void told.push(record) }
+}
+
+describe('the action handlers of an application', () => {
+  it('validate without the reserved parameters and hand them over with them', async () => {
+    const handlers = createActionHandlers()
+    handlers.handle('archive_note', { parameters }, (given, context) => ({ given, ...context, signal: null }))
+    expect(
+      await handlers.execute({ action: 'archive_note', parameters: { id: 7, ...reserved }, correlation_id: 'c1' }),
+    ).toEqual({
+      ok: true,
+      result: {
+        given: { id: 7, ...reserved },
+        action: 'archive_note',
+        correlation_id: 'c1',
+        session_id: 's1',
+        site_id: 'notes',
+        signal: null,
+      },
+    })
+    expect(handlers.names).toEqual(['archive_note'])
+  })
+
+  it('let no schema change the reserved parameters', async () => {
+    const handlers = createActionHandlers()
+    const forging = z.looseObject({}).transform((own) => ({ ...own, __cooperative_site_session_id: 'forged' }))
+    handlers.handle('archive_note', { parameters: forging }, (given) => given)
+    expect(await handlers.execute({ action: 'archive_note', parameters: reserved })).toEqual({
+      ok: true,
+      result: reserved,
+    })
+  })
+
+  it.each(['execute', 'EXEC', 'run', '*'])('are not declared under the generic name %s', (name) => {
+    const handle = () => createActionHandlers().handle(name, { parameters }, () => null)
+    expect(handle).toThrow(expect.objectContaining({ code: 'generic_action_name' }))
+  })
+
+  it('are declared once, under a name', () => {
+    const handlers = createActionHandlers()
+    handlers.handle('archive_note', { parameters }, () => null)
+    const invalid = expect.objectContaining({ code: 'invalid_input' })
+    expect(() => handlers.handle('archive_note', { parameters }, () => null)).toThrow(invalid)
+    expect(() => handlers.handle('archive note', { parameters }, () => null)).toThrow(invalid)
+  })
+
+  it.each<[string, object, string]>([
+    ['an action that nobody declared', { action: 'toString' }, 'unknown_action'],
+    ['parameters that the schema refuses', { parameters: { id: 'seven' } }, 'invalid_parameters'],
+    ['no parameters', { parameters: undefined }, 'invalid_parameters'],
+  ])('never reject, and refuse %s', async (_, change, code) => {
+    const { told, resultSink } = sink()
+    const handlers = createActionHandlers({ resultSink })
+    handlers.handle('archive_note', { parameters }, () => 'ran')
+    const outcome = await handlers.execute({ action: 'archive_note', parameters: { id: 7 }, ...change })
+    expect(outcome).toEqual({ ok: false, error: { code, message: null } })
+    expect(told).toMatchObject([{ outcome }])
+  })
+
+  it.each<[string, object, string]>([
+    ['authorize says no', { authorize: () => false }, 'not_authorized'],
+    ['authorize throws', { authorize: () => Promise.reject(new Error('secret')) }, 'not_authorized'],
+    ['authorize says something else', { authorize: () => 1 }, 'not_authorized'],
+    ['approve says no', { approve: () => false }, 'approval_denied'],
+    ['both say no', { authorize: () => false, approve: () => false }, 'not_authorized'],
+  ])('do not run when %s', async (_, options, code) => {
+    const handlers = createActionHandlers()
+    let ran = false
+    handlers.handle('archive_note', { parameters, ...options }, () => {
+      ran = true
+    })
+    expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({
+      ok: false,
+      error: { code, message: null },
+    })
+    expect(ran).toBe(false)
+  })
+
+  it('ask for approval of exactly what runs, once per call', async () => {
+    const handlers = createActionHandlers()
+    const asked: number[] = []
+    handlers.handle(
+      'archive_note',
+      {
+        parameters,
+        approve: (given) => {
+          asked.push(given.id)
+          expect(() => {
+            given.id = 8
+          }).toThrow(TypeError)
+          return true
+        },
+      },
+      ({ id }) => id,
+    )
+    expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({ ok: true, result: 7 })
+    await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })
+    expect(asked).toEqual([7, 7])
+  })
+
+  it('answer a handler`s own words, and nothing of any other throw', async () => {
+    const { told, resultSink } = sink()
+    const handlers = createActionHandlers({ resultSink })
+    handlers.handle('locked', { parameters: z.object({}) }, () => {
+      throw new ActionFailure('note_locked', 'Somebody is editing it')
+    })
+    handlers.handle('broken', { parameters: z.object({}) }, async () => {
+      throw new Error('secret')
+    })
+    expect(await handlers.execute({ action: 'locked' })).toEqual({
+      ok: false,
+      error: { code: 'note_locked', message: 'Somebody is editing it' },
+    })
+    expect(await handlers.execute({ action: 'broken' })).toEqual({
+      ok: false,
+      error: { code: 'handler_error', message: null },
+    })
+    expect(told).toHaveLength(2)
+  })
+
+  it('lend a lease to one call at a time, and get it back when the handler has ended', async () => {
+    const handlers = createActionHandlers()
+    const held = deferred<string>()
+    handlers.handle('archive_note', { parameters, lease: true }, () => held.promise)
+    handlers.handle('add_note', { parameters, lease: 'file' }, () => held.promise)
+    handlers.handle('move_note', { parameters, lease: 'file' }, () => 'moved')
+    const call = (action: string) => handlers.execute({ action, parameters: { id: 7 } })
+    const busy = { ok: false, error: { code: 'busy', message: null } }
+    const running = [call('archive_note'), call('add_note')]
+    expect(await call('archive_note')).toEqual(busy)
+    expect(await call('move_note')).toEqual(busy)
+    held.resolve('done')
+    expect(await Promise.all(running)).toEqual([
+      { ok: true, result: 'done' },
+      { ok: true, result: 'done' },
+    ])
+    expect(await call('move_note')).toEqual({ ok: true, result: 'moved' })
+  })
+
+  it('answer cancelled when nobody waits any more, and keep the lease until the handler has ended', async () => {
+    const handlers = createActionHandlers()
+    const held = deferred<null>()
+    const controller = new AbortController()
+    let signal: AbortSignal | undefined
+    handlers.handle('archive_note', { parameters, lease: true }, (_, context) => {
+      signal = context.signal
+      queueMicrotask(() => controller.abort())
+      return held.promise
+    })
+    const call = (options?: { signal: AbortSignal }) =>
+      handlers.execute({ action: 'archive_note', parameters: { id: 7 } }, options)
+    expect(await call({ signal: controller.signal })).toEqual({
+      ok: false,
+      error: { code: 'cancelled', message: null },
+    })
+    expect(signal?.aborted).toBe(true)
+    expect(await call()).toMatchObject({ error: { code: 'busy' } })
+    held.resolve(null)
+    await held.promise
+    await Promise.resolve()
+    expect(await call({ signal: controller.signal })).toMatchObject({ error: { code: 'cancelled' } })
+  })
+
+  it('drop a correlation id that they have seen, and remember ten thousand', async () => {
+    const handlers = createActionHandlers()
+    let runs = 0
+    handlers.handle('archive_note', { parameters }, () => ++runs)
+    const call = (correlation_id: string) =>
+      handlers.execute({ action: 'archive_note', parameters: { id: 7 }, correlation_id })
+    await call('c0')
+    expect(await call('c0')).toEqual({ ok: false, error: { code: 'duplicate_call', message: null } })
+    expect(runs).toBe(1)
+    for (let n = 1; n <= 10_000; n++) await call(`c${n}`)
+    expect(runs).toBe(10_001)
+    await call('c0')
+    expect(runs).toBe(10_002)
+    await call('c9000')
+    expect(runs).toBe(10_002)
+  })
+
+  it('answer the same when the sink throws', async () => {
+    const handlers = createActionHandlers({
+      resultSink: () => {
+        throw new Error('the disk is full')
+      },
+    })
+    handlers.handle('archive_note', { parameters }, () => undefined)
+    expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({
+      ok: true,
+      result: null,
+    })
+  })
+})
