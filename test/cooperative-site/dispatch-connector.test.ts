@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import type { Command } from '../../src/contract/delivery.js'
+import { createActionHandlers } from '../../src/cooperative-site/index.js'
+import { deferred } from './deferred.js'
+import { createWorld, laptop, type World } from './world.js'
+
+const ask = { signal: new AbortController().signal }
+const COMMANDS = 'users/alice/clients/laptop/commands'
+
+/** Alice's laptop, attached as an ordinary client that runs handlers and replies. */
+async function attach(
+  { facilities, connector }: World,
+  onCommand?: (command: Command, signal: AbortSignal) => unknown,
+) {
+  const handlers = createActionHandlers()
+  handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) => ({ archived: id }))
+  return facilities.dispatcher.attach(laptop, async (command, { signal }) => {
+    if (onCommand) return void onCommand(command, signal)
+    const { command_id, action, payload } = command
+    await facilities.dispatcher.acknowledge({ ...laptop, command_id })
+    const call = { action, parameters: payload as Record<string, unknown>, correlation_id: command_id }
+    const outcome = await handlers.execute(call, { signal })
+    await connector.reply({ ...laptop, correlation_id: command_id, outcome })
+  })
+}
+
+const call = (
+  { connector }: World,
+  change: { signal?: AbortSignal; timeout_ms?: number; command_id?: string } = {},
+) => {
+  return connector.call(
+    { user_id: 'alice', client_id: 'laptop' },
+    { action: 'archive_note', parameters: { id: 7 }, timeout_ms: 1_000, signal: ask.signal, ...change },
+  )
+}
+
+describe('the connector over dispatcher and correlator', () => {
+  it('carries an action from a viewer to the handler and its result back', async () => {
+    const world = await createWorld()
+    await attach(world)
+    const path = `/sessions/${world.session_id}/actions/archive_note`
+    const response = await world.ask('bob', 'POST', path, { body: { parameters: { id: 7 } } })
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({
+      action: 'archive_note',
+      status: 'succeeded',
+      result: { archived: 7 },
+    })
+  })
+
+  it('shows the action in the pending calls and in delivery while it runs, and leaves two messages', async () => {
+    const world = await createWorld()
+    const { rpc, dispatcher, history } = world.facilities
+    const delivered = deferred<Command>()
+    await attach(world, delivered.resolve)
+    const result = call(world)
+    const command = await delivered.promise
+    expect(command).toMatchObject({ action: 'archive_note', payload: { id: 7 }, attempt: 1 })
+    const { command_id } = command
+    expect(await rpc.inspector.getPending(command_id, ask)).toMatchObject({
+      correlation_id: command_id,
+      action: 'archive_note',
+      instance_id: 'laptop-1',
+    })
+    const key = { user_id: 'alice', client_id: 'laptop', command_id }
+    expect(await dispatcher.inspector.status(key, ask)).toMatchObject({
+      admission: { state: 'admitted' },
+      terminal: null,
+    })
+    const reply = { ...laptop, correlation_id: command_id, outcome: { ok: true as const, result: { archived: 7 } } }
+    expect(await world.connector.reply({ ...reply, instance_id: 'laptop-0' })).toBe(false)
+    expect(await world.connector.reply({ ...reply, user_id: 'mallory' })).toBe(false)
+    expect(await world.connector.reply(reply)).toBe(true)
+    expect(await world.connector.reply(reply)).toBe(false)
+    expect(await result).toEqual({ archived: 7 })
+    expect(await rpc.inspector.getPending(command_id, ask)).toBeNull()
+    expect(await dispatcher.inspector.status(key, ask)).toMatchObject({ terminal: { state: 'resulted' } })
+    const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
+    expect(items).toMatchObject([
+      { kind: 'command', message_id: command_id, payload: { action: 'archive_note', parameters: { id: 7 } } },
+      { kind: 'result', message_id: `${command_id}.result`, payload: { ok: true, result: { archived: 7 } } },
+    ])
+  })
+
+  it('turns the error of a reply into the failure that viewers read', async () => {
+    const world = await createWorld()
+    await attach(world, async ({ command_id }) =>
+      world.connector.reply({
+        ...laptop,
+        correlation_id: command_id,
+        outcome: { ok: false, error: { code: 'note_locked', message: 'In use' } },
+      }),
+    )
+    await expect(call(world)).rejects.toMatchObject({
+      name: 'ActionFailure',
+      code: 'note_locked',
+      publicMessage: 'In use',
+    })
+  })
+
+  it('answers connector_unavailable when the client is not connected, or connected and not waiting', async () => {
+    const world = await createWorld()
+    await expect(call(world)).rejects.toMatchObject({ code: 'connector_unavailable' })
+    const other = world.connector.call(
+      { user_id: 'alice', client_id: 'phone' },
+      { action: 'archive_note', parameters: {}, timeout_ms: 1_000, signal: ask.signal },
+    )
+    await expect(other).rejects.toMatchObject({ code: 'connector_unavailable' })
+    expect((await world.facilities.rpc.inspector.listPending({}, { limit: 10, cursor: null }, ask)).items).toEqual([])
+  })
+
+  it('is attempted once, though the hand-over fails, and then its outcome is unknown', async () => {
+    const world = await createWorld()
+    let attempts = 0
+    await attach(world, () => {
+      attempts++
+      throw new Error('the socket broke')
+    })
+    await expect(call(world, { timeout_ms: 50 })).rejects.toMatchObject({ code: 'timeout' })
+    expect(attempts).toBe(1)
+  })
+
+  it('cancels the command when the viewer hangs up', async () => {
+    const world = await createWorld()
+    const controller = new AbortController()
+    let seen: AbortSignal | undefined
+    await attach(world, (_, signal) => {
+      seen = signal
+      controller.abort()
+    })
+    await expect(call(world, { signal: controller.signal })).rejects.toMatchObject({ code: 'cancelled' })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(seen?.aborted).toBe(true)
+  })
+
+  it('runs a command of the same id once: while it is under way, and after it has ended', async () => {
+    const world = await createWorld()
+    const command_id = 'k'.repeat(32)
+    let runs = 0
+    await attach(world, async () => {
+      runs++
+      await expect(call(world, { command_id })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+      await world.connector.reply({ ...laptop, correlation_id: command_id, outcome: { ok: true, result: 1 } })
+    })
+    expect(await call(world, { command_id })).toBe(1)
+    await expect(call(world, { command_id })).rejects.toMatchObject({ code: 'timeout' })
+    expect(runs).toBe(1)
+  })
+
+  it('refuses parameters that no command can carry', async () => {
+    const world = await createWorld()
+    await attach(world)
+    const large = world.connector.call(
+      { user_id: 'alice', client_id: 'laptop' },
+      { action: 'archive_note', parameters: { text: 'x'.repeat(70_000) }, timeout_ms: 1_000, signal: ask.signal },
+    )
+    await expect(large).rejects.toMatchObject({ name: 'ActionFailure', code: 'parameters_too_large' })
+  })
+})
