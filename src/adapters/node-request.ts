@@ -24,7 +24,7 @@ export interface NodeResponse {
   readonly writableFinished: boolean
   readonly destroyed: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
-  flushHeaders(): void
+  flushHeaders?(): void
   write(chunk: Uint8Array): boolean
   end(chunk?: Uint8Array | string): unknown
   destroy(): unknown

@@ -54,7 +54,7 @@ async function send(res: NodeResponse, response: Response, method: string | unde
   const length = response.headers.get('content-length')
   res.writeHead(status, toNodeHeaders(response.headers))
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
-  if (length === null) res.flushHeaders()
+  if (length === null) res.flushHeaders?.()
   for (;;) {
     const { done, value } = await reader.read()
     if (res.destroyed) return

@@ -1,8 +1,7 @@
 /** The hosts of the battery, and where a platform decides differently before any code of ours runs. */
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type { Difference, Host } from './battery.js'
 import type { Expectation } from './requests.js'
+import { bun, deno, nodes as olderAndNewer, workerd } from './runtimes.js'
 import { runBun, runDeno, runNode, runWorkerd } from './start.js'
 import { PREFIX } from './subject.js'
 
@@ -62,15 +61,6 @@ const onWorkerd: Differences = {
   ...same(FROM_HOST, platform(400), ['Host ""']),
 }
 
-const runtimesDir = fileURLToPath(new URL('../../tools/runtimes/node_modules/', import.meta.url))
-
-/** The runtime at `path`, and why it is not there: a named skip on a laptop, a failure where CI must not skip. */
-function runtime(path: string): { command: string; missing: string | undefined } {
-  const command = `${runtimesDir}${path}`
-  const absent = !existsSync(command) && process.env.CI !== 'true'
-  return { command, missing: absent ? 'npm ci --ignore-scripts --prefix tools/runtimes' : undefined }
-}
-
 const frameworks: Omit<Host, 'start'>[] = [
   { name: 'node:http' },
   { name: 'Express 5', own: { notFound: 'Cannot GET /elsewhere' } },
@@ -87,20 +77,13 @@ const nodes: Host[] = [
     name: `${framework.name} on this Node`,
     start: () => runNode(process.execPath, files[i] as string),
   })),
-  ...[22, 24, 26].map((version) => {
-    const { command, missing } = runtime(`node-${version}/bin/node`)
-    return {
-      name: `node:http on Node ${version}`,
-      missing,
-      differs: onNode,
-      start: () => runNode(command, 'node'),
-    }
-  }),
+  ...olderAndNewer.map(({ version, command, missing }) => ({
+    name: `node:http on Node ${version}`,
+    missing,
+    differs: onNode,
+    start: () => runNode(command, 'node'),
+  })),
 ]
-
-const deno = runtime('@deno/linux-x64-glibc/deno')
-const bun = runtime('@oven/bun-linux-x64/bin/bun')
-const workerd = runtime('@cloudflare/workerd-linux-64/bin/workerd')
 
 export const hosts: Host[] = [
   ...nodes,

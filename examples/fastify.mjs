@@ -1,0 +1,25 @@
+/** In front of a Fastify application, with no adapter of its own. `node examples/fastify.mjs [port]` */
+import Fastify from 'fastify'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+
+const facilities = createMemoryFacilities()
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(facilities),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+
+// #region mount
+import { createServer } from 'node:http'
+import { toNodeHandler } from 'relayscope/node'
+
+const mount = toNodeHandler(diagnostics)
+const app = Fastify({
+  serverFactory: (handle) => createServer((req, res) => mount(req, res, () => handle(req, res))),
+})
+app.get('/', async () => 'the host’s own')
+// #endregion
+
+await app.listen({ port: Number(process.argv[2] ?? 8080), host: '127.0.0.1' })
+console.log(`http://127.0.0.1:${app.server.address().port}${diagnostics.prefix}/`)

@@ -1,0 +1,101 @@
+/** Boots every mounting example in a project that has installed the package, and asks it what its reader would ask. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Running, run } from '../adapters/process.js'
+import { bun, deno, workerd } from '../adapters/runtimes.js'
+import { type Consumer, createConsumer, runIn } from './consumer.js'
+
+const KEY = 'the-key-of-the-examples'
+const MOST_LINES = 40
+
+let consumer: Consumer
+beforeAll(async () => {
+  consumer = await createConsumer(['express', 'hono', 'fastify', 'koa'])
+})
+afterAll(() => consumer?.remove())
+
+interface Example {
+  name: string
+  missing?: string | undefined
+  start(file: string): Promise<Running>
+}
+
+const settings = () => ({ cwd: consumer.dir, env: { SERVICE_ADMIN_KEY: KEY } })
+
+const onNode = ['node', 'express', 'hono', 'fastify', 'koa'].map(
+  (name): Example => ({ name, start: (file) => run(process.execPath, [file, '0'], settings()) }),
+)
+
+/** A worker is served as one file, beside its configuration. */
+async function startWorker(file: string): Promise<Running> {
+  await build({
+    entryPoints: [file],
+    outfile: file.replace('.mjs', '.js'),
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+  })
+  const args = ['serve', file.replace('.mjs', '.capnp'), '--socket-addr=http=127.0.0.1:0', '--control-fd=1']
+  return run(workerd.command, args, settings())
+}
+
+const examples: Example[] = [
+  ...onNode,
+  {
+    name: 'deno',
+    missing: deno.missing,
+    start: (file) =>
+      run(deno.command, ['run', '--node-modules-dir=manual', '--allow-net', '--allow-env', file, '0'], settings()),
+  },
+  { name: 'bun', missing: bun.missing, start: (file) => run(bun.command, [file, '0'], settings()) },
+  { name: 'worker', missing: workerd.missing, start: startWorker },
+]
+
+const fileOf = (name: string) => join(consumer.dir, 'examples', `${name}.mjs`)
+
+for (const { name, missing, start } of examples)
+  describe.skipIf(missing !== undefined)(`examples/${name}${missing ? ` (skipped: ${missing})` : ''}`, () => {
+    let running: Running
+    beforeAll(async () => {
+      running = await start(fileOf(name))
+    })
+    afterAll(() => running?.close())
+
+    const ask = (path: string, headers: Record<string, string> = {}) =>
+      fetch(`http://127.0.0.1:${running.port}${path}`, { headers })
+
+    it.each(['/ops/diagnostics', '/ops/diagnostics/'])('shows the routes at %s to who has the key', async (path) => {
+      const answer = await ask(path, { 'x-admin-key': KEY })
+      expect(answer.status).toBe(200)
+      expect(await answer.json()).toMatchObject({ service: 'relayscope', version: consumer.manifest.version })
+    })
+
+    it('says what it can be asked', async () => {
+      const answer = await ask('/ops/diagnostics/capabilities', { 'x-admin-key': KEY })
+      expect(await answer.json()).toMatchObject({ deduplicator: true, registry: name !== 'worker' })
+    })
+
+    it('answers 403 without the key', async () => {
+      expect((await ask('/ops/diagnostics/capabilities')).status).toBe(403)
+    })
+
+    it('leaves to the host what is the host’s own', async () => {
+      const answer = await ask('/')
+      expect(answer.status).toBe(200)
+      expect(await answer.text()).toBe('the host’s own')
+    })
+  })
+
+describe('examples/unit-test', () => {
+  it('passes under node:test', async () => {
+    expect(await runIn(consumer, process.execPath, ['--test', fileOf('unit-test')])).toMatch(/fail 0\b/)
+  })
+})
+
+describe('the mounting examples', () => {
+  it.each([...examples.map(({ name }) => name), 'unit-test'])('%s is short', async (name) => {
+    expect((await readFile(fileOf(name), 'utf8')).split('\n').length).toBeLessThan(MOST_LINES)
+  })
+})
