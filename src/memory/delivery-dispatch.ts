@@ -1,4 +1,5 @@
 /** The calls of the dispatcher: what a host and a client say about a command, checked, fenced and entered. */
+import { requireIdentity } from '../contract/delivery-rules.js'
 import { digest64 } from '../contract/digest.js'
 import { toReason } from '../contract/ids.js'
 import {
@@ -26,7 +27,6 @@ import {
   toDeliveryStatus,
 } from './delivery-command.js'
 import type { DeliveryDrain } from './delivery-drain.js'
-import { requireIdentity } from './delivery-inspector.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
 

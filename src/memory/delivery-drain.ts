@@ -1,19 +1,12 @@
 /** How a mailbox is drained: one command after the other is handed to the waiter, and what becomes of the attempt. */
 
+import { backoffMs } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
 import { type Command, type ConnectionRegistry, deepFreeze } from '../contract/index.js'
 import { Refusal } from '../refusal.js'
 import type { DeliveryClock } from './delivery-clock.js'
 import type { Mailbox, TrackedCommand } from './delivery-command.js'
 import type { DeliveryStore } from './delivery-store.js'
-
-/** First pause before another attempt, doubled each time: five attempts of 5 s and their pauses end within 30 s. */
-export const BACKOFF_MS = 200
-/** Longest pause between two attempts: a client that comes back is served within it. */
-export const BACKOFF_MAX_MS = 5_000
-
-/** The pause after the attempt numbered `attempts`, from 1. */
-export const backoffMs = (attempts: number) => Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** (attempts - 1))
 
 /** Pause before a registry that could not say who is current is asked again. */
 const FENCE_RETRY_MS = 1_000

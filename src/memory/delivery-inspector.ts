@@ -1,6 +1,7 @@
 /** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
 
-import { checkSegment, toTimestamp } from '../contract/ids.js'
+import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../contract/delivery-rules.js'
+import { toTimestamp } from '../contract/ids.js'
 import { CommandKey, type DeliveryInspector, parseSequence } from '../contract/index.js'
 import { Refusal } from '../refusal.js'
 import { ageMs, type DeliveryClock } from './delivery-clock.js'
@@ -8,23 +9,12 @@ import { commandKey, toDeliveryStatus } from './delivery-command.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
 
-/** Commands that the oldest queued age is sampled from. */
-const AGE_SAMPLE = 100
-/** A loop without a pass for this long is not alive: five times its longest sleep. */
-const STALE_MS = 5_000
-
 export interface DeliveryInspectorOptions {
   store: DeliveryStore
   clock: DeliveryClock
   loop: DeliveryLoop
   nodeId: string
   deploymentId: string | null
-}
-
-/** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
-export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
-  const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
-  if (reason) throw new Refusal('invalid_identity', reason)
 }
 
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {

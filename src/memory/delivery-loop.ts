@@ -1,10 +1,9 @@
 /** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
+import { HEARTBEAT_MS } from '../contract/delivery-rules.js'
 import type { DeliveryClock } from './delivery-clock.js'
 import type { DeliveryDrain } from './delivery-drain.js'
 import type { DeliveryStore } from './delivery-store.js'
 
-/** Longest sleep of the loop: its sign of life, and how late it notices that the wall's clock has jumped. */
-const HEARTBEAT_MS = 1_000
 /** Commands per pass: about a millisecond or two, after which requests get their turn. */
 const PASS_MAX = 1_000
 

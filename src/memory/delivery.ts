@@ -1,4 +1,5 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
+import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
 import type { CommandDispatcher, ConnectionRegistry, DeliveryInspector, Inspected } from '../contract/index.js'
 import { createDeliveryClock } from './delivery-clock.js'
 import { createDispatch } from './delivery-dispatch.js'
@@ -38,16 +39,16 @@ export interface CommandDispatcherOptions {
 }
 
 const DEFAULTS = {
-  ackTimeoutMs: 5_000,
-  maxAttempts: 5,
-  deadlineMs: 30_000,
-  capacity: 1_000,
+  ackTimeoutMs: ACK_TIMEOUT_MS,
+  maxAttempts: ATTEMPTS_MAX,
+  deadlineMs: DEADLINE_MS,
+  capacity: SCOPE_CAPACITY,
   // About 1 KiB each without payloads: a process of 0.5 GB stands it.
   maxTracked: 100_000,
   // As many bytes as 4,096 payloads of the greatest size.
   maxPayloadBytes: 268_435_456,
   maxWaiters: 100_000,
-  retentionMs: 3_600_000,
+  retentionMs: RETENTION_MS,
   // 14 commands a second for the whole hour.
   maxRetained: 50_000,
 }

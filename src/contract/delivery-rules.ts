@@ -1,0 +1,35 @@
+/** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
+import { Refusal } from '../refusal.js'
+import { checkSegment } from './ids.js'
+
+/** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
+export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
+  const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
+  if (reason) throw new Refusal('invalid_identity', reason)
+}
+
+/** First pause before another attempt, doubled each time: five attempts of 5 s and their pauses end within 30 s. */
+export const BACKOFF_MS = 200
+/** Longest pause between two attempts: a client that comes back is served within it. */
+export const BACKOFF_MAX_MS = 5_000
+
+/** The pause after the attempt numbered `attempts`, from 1. */
+export const backoffMs = (attempts: number) => Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** (attempts - 1))
+
+/** Patience for `deliver`, and from there for the acknowledgement. */
+export const ACK_TIMEOUT_MS = 5_000
+/** Attempts of a command that names none. */
+export const ATTEMPTS_MAX = 5
+/** Time to the terminal state of a command that names none. */
+export const DEADLINE_MS = 30_000
+/** Commands of one scope that are not terminal. */
+export const SCOPE_CAPACITY = 1_000
+/** How long a terminal record answers. */
+export const RETENTION_MS = 3_600_000
+
+/** Longest sleep of a reconciliation loop: its sign of life. */
+export const HEARTBEAT_MS = 1_000
+/** A loop without a pass for this long is not alive: five times its longest sleep. */
+export const STALE_MS = 5_000
+/** Commands that the oldest queued age is sampled from. */
+export const AGE_SAMPLE = 100
