@@ -22,6 +22,8 @@ export const HistoryStream = z.object({
 })
 export type HistoryStream = z.infer<typeof HistoryStream>
 
+const isJsonless = (value: unknown) => value === undefined || typeof value === 'function' || typeof value === 'symbol'
+
 /** One retained message. `payload` is `null` when it is externalised and was not hydrated. */
 export const HistoryMessage = z.object({
   message_id: z.string(),
@@ -33,7 +35,8 @@ export const HistoryMessage = z.object({
   client_id: z.string(),
   instance_id: z.string(),
   recorded_at: Timestamp,
-  payload: JsonValue,
+  // What JSON cannot carry is null here: a field that is sometimes missing would be another shape.
+  payload: JsonValue.overwrite((value) => (isJsonless(value) ? null : value)),
   externalized: z.object({ ref: z.string(), bytes: z.int().min(0), hydration: Hydration }).nullable(),
 })
 export type HistoryMessage = z.infer<typeof HistoryMessage>

@@ -42,6 +42,13 @@ const INSPECTOR_OF: Partial<Record<Capability, Capability>> = {
   dedup_per_user: 'deduplicator',
 }
 
+/** What one request has come by on its way. */
+interface Seen {
+  row?: DiagnosticsRow
+  /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
+  reported: Set<unknown>
+}
+
 interface Match {
   row: DiagnosticsRow
   prepared: PreparedRow<Present>
@@ -139,7 +146,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     segments: (string | null)[],
     search: string,
     deadline: Deadline,
-    seen: { row?: DiagnosticsRow },
+    seen: Seen,
   ): Promise<Answer> {
     const matched = await match(segments)
     if (!matched) throw new ProblemError('route_not_found')
@@ -159,7 +166,10 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
         },
         examined: limits.examined,
         now,
-        report: (source, error) => hooks.error(error, { route: row.path, source }),
+        report(source, error) {
+          seen.reported.add(error)
+          hooks.error(error, { route: row.path, source })
+        },
       },
     )
   }
@@ -170,7 +180,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
     const deadline = startDeadline(deadlineMs, request)
-    const seen: { row?: DiagnosticsRow } = {}
+    const seen: Seen = { reported: new Set() }
     let principal: string | undefined
     let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }
     try {
@@ -181,7 +191,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       }
     } catch (error) {
       const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
-      if (cause !== undefined) hooks.error(cause, { route: seen.row?.path ?? null })
+      if (cause !== undefined && !seen.reported.has(cause)) hooks.error(cause, { route: seen.row?.path ?? null })
       outcome = { status: PROBLEMS[code][0], refusal: { code, extra } }
     } finally {
       deadline.clear()

@@ -187,6 +187,7 @@ export function createWorld(): Required<World> {
     contexts: [
       ...many(3, (i) => context({ context_id: `ctx-${i}` })),
       context({ context_id: 'ctx-4', task_id: 'task-1', task_assigned_at: at(-700), status: 'active' }),
+      context({ context_id: 'ctx-8', task_id: 'task-1', task_assigned_at: at(-600), status: 'stale' }),
       context({ context_id: 'ctx-5', ownership: 'user-owned', window_id: null }),
       context({ context_id: 'ctx-6', status: 'stale' }),
       context({ context_id: 'ctx-7', user_id: 'dave', client_type: 'web', window_id: 'win-2' }),

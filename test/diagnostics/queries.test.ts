@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest'
+import { createSubject, createWatched, expectProblem, get, ROWS, withQuery } from './subject.js'
+
+const LIMITED = ROWS.filter(({ row }) => 'limit' in row.query.shape)
+
+describe.each(LIMITED)('limit of $path', ({ path, url }) => {
+  const max = path === '/history/messages' ? 1_000 : 500
+  it.each([
+    '0',
+    '-1',
+    '1.5',
+    '1e3',
+    '0x10',
+    '010',
+    '+5',
+    '%205%20',
+    '5%20',
+    '',
+    String(max + 1),
+    '9'.repeat(40),
+    '٣',
+    '５',
+    'Infinity',
+    'NaN',
+    'null',
+    'true',
+    '1,2',
+    '1_0',
+    '5%00',
+  ])('refuses %j', async (limit) => {
+    const { router, calls } = createWatched()
+    const problem = expectProblem(await get(router, withQuery(url, `limit=${limit}`)), 422, 'invalid_query')
+    expect(problem.errors).toMatchObject([{ in: 'query', name: 'limit' }])
+    expect(calls).toEqual([])
+  })
+  it.each(['1', '2', String(max)])('accepts %s', async (limit) => {
+    const { status, body } = await get(createSubject(), withQuery(url, `limit=${limit}`))
+    expect(status).toBe(200)
+    expect((body.items ?? body.idle).length).toBeLessThanOrEqual(Number(limit))
+  })
+  it('is lowered by the host, and never clamped', async () => {
+    const lowered = createSubject({ limits: { pageMax: 2, historyMax: 2 } })
+    expectProblem(await get(lowered, withQuery(url, 'limit=3')), 422, 'invalid_query')
+    const { status, body } = await get(lowered, url)
+    expect(status).toBe(200)
+    expect((body.items ?? body.idle).length).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('filters', () => {
+  const enums: [path: string, name: string, values: string[]][] = [
+    ['/connections', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/connections', 'status', ['connected', 'disconnected']],
+    ['/connections/count', 'status', ['connected', 'disconnected']],
+    ['/actions', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/contexts', 'status', ['active', 'idle', 'closed', 'stale']],
+    ['/contexts', 'ownership', ['user-owned', 'worker']],
+    ['/contexts/count', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/workers?user_id=alice', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/workers/count?user_id=alice', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/workers/available?user_id=alice', 'client_type', ['browser', 'console', 'mobile', 'web']],
+    ['/browser-windows', 'status', ['open', 'stale', 'closed']],
+    ['/browser-windows', 'type', ['normal', 'popup', 'panel', 'app', 'devtools']],
+    ['/browser-windows', 'state', ['normal', 'minimized', 'maximized', 'fullscreen']],
+    ['/browser-windows', 'ownership', ['user-owned', 'worker']],
+    ['/browser-windows', 'focused', ['true', 'false']],
+    ['/browser-windows', 'incognito', ['true', 'false']],
+    ['/browser-windows/count', 'draining', ['true', 'false']],
+  ]
+  it.each(enums)('%s takes %s as one of its values and as nothing else', async (path, name, values) => {
+    for (const value of values)
+      expect((await get(createSubject(), withQuery(path, `${name}=${value}`))).status).toBe(200)
+    const [first = '', second = ''] = values
+    for (const bad of [
+      first.toUpperCase(),
+      `${first},${second}`,
+      `${first}%20`,
+      `%20${first}`,
+      `${first}%00`,
+      '*',
+      '1',
+      '0',
+      'yes',
+      '__proto__',
+      'constructor',
+      'null',
+    ]) {
+      const { router, calls } = createWatched()
+      const problem = expectProblem(await get(router, withQuery(path, `${name}=${bad}`)), 422, 'invalid_query')
+      expect(problem.errors).toMatchObject([{ in: 'query', name }])
+      expect(JSON.stringify(problem)).toContain(values.join(values.length === 2 && first === 'true' ? ' or ' : ', '))
+      expect(calls).toEqual([])
+    }
+  })
+
+  it('reach the inspector typed, under their query names, and only those that were given', async () => {
+    const { router, calls } = createWatched()
+    await get(router, '/browser-windows?focused=true&incognito=false&status=open&limit=7')
+    await get(router, '/connections')
+    await get(router, '/workers?user_id=default')
+    expect(
+      calls.filter(({ args }) => !Object.hasOwn(args[0] as object, 'window_id')).map(({ args }) => args.slice(0, -1)),
+    ).toEqual([
+      [
+        { focused: true, incognito: false, status: 'open' },
+        { limit: 7, cursor: null },
+      ],
+      [{}, { limit: 100, cursor: null }],
+      [
+        { user_id: 'default', ownership: 'worker' },
+        { limit: 500, cursor: null },
+      ],
+    ])
+  })
+
+  it('are refused one by one in a body that stays small and repeats no value', async () => {
+    const names = Array.from(
+      { length: 40 },
+      (_, i) => `${'n'.repeat(60)}${String(i).padStart(4, 'a').replaceAll(/[0-9]/g, 'z')}`,
+    )
+    for (const query of [
+      names.map((name) => `${name}=v4lue`).join('&'),
+      'v4lue'.repeat(900),
+      `user_id=v4lue%00&status=v4lue&v4lue=1`,
+    ]) {
+      const answer = await get(createSubject(), `/browser-windows?${query}`)
+      const problem = expectProblem(answer, 422, 'invalid_query')
+      expect(problem.errors?.length).toBeLessThanOrEqual(8)
+      expect(JSON.stringify(problem.errors?.map(({ reason }) => reason))).not.toContain('v4lue')
+    }
+  })
+
+  it.each([
+    'user_id=%ff',
+    'user_id=%',
+    'user_id=%C0%AF',
+    'user_id=%ED%A0%80',
+    'user_id=a%0Db',
+    'user_id=%E2%80%8B',
+    '%ff=1',
+    'a%00=1',
+    'user_id=a&user%5Fid=b',
+    '&',
+    'user_id=a&&client_id=b',
+    '=',
+    '=x',
+    'Limit=5',
+    'limit%20=5',
+    'limit[]=5',
+  ])('refuses the query %s', async (query) => {
+    expectProblem(await get(createSubject(), `/connections?${query}`), 422, 'invalid_query')
+  })
+
+  it.each([
+    'a%00',
+    'a%0Ab',
+    'a%7F',
+    'a%C2%80',
+    'a%E2%80%AEb',
+    '%20',
+    '%E2%80%8B',
+    'x'.repeat(2_049),
+  ])('refuses the stream name %s', async (stream) => {
+    const { router, calls } = createWatched()
+    expectProblem(await get(router, `/history/messages?stream=${stream}`), 422, 'invalid_query')
+    expect(calls).toEqual([])
+  })
+
+  it('an empty query is no query', async () => {
+    expect((await get(createSubject(), '/connections?')).status).toBe(200)
+  })
+})
