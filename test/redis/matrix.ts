@@ -1,7 +1,7 @@
 /** Every battery over every way in: both clients on one server, both on a Cluster with several shards. */
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { RedisClient } from '../../src/redis/client.js'
-import { type Connected, clients, describeRedis, startCluster, startServer } from './server.js'
+import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
 
 /** What a facility of a fresh deployment is made with. */
 export interface Place {
@@ -13,7 +13,10 @@ export interface Place {
 let deployments = 0
 
 /** Runs `body` once per client and kind of store; `place()` names a deployment that nobody has used yet. */
-export function describeStores(name: string, body: (kind: string, place: () => Place) => void): void {
+export function describeStores(
+  name: string,
+  body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
+): void {
   describeRedis(name, () => {
     for (const [kind, nodes, shards] of [
       ['node-redis', 1, 1],
@@ -23,15 +26,18 @@ export function describeStores(name: string, body: (kind: string, place: () => P
     ] as const)
       describe(`over ${kind}`, () => {
         let connected: Connected
+        let servers: readonly Server[] = []
         let stop: () => Promise<unknown>
         beforeAll(async () => {
           if (nodes === 1) {
             const server = await startServer()
             stop = server.stop
+            servers = [server]
             connected = await clients[kind]([server.port])
           } else {
             const cluster = await startCluster(nodes)
             stop = cluster.stop
+            servers = cluster.servers
             connected = await clients[kind](cluster.servers.map(({ port }) => port))
           }
         })
@@ -39,7 +45,8 @@ export function describeStores(name: string, body: (kind: string, place: () => P
           await connected?.close()
           await stop?.()
         })
-        body(kind, () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards }))
+        const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards })
+        body(kind, place, () => servers)
       })
   })
 }

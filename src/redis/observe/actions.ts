@@ -30,6 +30,7 @@ interface Offer {
   connections: Record<Who, number>
   users: Record<Who, number>
   latest: string | undefined
+  latestAt: number
 }
 
 const none = (): Record<Who, number> => ({ all: 0, browser: 0, console: 0, mobile: 0, web: 0 })
@@ -112,7 +113,7 @@ async function readOffer(
   const perUser = (user: string) => WHO.map((who) => `${who} ${user}`)
   const fields = (key: string, names: string[]) => readFields(store, key, names, ask)
   const [own, ofUsers, latest] = await Promise.all([
-    fields(action, [...WHO.map((who) => `connections ${who}`), ...WHO.map((who) => `users ${who}`)]),
+    fields(action, [...WHO.map((who) => `connections ${who}`), ...WHO.map((who) => `users ${who}`), 'latest_at']),
     Promise.all((userId === undefined ? lostUsers : [userId]).map((user) => fields(offers, perUser(user)))),
     userId === undefined ? fields(action, ['latest']) : fields(offers, [`latest ${userId}`]),
   ])
@@ -131,7 +132,7 @@ async function readOffer(
       const i = WHO.indexOf(who)
       if (left && --(left[i] as number) === 0) users[who]--
     }
-  return { connections, users, latest: latest[0] ?? undefined }
+  return { connections, users, latest: latest[0] ?? undefined, latestAt: count(own.at(-1) ?? 0) }
 }
 
 async function readFields(store: Store, key: string, names: string[], ask: Ask): Promise<(string | null)[]> {
@@ -163,9 +164,9 @@ function toObservation(
   }
 }
 
-/** The description of the latest connection that gave one; of several shards, any. */
+/** The description of the latest connection, which need not have given one. */
 function latestOf(store: Store, name: string, offers: readonly Offer[]): z.infer<typeof Latest> {
-  const text = offers.find(({ latest }) => latest !== undefined)?.latest
+  const text = offers.reduce((a, b) => (b.latestAt > a.latestAt ? b : a)).latest
   if (text !== undefined)
     try {
       return Latest.parse(JSON.parse(text))

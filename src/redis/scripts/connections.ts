@@ -33,6 +33,7 @@ local function offer(state, by, texts)
     tell(action, offers, state.client_type, user, by)
     local count = tell(action, offers, 'all', user, by)
     local text = texts and texts[name]
+    if by == 1 then redis.call('HSET', action, 'latest_at', now) end
     if text then
       redis.call('HSET', action, 'latest', text)
       redis.call('HSET', offers, 'latest ' .. user, text)

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { memoryComposition } from '../../src/memory/composition.js'
+import { createMemoryFacilities } from '../../src/memory/facilities.js'
+import { redisComposition } from '../../src/redis/composition.js'
+import { createRedisFacilities, type RedisFacilities } from '../../src/redis/facilities.js'
+import { inspectorContract } from '../../src/testing/inspectors.js'
+import { type Clock, createClock } from '../contract/clock.js'
+import { describeStores } from './matrix.js'
+import { connectObserver } from './observer.js'
+import type { Connected } from './server.js'
+import { createIds, live } from './world.js'
+
+type Router = ReturnType<typeof createDiagnosticsRouter>
+type Body = Record<string, unknown> & { items?: Record<string, unknown>[]; next_cursor?: string | null }
+
+const user = encodeURIComponent('a/b')
+const inShape = encodeURIComponent('users/%C3%A9/log')
+
+/** Lists, to be compared over whole walks; and single answers. What is not in a comparison has no such path. */
+const LISTS = [
+  '/users',
+  '/actions',
+  '/actions?client_type=browser',
+  `/actions?user_id=${encodeURIComponent('}{')}`,
+  '/connections',
+  '/connections?status=connected',
+  '/connections?client_id=client-1&status=disconnected',
+  `/connections?user_id=${encodeURIComponent('}{')}`,
+  '/history/streams',
+  '/history/streams?user_id=ann',
+  '/rpc/pending',
+  '/rpc/pending?action=open&client_id=client-1',
+  '/contexts',
+  '/contexts?status=stale',
+  '/contexts?window_id=window-5',
+  '/contexts?ownership=worker&client_type=browser',
+  `/workers/available?user_id=${encodeURIComponent('{x}')}`,
+  `/workers/tasks/task-1?user_id=${encodeURIComponent('\\')}`,
+  '/browser-windows',
+  '/browser-windows?status=closed',
+]
+const SINGLES = [
+  ...['ann', 'bob', 'é', 'a:b', '*', '}{', '{x}', '[a-z]', '\\', '__proto__', 'late', 'nobody', '\u{1f600}'].map(
+    (id) => `/users/${encodeURIComponent(id)}/summary`,
+  ),
+  `/users/${user}/summary`,
+  '/connections/count',
+  '/connections/count?user_id=zoe&status=connected',
+  '/contexts/count',
+  '/contexts/count?status=stale',
+  '/browser-windows/count',
+  '/browser-windows/window-3',
+  '/browser-windows/none',
+  '/contexts/context-2-1',
+  '/connections/nope',
+  '/connections/nope/history',
+  `/connections/${'id-2'.padEnd(32, 'x')}`,
+  `/connections/${'id-2'.padEnd(32, 'x')}/history`,
+  `/rpc/pending/${'id-9'.padEnd(32, 'x')}`,
+  '/rpc/instances/instance-1-0?user_id=bob&client_id=client-0',
+  '/rpc/instances/other?user_id=late&client_id=c',
+  `/history/messages?stream=${inShape}`,
+  `/history/messages?stream=${encodeURIComponent('users/a%2Fb/log')}&limit=1`,
+  '/history/messages?stream=none',
+  '/deduplicator/summary',
+  '/deduplicator/users/ann',
+  '/deduplicator/users/nobody',
+  `/workers?user_id=${encodeURIComponent('\\')}`,
+  `/workers/count?user_id=${encodeURIComponent('\\')}`,
+]
+
+/** What differs and is declared: a deduplicator's capacity is that of one shard, and a deployment has all of theirs. */
+function declared({ status, body }: { status: number; body: Body }, shards: number) {
+  return { status, body: 'evicted' in body ? { ...body, capacity: Number(body.capacity) / shards } : body }
+}
+
+async function get(router: Router, path: string): Promise<{ status: number; body: Body }> {
+  const response = await router(new Request(`http://localhost${path}`))
+  return { status: response.status, body: (await response.json()) as Body }
+}
+
+/** All items of a list, without their order, which is a composition's own, and without what is declared to differ. */
+async function walk(router: Router, path: string, limit: number) {
+  const items: unknown[] = []
+  const complete = new Set<unknown>()
+  let cursor: string | null = null
+  for (let pages = 0; pages < 500; pages++) {
+    const query = `${path.includes('?') ? '&' : '?'}limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`
+    const { status, body } = await get(router, path + query)
+    expect(status).toBe(200)
+    items.push(...(body.items ?? []))
+    complete.add((body.completeness as { complete?: boolean } | undefined)?.complete)
+    cursor = body.next_cursor ?? null
+    if (!body.has_more) return { items: items.map((item) => JSON.stringify(item)).sort(), complete }
+  }
+  throw new Error('the list does not end')
+}
+
+describeStores('one truth', (kind, place, servers) => {
+  let direct: Router
+  let shared: Router
+  let shards: number
+  let clock: Clock
+  let facilities: RedisFacilities
+  let memory: ReturnType<typeof createMemoryFacilities>
+  let observer: Connected
+  let inspectors: ReturnType<typeof redisComposition>['inspectors']
+
+  beforeAll(async () => {
+    const where = place()
+    shards = where.shards
+    clock = createClock()
+    const tell = async <F extends Parameters<typeof live>[0]>(made: F) => {
+      await live(made, clock)
+      return made
+    }
+    const options = () => ({ now: clock.now, rpc: { newId: createIds() }, newId: createIds() })
+    memory = await tell(createMemoryFacilities(options()))
+    const end = clock.now()
+    clock.advance(createClock().now() - end)
+    facilities = await tell(createRedisFacilities({ ...where, ...options(), connections: { nodeId: null } }))
+    expect(clock.now()).toBe(end)
+    observer = await connectObserver(kind, servers(), where.deploymentId)
+    const router = { auth: noopAuth(), now: clock.now }
+    direct = createDiagnosticsRouter({ ...memoryComposition(memory), ...router })
+    const composed = redisComposition({ client: observer.client, deploymentId: where.deploymentId, now: clock.now })
+    inspectors = composed.inspectors
+    shared = createDiagnosticsRouter({ ...composed, ...router })
+  })
+  afterAll(async () => {
+    await facilities?.close()
+    await memory?.close()
+    await observer?.close()
+  })
+
+  it.each(LISTS)('lists the same under GET %s, as an observer that may only read', async (path) => {
+    const expected = await walk(direct, path, 7)
+    expect(expected.items.length).toBeGreaterThan(0)
+    for (const limit of [1, 7, 500]) expect(await walk(shared, path, limit)).toEqual(expected)
+  })
+
+  it.each(SINGLES)('answers the same to GET %s', async (path) => {
+    expect(declared(await get(shared, path), shards)).toEqual(await get(direct, path))
+  })
+
+  it('keeps the order where one is promised', async () => {
+    for (const path of ['/users?limit=500', '/actions?limit=500']) {
+      const [mine, theirs] = [await get(shared, path), await get(direct, path)]
+      expect(mine.body.items).toEqual(theirs.body.items)
+    }
+  })
+
+  describe('the contract of every inspector', () => {
+    const cases = inspectorContract(() => inspectors, { users: ['ann', 'bob'] })
+    it.each(cases.map((one) => [one.name, one] as const))('%s', (_, { run }) => run())
+  })
+})

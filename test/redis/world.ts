@@ -1,0 +1,92 @@
+/** The same life told to any facilities, so that two compositions can be compared answer by answer. */
+import type { createMemoryFacilities } from '../../src/memory/facilities.js'
+import type { Clock } from '../contract/clock.js'
+
+/** What memory and Redis facilities have in common. */
+export type Facilities = Pick<
+  ReturnType<typeof createMemoryFacilities>,
+  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest'
+> & { rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'> }
+
+const USERS = [
+  'ann',
+  'bob',
+  'zoe',
+  'é',
+  '\ufffd',
+  '\u{1f600}',
+  'a:b',
+  '*',
+  '}{',
+  '{x}',
+  '[a-z]',
+  '\\',
+  'a/b',
+  'x__proto__',
+]
+const TYPES = ['browser', 'console', 'mobile', 'web'] as const
+
+/** Ids in the order in which they are asked for: the same in every telling. */
+export function createIds(): () => string {
+  let last = 0
+  return () => `id-${++last}`.padEnd(32, 'x')
+}
+
+/** Tells it. Everything that could be random is not. */
+export async function live(facilities: Facilities, clock: Clock): Promise<void> {
+  const { connections, contexts, browserWindows, ingest, rpc } = facilities
+  for (const [i, user_id] of USERS.entries()) {
+    clock.advance(1_000)
+    for (let c = 0; c <= i % 3; c++) {
+      const client = { user_id, client_id: `client-${c}`, instance_id: `instance-${i}-${c}` }
+      const { connection_id } = await connections.connect({
+        ...client,
+        client_type: TYPES[(i + c) % 4] ?? 'web',
+        actions: [
+          'open',
+          { name: `act.${i % 4}`, description: `by ${i}`, parameters_schema: { type: 'object', properties: {} } },
+        ],
+        metadata: { n: i, list: [], text: 'ü' },
+      })
+      if (i % 5 === 0) await connections.heartbeat(connection_id)
+      if (i % 4 === 3) await connections.disconnect(connection_id, 'client_closed')
+      else
+        for (let m = 0; m < 3; m++)
+          await ingest({
+            ...client,
+            message_id: `m-${m % 2}`,
+            stream: 'log',
+            kind: 'event',
+            payload: { m, nested: { empty: [], text: '"\n\u2028' } },
+          })
+      await contexts.report({
+        context_id: `context-${i}-${c}`,
+        ...client,
+        client_type: 'browser',
+        status: c % 2 ? 'active' : 'idle',
+        ownership: i % 2 ? 'worker' : 'user-owned',
+        window_id: `window-${i}`,
+      })
+      if (c === 1) await contexts.assignTask(`context-${i}-${c}`, 'task-1')
+      if (c === 2) await contexts.close(`context-${i}-${c}`)
+      await rpc.open({ action: 'open', ...client, ...(c ? { timeoutMs: 600_000 } : {}) })
+    }
+    await browserWindows.report({
+      window_id: `window-${i}`,
+      user_id,
+      client_id: 'client-0',
+      tab_count: i,
+      worker_count: 9,
+    })
+    if (i === 10) await browserWindows.close(`window-${i}`)
+  }
+  // Some have fallen silent by now, and nobody has written that down.
+  clock.advance(84_000)
+  await connections.connect({
+    user_id: 'late',
+    client_id: 'c',
+    instance_id: 'i',
+    client_type: 'web',
+    actions: ['open'],
+  })
+}
