@@ -1,0 +1,225 @@
+/** What of the Node adapter only Node can show: kept-alive connections, HTTP/2, bodies that others have read, replies. */
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { FetchHandler } from '../../src/adapters/handler.js'
+import { toNodeHandler } from '../../src/adapters/node.js'
+import { serve } from './server.js'
+import { exchange, open, requestText } from './wire.js'
+
+const reply = (body: string) => ({ status: 200, headers: { 'content-type': 'text/plain' }, body })
+const neverCalled: FetchHandler = () => {
+  throw new Error('not to be called')
+}
+
+describe('toNodeHandler', () => {
+  it('tells the handler the address of the socket, never a forwarding header’s', async () => {
+    const port = await serve(toNodeHandler((_, { remoteAddress }) => new Response(remoteAddress ?? 'unknown')))
+    const answer = await exchange(port, requestText(port, 'GET /', ['X-Forwarded-For: 10.0.0.1']))
+    expect(answer?.body).toBe('127.0.0.1')
+  })
+
+  it('passes on what the handler does not own, and calls one that cannot tell', async () => {
+    const passing = toNodeHandler(Object.assign(neverCalled.bind(null), { owns: () => false }))
+    const port = await serve((req, res) => passing(req, res, () => res.end('next')))
+    expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('next')
+
+    const asked = toNodeHandler(() => new Response('called'))
+    const other = await serve((req, res) => asked(req, res, () => res.end('next')))
+    expect((await exchange(other, requestText(other, 'GET /x')))?.body).toBe('called')
+  })
+
+  it('calls the handler for what it does not own where there is nobody to pass it to', async () => {
+    const port = await serve(toNodeHandler(Object.assign(() => new Response('mine'), { owns: () => false })))
+    expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('mine')
+  })
+
+  it('asks owns for the path that the handler will read', async () => {
+    const asked: string[] = []
+    const owns = (pathname: string) => asked.push(pathname) > 0
+    const port = await serve(
+      toNodeHandler(Object.assign((request: Request) => new Response(new URL(request.url).pathname), { owns })),
+    )
+    const next = await serve((req, res) =>
+      toNodeHandler(Object.assign((request: Request) => new Response(request.url), { owns }))(req, res, () => {}),
+    )
+    expect((await exchange(port, requestText(port, 'GET /a/../b%2Fc?d')))?.body).toBe('/b%2Fc')
+    expect((await exchange(next, requestText(next, 'GET /a/%2e%2e/b%2Fc?d')))?.body).toContain('/b%2Fc?d')
+    expect(asked).toEqual(['/b%2Fc'])
+    expect((await exchange(next, requestText(next, 'GET /a/..//evil.test/x')))?.status).toBe(400)
+  })
+
+  it('answers HTTP/1.0 without a Host', async () => {
+    const port = await serve(toNodeHandler((request) => new Response(request.url)))
+    expect((await exchange(port, 'GET /x HTTP/1.0\r\n\r\n'))?.body).toBe('http://localhost/x')
+  })
+
+  it('keeps a connection usable whose body nobody has read', async () => {
+    const port = await serve(
+      toNodeHandler(async (request) => {
+        const path = new URL(request.url).pathname
+        if (path === '/begun') await request.body?.getReader().read()
+        return new Response(path)
+      }),
+    )
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const sockets = new Set<unknown>()
+    const post = (path: string) =>
+      new Promise<string>((resolve, reject) => {
+        const outgoing = httpRequest(
+          { port, path, method: 'POST', agent, host: '127.0.0.1' },
+          (res: IncomingMessage) => {
+            sockets.add(res.socket)
+            let text = ''
+            res.on('data', (chunk) => (text += chunk)).on('end', () => resolve(text))
+          },
+        )
+        outgoing.on('error', reject).end(Buffer.alloc(3_000_000))
+      })
+    expect([await post('/unread'), await post('/begun'), await post('/unread')]).toEqual([
+      '/unread',
+      '/begun',
+      '/unread',
+    ])
+    expect(sockets.size).toBe(1)
+  })
+
+  it('takes no more of a body than is asked for', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const handle = toNodeHandler(async (request) => {
+      if (request.method === 'GET') return new Response('other')
+      const reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+      let received = (await reader.read()).value?.byteLength ?? 0
+      await released
+      for (let part = await reader.read(); !part.done; part = await reader.read()) received += part.value.byteLength
+      return new Response(String(received))
+    })
+    let taken = () => 0
+    const port = await serve((req, res) => {
+      if (req.method === 'POST') taken = () => req.socket.bytesRead
+      handle(req, res)
+    })
+    const total = 16 * 1024 * 1024
+    const socket = await open(port)
+    const answered = new Promise<string>((resolve) => {
+      let text = ''
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        text += chunk
+      })
+      socket.on('close', () => resolve(text))
+    })
+    socket.write(requestText(port, 'POST /', [`Content-Length: ${total}`]))
+    socket.write(Buffer.alloc(total))
+    // Time for it to take what it wants to.
+    for (let i = 0; i < 50; i++) await exchange(port, requestText(port, 'GET /'))
+    expect(taken()).toBeGreaterThan(0)
+    expect(taken()).toBeLessThan(1024 * 1024)
+    release()
+    expect(await answered).toContain(String(total))
+  })
+
+  it('fails the reading of a body that is cut short', async () => {
+    let failure: unknown
+    const failed = new Promise<void>((resolve) => {
+      const handler: FetchHandler = async (request) => {
+        failure = await request.text().catch((error: unknown) => error)
+        resolve()
+        return new Response()
+      }
+      serve(toNodeHandler(handler)).then(async (port) => {
+        const socket = await open(port)
+        socket.write(requestText(port, 'POST /', ['Content-Length: 10'], '12345'), () => socket.destroy())
+      })
+    })
+    await failed
+    expect(failure).toBeInstanceOf(TypeError)
+  })
+
+  it('serves HTTP/2', async () => {
+    const server = createHttp2Server(toNodeHandler((request) => new Response(`${request.method} ${request.url}`)))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    onTestFinished(() => {
+      session.destroy()
+      server.close()
+    })
+    const stream = session.request({ ':path': '/x?y' })
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk
+    expect(text).toBe(`GET http://127.0.0.1:${port}/x?y`)
+  })
+})
+
+describe('a handler with reply', () => {
+  const replying = (answer: NonNullable<FetchHandler['reply']>) =>
+    serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer })))
+
+  it('is asked for the reply, and its text gets its length in bytes', async () => {
+    const port = await replying(() => reply('grün'))
+    const answer = await exchange(port, requestText(port, 'GET /'))
+    expect(answer?.headers).toContainEqual(['content-length', '5'])
+    expect(Buffer.from(answer?.body ?? '', 'latin1').toString()).toBe('grün')
+    const head = await exchange(port, requestText(port, 'HEAD /'))
+    expect(head).toMatchObject({ status: 200, body: '' })
+    expect(head?.headers).toContainEqual(['content-length', '5'])
+  })
+
+  it.each([
+    ['throws', () => neverCalled({} as Request, { remoteAddress: undefined }) as never],
+    ['rejects', () => Promise.reject(new Error('planted-secret'))],
+  ])('is 500 with a fixed body when it %s', async (_, answer) => {
+    const port = await replying(answer)
+    expect(await exchange(port, requestText(port, 'GET /'))).toMatchObject({
+      status: 500,
+      body: 'Internal Server Error\n',
+    })
+  })
+
+  it('sees a whole Request: its members, its body, its clone', async () => {
+    const port = await replying(async (request) => {
+      const clone = request.clone()
+      const again = new Request(clone)
+      return reply(
+        JSON.stringify([
+          request instanceof Request,
+          request.method,
+          new URL(request.url).pathname,
+          request.headers.get('x-admin-key'),
+          new Set([request.headers, request.headers]).size,
+          new Set([request.signal, request.signal]).size,
+          await request.text(),
+          request.bodyUsed,
+          again.method,
+          await again.text(),
+        ]),
+      )
+    })
+    const headers = ['X-Admin-Key: k', 'Content-Length: 4']
+    const answer = await exchange(port, requestText(port, 'POST /path', headers, 'body'))
+    expect(JSON.parse(answer?.body ?? '')).toEqual([true, 'POST', '/path', 'k', 1, 1, 'body', true, 'POST', 'body'])
+  })
+
+  it('hears of a client that leaves, also when it asks for the signal late', async () => {
+    const reasons: boolean[] = []
+    let seen = () => {}
+    const twice = new Promise<void>((resolve) => {
+      seen = () => reasons.length === 2 && resolve()
+    })
+    const port = await replying(async (request) => {
+      await new Promise<void>((resolve) => request.signal.addEventListener('abort', () => resolve()))
+      reasons.push(request.signal.aborted, request.clone().signal.aborted)
+      seen()
+      return reply('')
+    })
+    const socket = await open(port)
+    socket.write(requestText(port, 'GET /'), () => setImmediate(() => socket.destroy()))
+    await twice
+    expect(reasons).toEqual([true, true])
+  })
+})
