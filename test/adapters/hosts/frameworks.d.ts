@@ -7,8 +7,8 @@ declare module 'express' {
   }
   type Middleware = (req: IncomingMessage & { originalUrl: string }, res: Response, next: () => void) => void
   export interface Application extends RequestListener {
-    use(middleware: Middleware | Application): this
-    use(path: string, middleware: Middleware | Application): this
+    use(middleware: Middleware): this
+    use(path: string, middleware: Middleware): this
     get(path: string, handler: Middleware): this
   }
   function express(): Application
