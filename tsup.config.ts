@@ -14,6 +14,7 @@ export default defineConfig({
     'adapters/hono': 'src/adapters/hono.ts',
     'adapters/deno': 'src/adapters/deno.ts',
     'browser/index': 'src/browser/index.ts',
+    'cooperative-site/index': 'src/cooperative-site/index.ts',
     'control-server/index': 'src/control-server/index.ts',
     'publisher/index': 'src/publisher/index.ts',
     'testing/index': 'src/testing/index.ts',

@@ -40,9 +40,24 @@ function questions({ connection, command, context_id, task_id, correlation_id, m
   ]
 }
 
+/** The cooperative application: where to look, how to say that something has changed, how to throw a viewer out. */
+function cooperation({ url, keyText, notes, control, state }) {
+  const json = `-H 'Authorization: Bearer ${control.token}' -H 'Content-Type: application/json'`
+  const event = `{"name":"note_changed","data":{"id":null}}`
+  return [
+    `shared notes: open ${url}/notes in two tabs, add a note in one and see the other follow`,
+    'publish from any program of this machine, through the control server of the application:',
+    `  curl -s -X POST ${json} -d '${event}' '${control.url}/sites/${notes.site_id}/events'`,
+    'throw a viewer out:',
+    `  curl -s -X DELETE -H "X-Admin-Key: ${keyText}" '${url}/viewers/guest-1'`,
+    'end the host, start it again, and see the viewers come back with a gap:',
+    `  npm start -- --port ${new URL(url).port} --state '${state}'`,
+  ]
+}
+
 /** Prints it all. `keyText` stands in the commands for the administrator's key. */
-export function announce({ url, keyText, clients, living }) {
-  const who = clients.map(({ user_id, client_id, pid }) => `  ${user_id}/${client_id}  pid ${pid}`)
+export function announce({ url, keyText, clients, notes, control, state, living }) {
+  const who = [...clients, notes].map(({ user_id, client_id, pid }) => `  ${user_id}/${client_id}  pid ${pid}`)
   const ask = questions(living).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${url}${PREFIX}${path}'`)
   const { client_id, pid } = clients.at(-1)
   console.log(
@@ -57,6 +72,8 @@ export function announce({ url, keyText, clients, living }) {
       '',
       'ask (some ids are of things that soon end; run again for new ones):',
       ...ask,
+      '',
+      ...cooperation({ url, keyText, notes, control, state }),
       '',
       `break ${client_id}, then ask for delivery, contexts and connections again:`,
       `  kill -STOP ${pid}   # hangs: attempts without acknowledgement, recoveries, then stale`,

@@ -3,6 +3,7 @@
  * workers, calls clients for their load, and asks for two things that cannot succeed.
  */
 import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { delay } from './client/relay-client.mjs'
 
@@ -18,8 +19,10 @@ const ABSENT_CLIENT = 'console-offline'
 const TEXT_CHARACTERS = 20_000
 
 /** Works until `signal` aborts. `clients`: the `{ user_id, client_id }` to work with. `latest` holds ids to ask about. */
-export function startScheduler({ facilities, calls, clients, signal }) {
+export function startScheduler({ facilities, connector, clients, signal }) {
   const { contexts, dispatcher } = facilities
+  // Every call that is pending listens to it.
+  setMaxListeners(0, signal)
   const latest = {}
   const assignments = new Map()
   const watched = new Set()
@@ -56,8 +59,9 @@ export function startScheduler({ facilities, calls, clients, signal }) {
   }
 
   /** Not waited for: a call is pending for as long as its client takes. One that fails has its delivery record. */
-  function call(client, action, payload) {
-    return calls.call(client, action, payload, DEADLINE_MS).catch(() => {})
+  function call({ user_id, client_id }, action, parameters) {
+    const asked = { action, parameters, timeout_ms: DEADLINE_MS, signal }
+    return connector.call({ user_id, client_id }, asked).catch(() => {})
   }
 
   function watch(client) {

@@ -14,14 +14,16 @@ export interface LiveHost {
   /** The pasteable questions, as paths relative to the router. */
   questions: string[]
   pids: Record<string, number>
+  /** Everything that it printed. */
+  text: string
   /** What the router says to `path`, with the key. */
   ask(path: string): Promise<{ status: number; body: never }>
 }
 
 /** Starts it and reads what it prints, up to the last line of its announcement. */
-export async function startLiveHost(): Promise<LiveHost> {
+export async function startLiveHost(args: string[] = []): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
@@ -40,6 +42,7 @@ export async function startLiveHost(): Promise<LiveHost> {
     url: found(/open (\S+)\/ in a browser/),
     diagnostics,
     key,
+    text,
     questions: asked.map(([, , url]) => (url as string).slice(diagnostics.length)),
     pids: Object.fromEntries(
       [...text.matchAll(/^ {2}\w+\/(\S+) {2}pid (\d+)$/gm)].map(([, id, pid]) => [id, Number(pid)]),

@@ -13,7 +13,8 @@ class Superseded extends Error {}
 /**
  * Stays connected until `signal` aborts or another instance takes over.
  *
- * `handlers` maps action names to `async (payload, { command, relay }) => result`. `live(relay)` is called after each
+ * `handlers` maps action names to `async (payload, { command, relay }) => result`; one that throws an error with `said`,
+ * `{ code, message }`, fails in these words. `live(relay)` is called after each
  * connect; `relay.signal` ends with that connection. `ignores(command)` plays a client that loses a command.
  */
 export async function runRelayClient({ signal, ...options }) {
@@ -94,8 +95,9 @@ async function refuse(response) {
 async function outcomeOf(work) {
   try {
     return { ok: true, result: await work }
-  } catch {
-    return { ok: false, error: { code: 'handler_error' } }
+  } catch ({ said }) {
+    // What was thrown is nobody's business but this client's; what it has chosen to say travels.
+    return { ok: false, error: said ?? { code: 'handler_error', message: null } }
   }
 }
 

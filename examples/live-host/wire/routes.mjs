@@ -6,7 +6,13 @@ import { createReports } from './reports.mjs'
 /** Whoever asks about a command that has no other end to wait for. */
 const ASK = { signal: new AbortController().signal }
 
-export function createWire({ facilities, sessions, calls, signal }) {
+/** What a client says of its failure, in the words that a caller gets to hear. */
+const failureOf = ({ code = 'handler_error', message = null } = {}) => ({
+  code: String(code),
+  message: message === null ? null : String(message),
+})
+
+export function createWire({ facilities, sessions, connector, signal }) {
   const { connections, dispatcher, ingest, rpc } = facilities
   const reports = createReports(facilities)
 
@@ -37,10 +43,13 @@ export function createWire({ facilities, sessions, calls, signal }) {
 
     async 'POST /relay/commands/:id/result'({ session, id, body }) {
       const { user_id, client_id, instance_id } = session
-      const outcome = body.ok === true ? { ok: true, result: body.result } : { ok: false, error: body.error }
+      const outcome =
+        body.ok === true ? { ok: true, result: body.result } : { ok: false, error: failureOf(body.error ?? {}) }
       // A pending call of this id is a command whose result somebody waits for.
       if (await rpc.inspector.getPending(id, ASK))
-        return json({ counted: await calls.reply({ user_id, client_id, instance_id, correlation_id: id, outcome }) })
+        return json({
+          counted: await connector.reply({ user_id, client_id, instance_id, correlation_id: id, outcome }),
+        })
       const end = outcome.ok ? { state: 'resulted' } : { state: 'failed', reason: 'handler_error' }
       return json({ counted: await dispatcher.settle({ user_id, client_id, command_id: id, instance_id, ...end }) })
     },

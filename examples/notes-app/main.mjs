@@ -1,0 +1,83 @@
+/**
+ * A cooperative application: a process of its own that keeps notes in a file, works for the live host as an ordinary
+ * client, says what has changed, and handles what viewers ask. Its control server lets other local programs say so too.
+ */
+import { startCooperativeSiteControlServer } from 'relayscope/control-server'
+import { createCooperativeSitePublisher, createRemoteSiteRegistry } from 'relayscope/publisher'
+import { runRelayClient } from '../live-host/client/relay-client.mjs'
+import { createNoteActions } from './actions.mjs'
+import { openNotes } from './notes.mjs'
+
+const { RELAY_URL, RELAY_TICKET, RELAY_CLIENT_ID, NOTES_FILE, CONTROL_TOKEN } = process.env
+const SITE = {
+  site_id: 'notes',
+  mode: 'cooperative',
+  title: 'Shared notes',
+  event_names: ['note_changed'],
+  action_names: ['list_notes', 'add_note', 'archive_note'],
+  capability_profile: { action_invocation: true },
+}
+
+const leave = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
+// The host has gone without a word: nobody is left to work for.
+process.on('disconnect', () => process.exit(0))
+
+// The one connection that there is: publisher and registry speak under its identity, as it is at that moment.
+let relay
+const runtime = {
+  baseUrl: new URL('/cooperative', RELAY_URL).href,
+  identity() {
+    if (!relay || relay.signal.aborted) throw new Error('not connected')
+    return { client_id: relay.client_id, instance_id: relay.instance_id }
+  },
+  authorize: (headers) => headers.set('authorization', `Bearer ${relay?.token}`),
+}
+const sites = createRemoteSiteRegistry({ runtime })
+const publisher = createCooperativeSitePublisher({ runtime })
+
+/** An event is a notification: one that is lost costs a refetch, never a note. */
+async function say(data) {
+  await publisher.publish(SITE.site_id, 'note_changed', data, { signal: leave.signal }).catch(complain)
+}
+
+function complain(error) {
+  if (!leave.signal.aborted) console.error('notes:', error.message)
+}
+
+const notes = await openNotes(NOTES_FILE)
+const actions = createNoteActions({ notes, changed: (id) => say({ id }) })
+
+async function handle(parameters, { command: { action, command_id } }) {
+  const outcome = await actions.execute({ action, parameters, correlation_id: command_id })
+  if (outcome.ok) return outcome.result
+  throw Object.assign(new Error(outcome.error.code), { said: outcome.error })
+}
+
+const control = await startCooperativeSiteControlServer({ token: CONTROL_TOKEN, sites, publisher })
+process.send?.({ control_url: control.url })
+
+await runRelayClient({
+  baseUrl: RELAY_URL,
+  ticket: RELAY_TICKET,
+  hello: {
+    client_id: RELAY_CLIENT_ID,
+    client_type: 'web',
+    actions: actions.names.map((name) => ({ name })),
+    metadata: { pid: process.pid },
+  },
+  handlers: Object.fromEntries(actions.names.map((name) => [name, handle])),
+  signal: leave.signal,
+  async live(connected) {
+    relay = connected
+    try {
+      await sites.put({ ...SITE, owner: relay.user_id })
+      // Whoever came before the application was ready looks again.
+      await say({ id: null })
+    } catch (error) {
+      complain(error)
+    }
+  },
+})
+await control.close()
+process.disconnect?.()
