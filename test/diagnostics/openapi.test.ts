@@ -1,0 +1,250 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import openapiTS, { astToString } from 'openapi-typescript'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openApiDocument } from '../../src/diagnostics/openapi.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { ASKING, createSubject, createWatched, get, PREFIX, ROWS, type RowCase, send, withQuery } from './subject.js'
+
+interface Operation {
+  operationId: string
+  tags: string[]
+  security?: unknown
+  'x-capability'?: string
+  parameters: { name: string; in: string; required: boolean; schema: Record<string, unknown>; $ref?: string }[]
+  responses: Record<string, { content: Record<string, { schema: { $ref: string } }> }>
+}
+
+interface Document {
+  openapi: string
+  servers: { url: string }[]
+  security: unknown[]
+  paths: Record<string, { get: Operation }>
+  components: {
+    schemas: Record<
+      string,
+      { required?: string[]; properties?: Record<string, unknown>; additionalProperties?: unknown; enum?: string[] }
+    >
+    securitySchemes: Record<string, unknown>
+  }
+}
+
+const document = openApiDocument() as unknown as Document
+const operation = ({ path }: { path: string }) => document.paths[path]?.get as Operation
+const queryOf = (path: string, name: string) =>
+  operation({ path }).parameters.find((parameter) => parameter.name === name)
+
+/** Every status that a row can be brought to. */
+async function statusesOf({ row, url, target, path, query }: RowCase): Promise<string[]> {
+  const found = new Set<number>()
+  const note = async (answer: Promise<{ status: number }>) => found.add((await answer).status)
+  const subject = createSubject()
+  await note(get(subject, url))
+  await note(get(subject, url, { headers: { 'x-admin-key': 'wrong' } }))
+  await note(get(subject, url, { method: 'POST' }))
+  await note(get(subject, url, { headers: { 'x-expected-deployment-id': 'elsewhere' } }))
+  await note(get(subject, withQuery(url, 'x'.repeat(9_000))))
+  await note(get(subject, withQuery(url, 'nope=1')))
+  await note(get(createSubject({ inspectors: {} }), url))
+  await note(get(subject, path.replaceAll(/\{\w+\}/g, '%ff') + (query && `?${query}`)))
+  if (row.record)
+    await note(
+      get(
+        subject,
+        `${target.replace(/[^/]+$/, (last) => (path.includes('{') ? 'none' : last))}?${query.replace('cmd-1', 'none')}`.replace(
+          /\?$/,
+          '',
+        ),
+      ),
+    )
+  for (const fail of ['unavailable', 'invalid_identity', 'stale_instance'] as const)
+    await note(get(createWatched({}, () => Promise.reject(new Refusal(fail))).router, url))
+  await note(get(createWatched({ deadlineMs: 5 }, () => new Promise(() => {})).router, url))
+  await note(
+    get(
+      createSubject({
+        now: () => {
+          throw new Error('a broken clock')
+        },
+      }),
+      url,
+    ),
+  )
+  return [...found].sort().map(String)
+}
+
+describe('the document', () => {
+  it('is served by the router, for where it is mounted', async () => {
+    const { body } = await get(createSubject(), '/openapi.json')
+    expect(body).toEqual(openApiDocument({ prefix: PREFIX }))
+    expect(body).toMatchObject({ openapi: '3.1.0', servers: [{ url: PREFIX }] })
+    expect(document.servers).toEqual([{ url: '/' }])
+  })
+
+  it('has every row and nothing else', () => {
+    expect(Object.keys(document.paths)).toEqual(ROWS.map(({ path }) => path))
+    const ids = ROWS.map((row) => operation(row).operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it.each(ROWS)('names exactly the statuses of $path', async (row) => {
+    const named = Object.keys(operation(row).responses).sort()
+    // Any answer can meet a fault of the router itself, which no test can bring about on every row.
+    expect(named).toEqual([...new Set([...(await statusesOf(row)), '500'])].sort())
+  })
+
+  it('asks for the key everywhere, by one header', () => {
+    expect(document.security).toEqual([{ adminKey: [] }])
+    expect(document.components.securitySchemes).toEqual({
+      adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+    })
+    for (const row of ROWS) expect(operation(row).security).toBeUndefined()
+  })
+
+  it('says which capability a route needs', () => {
+    for (const { row, path } of ROWS) expect([path, operation({ path })['x-capability']]).toEqual([path, row.needs[0]])
+    expect(ASKING).toHaveLength(ROWS.length - 3)
+  })
+
+  it('publishes enums, limits and required queries', () => {
+    const enumOf = (schema: Record<string, unknown> | undefined): unknown => {
+      const name = /[^/]+$/.exec(String(schema?.$ref))?.[0] ?? ''
+      return schema?.enum ?? document.components.schemas[name]?.enum
+    }
+    for (const [path, name, values] of [
+      ['/contexts', 'status', ['active', 'idle', 'closed', 'stale']],
+      ['/contexts', 'ownership', ['user-owned', 'worker']],
+      ['/connections', 'client_type', ['browser', 'console', 'mobile', 'web']],
+      ['/connections/count', 'status', ['connected', 'disconnected']],
+      ['/workers', 'client_type', ['browser', 'console', 'mobile', 'web']],
+      ['/browser-windows', 'type', ['normal', 'popup', 'panel', 'app', 'devtools']],
+      ['/browser-windows/count', 'state', ['normal', 'minimized', 'maximized', 'fullscreen']],
+    ] as const)
+      expect([path, name, enumOf(queryOf(path, name)?.schema)]).toEqual([path, name, values])
+    for (const { path, row } of ROWS) {
+      const limit = queryOf(path, 'limit')
+      expect([path, limit !== undefined]).toEqual([path, 'limit' in row.query.shape])
+      if (limit)
+        expect(limit).toMatchObject({
+          required: false,
+          schema: { type: 'integer', minimum: 1, default: 100, maximum: path === '/history/messages' ? 1_000 : 500 },
+        })
+      expect(queryOf(path, 'cursor') ?? { schema: { maxLength: 512 }, required: false }).toMatchObject({
+        schema: { maxLength: 512 },
+        required: false,
+      })
+    }
+    const required = ROWS.flatMap(({ path }) =>
+      operation({ path })
+        .parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
+        .map(({ name }) => `${path} ${name}`),
+    )
+    expect(required).toEqual([
+      '/history/messages stream',
+      '/rpc/instances/{instance_id} user_id',
+      '/rpc/instances/{instance_id} client_id',
+      '/workers user_id',
+      '/workers/count user_id',
+      '/workers/available user_id',
+      '/workers/tasks/{task_id} user_id',
+      '/delivery/status user_id',
+      '/delivery/status client_id',
+      '/delivery/status command_id',
+    ])
+  })
+
+  it('follows the limits of the router that it describes', () => {
+    const lowered = openApiDocument({ limits: { pageMax: 50, historyMax: 20 } }) as unknown as Document
+    const limitOf = (path: string) => lowered.paths[path]?.get.parameters.find(({ name }) => name === 'limit')?.schema
+    expect(limitOf('/connections')).toMatchObject({ maximum: 50, default: 50 })
+    expect(limitOf('/history/messages')).toMatchObject({ maximum: 20, default: 20 })
+  })
+
+  it('says of every record that all its fields are always there and no others', () => {
+    for (const [name, { properties, required, additionalProperties }] of Object.entries(document.components.schemas)) {
+      if (!properties || name === 'Problem') continue
+      expect([name, required?.toSorted()]).toEqual([name, Object.keys(properties).toSorted()])
+      expect([name, additionalProperties]).toEqual([name, false])
+    }
+    expect(JSON.stringify(document)).not.toMatch(/"(completed|success|done)"/)
+  })
+
+  it('resolves every reference within itself', () => {
+    const names = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(
+      (match) => match[1] as string,
+    )
+    for (const name of names) expect(document.components.schemas).toHaveProperty(name)
+    expect(JSON.stringify(document)).not.toMatch(/\$defs|"\$id"|\$schema/)
+  })
+})
+
+describe('tools over the document', () => {
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'relayscope-openapi-'))
+    await writeFile(join(folder, 'openapi.json'), JSON.stringify(document))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  it('Redocly finds nothing to say under its strictest recommended rules', async () => {
+    const redocly = join('node_modules', '.bin', 'redocly')
+    const options = { env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } }
+    const lint = promisify(execFile)(
+      redocly,
+      ['lint', '--format=json', '--config', 'redocly.yaml', join(folder, 'openapi.json')],
+      options,
+    )
+    const { stdout } = await lint.catch((failed: { stdout: string }) => failed)
+    expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0 }, problems: [] })
+  })
+
+  it('a client that is generated from it compiles, and takes only what the routes take', async () => {
+    await writeFile(join(folder, 'api.ts'), astToString(await openapiTS(JSON.stringify(document))))
+    const client = `
+      import type { components, operations, paths } from './api'
+      type Ok<P extends keyof paths> = paths[P]['get']['responses'][200]['content']['application/json']
+      declare function get<P extends keyof paths>(path: P, parameters: paths[P]['get']['parameters']): Promise<Ok<P>>
+      export async function use(): Promise<(string | number | null)[]> {
+        const { items, next_cursor } = await get('/contexts', { query: { status: 'idle', limit: 5 } })
+        const { terminal } = await get('/delivery/status', { query: { user_id: 'a', client_id: 'b', command_id: 'c' } })
+        const window: components['schemas']['BrowserWindow'] = await get('/browser-windows/{window_id}', { path: { window_id: 'w' } })
+        const { completeness } = await get('/users', {})
+        return [next_cursor, items[0]?.task_id ?? null, terminal?.reason ?? null, window.worker_count, completeness.examined.registry ?? 0]
+      }
+      // @ts-expect-error: not one of the values
+      void get('/contexts', { query: { status: 'IDLE' } })
+      // @ts-expect-error: user_id is required
+      void get('/workers', { query: {} })
+      // @ts-expect-error: no such route
+      void get('/nope', {})
+      export type Named = operations['users']
+    `
+    const entry = join(folder, 'client.ts')
+    await writeFile(entry, client)
+    const program = ts.createProgram([entry], {
+      strict: true,
+      noEmit: true,
+      types: [],
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      noUncheckedIndexedAccess: true,
+    })
+    const messages = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+    expect(messages).toEqual([])
+  })
+})
+
+it('describes a router without inspectors just the same', async () => {
+  const response = await send(createSubject({ inspectors: {} }), '/openapi.json')
+  expect(await response.json()).toEqual(
+    await (await send(createSubject({ inspectors: createFakeInspectors({}) }), '/openapi.json')).json(),
+  )
+})
