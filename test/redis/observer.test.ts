@@ -1,0 +1,203 @@
+import { createConnection } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { RedisClient } from '../../src/redis/client.js'
+import { createRedisFacilities, type RedisFacilities } from '../../src/redis/facilities.js'
+import { createClock } from '../contract/clock.js'
+import { connectObserver } from './observer.js'
+import { createObserver, get, type Router } from './router.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+import { createIds, live } from './world.js'
+
+const PATHS = [
+  '/capabilities',
+  '/users',
+  '/users/ann/summary',
+  '/users/nobody/summary',
+  '/actions',
+  '/actions?user_id=zoe&client_type=web',
+  '/connections?limit=2',
+  '/connections?client_id=client-1&limit=3',
+  '/connections/count',
+  '/connections/nope',
+  '/connections/nope/history',
+  '/history/streams',
+  '/history/messages?stream=users%2Fann%2Flog',
+  '/rpc/pending',
+  '/rpc/instances/x?user_id=ann&client_id=client-0',
+  '/deduplicator/summary',
+  '/deduplicator/users/ann',
+  '/contexts?window_id=window-2',
+  '/contexts/count',
+  '/workers?user_id=bob',
+  '/browser-windows',
+  '/browser-windows/count',
+]
+
+/** What the client library says of itself when it connects. */
+const HANDSHAKE = /^(auth|hello|client|info|select|cluster|command|readonly|ping)$/i
+const READS = /^(get|mget|hmget|zrange|zcount|zcard|type|time)$/i
+
+/** Every command that the server is sent until `stop`, as [name, ...arguments]. */
+async function monitor(server: Server): Promise<{ stop(): Promise<string[][]> }> {
+  const socket = createConnection(server.port, '127.0.0.1')
+  let text = ''
+  await new Promise<void>((resolve) => {
+    socket.on('data', (data) => {
+      text += data.toString('latin1')
+      if (text.startsWith('+OK')) resolve()
+    })
+    socket.write('MONITOR\r\n')
+  })
+  return {
+    async stop() {
+      // The echo of this one says that all before it have been seen.
+      await server.cli('ECHO', 'the-end')
+      while (!text.includes('the-end')) await new Promise((resolve) => socket.once('data', resolve))
+      socket.destroy()
+      return text
+        .split('\r\n')
+        .filter((line) => line.includes('[0 ') && !line.includes('the-end'))
+        .map((line) =>
+          [...line.slice(line.indexOf(']')).matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part as string),
+        )
+    },
+  }
+}
+
+describeRedis('an observer', () => {
+  let server: Server
+  let host: Connected
+  let facilities: RedisFacilities
+  const clock = createClock()
+  beforeAll(async () => {
+    server = await startServer()
+    host = await clients['node-redis']([server.port])
+    facilities = createRedisFacilities({
+      client: host.client,
+      deploymentId: 'watched',
+      now: clock.now,
+      newId: createIds(),
+      rpc: { newId: createIds() },
+    })
+    await live(facilities, clock)
+  })
+  afterAll(async () => {
+    await facilities.close()
+    await host.close()
+    await server.stop()
+  })
+
+  it.each([
+    'node-redis',
+    'ioredis',
+  ])('sends read commands only, to keys of its deployment only, over %s', async (kind) => {
+    const watch = await monitor(server)
+    const observer = await connectObserver(kind, [server], 'watched')
+    const router = createObserver({ client: observer.client, deploymentId: 'watched' })
+    for (const path of PATHS) expect((await get(router, path)).status).toBeLessThan(405)
+    await observer.close()
+    const commands = (await watch.stop()).filter(
+      ([name]) => !HANDSHAKE.test(name as string) && !/^acl$/i.test(name as string),
+    )
+    expect(commands.length).toBeGreaterThan(PATHS.length)
+    for (const [name, ...args] of commands) {
+      expect(name).toMatch(READS)
+      if (!/^time$/i.test(name as string)) expect(args[0]).toMatch(/^relayscope:\{watched:0\}:/)
+    }
+  })
+
+  it('is refused by the server what it does not need', async () => {
+    const observer = await connectObserver('node-redis', [server], 'watched')
+    const send = (...args: string[]) =>
+      (observer.client as unknown as { sendCommand(args: string[]): Promise<unknown> }).sendCommand(args)
+    for (const command of [
+      ['SET', 'relayscope:{watched:0}:shards', '9'],
+      ['DEL', 'relayscope:{watched:0}:shards'],
+      ['GET', 'relayscope:{watched2:0}:shards'],
+      ['GET', 'other'],
+      ['EVAL', 'return 1', '0'],
+      ['SCAN', '0'],
+      ['KEYS', '*'],
+      ['RANDOMKEY'],
+      ['DBSIZE'],
+      ['PUBLISH', 'x', 'y'],
+      ['SUBSCRIBE', 'x'],
+      ['CONFIG', 'GET', '*'],
+      ['FLUSHALL'],
+    ])
+      await expect(send(...command)).rejects.toThrow(/NOPERM/)
+    await observer.close()
+  })
+
+  it('reads a page in two round trips of one command each, at any position', async () => {
+    const { client, close } = await clients['node-redis']([server.port])
+    const counted = countWaves(client)
+    const router = createObserver({ client: counted.client, deploymentId: 'watched', now: clock.now })
+    let { body } = await get(router, '/connections?limit=5')
+    for (let pages = 0; body.has_more; pages++) {
+      counted.reset()
+      body = (await get(router, `/connections?limit=5&cursor=${body.next_cursor}`)).body
+      expect([counted.waves, counted.names]).toEqual([2, ['ZRANGE', 'MGET']])
+      expect(pages).toBeLessThan(20)
+    }
+    await close()
+  })
+
+  it('asks the store nothing for a cursor that nobody handed out', async () => {
+    const { client, close } = await clients['node-redis']([server.port])
+    const counted = countWaves(client)
+    const router = createObserver({ client: counted.client, deploymentId: 'watched' })
+    await get(router, '/connections')
+    counted.reset()
+    for (const cursor of ['x', 'AAAA', 'a'.repeat(512), 'a'.repeat(65_536)])
+      expect((await get(router, `/connections?cursor=${cursor}`)).status).toBeGreaterThan(400)
+    expect(counted.names).toEqual([])
+    await close()
+  })
+
+  it('asks the store nothing before a request, and tells its capabilities without it', async () => {
+    const counted = countWaves(host.client)
+    const router: Router = createObserver({ client: counted.client, deploymentId: 'watched', contexts: false })
+    const { status, body } = await get(router, '/capabilities')
+    expect([status, counted.names]).toEqual([200, []])
+    expect(body).toMatchObject({ registry: true, context_registry: false, history_list_streams: true })
+    expect(body.extensions).toMatchObject({ deployment_id: 'watched', mode: 'shared_store' })
+  })
+})
+
+/** A client that tells which commands it was given, and how often it was given some while none was under way. */
+function countWaves(client: RedisClient) {
+  const real = client as unknown as { sendCommand(args: string[], options: object): Promise<unknown> }
+  let waves = 0
+  let under = 0
+  let names: string[] = []
+  const counted = Object.create(client, {
+    sendCommand: {
+      value: async (args: string[], options: object) => {
+        if (under++ === 0) waves++
+        names.push(args[0] as string)
+        try {
+          return await real.sendCommand.call(client, args, options)
+        } finally {
+          under--
+        }
+      },
+    },
+    isOpen: { get: () => (client as { isOpen: boolean }).isOpen },
+    isReady: { get: () => (client as unknown as { isReady: boolean }).isReady },
+    on: { value: () => counted },
+  })
+  return {
+    client: counted as RedisClient,
+    get waves() {
+      return waves
+    },
+    get names() {
+      return names
+    },
+    reset() {
+      waves = 0
+      names = []
+    },
+  }
+}

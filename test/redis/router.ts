@@ -1,0 +1,26 @@
+/** The diagnostics router over a deployment in a real store, and how the tests of the store ask it. */
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { type RedisCompositionOptions, redisComposition } from '../../src/redis/composition.js'
+
+export type Router = ReturnType<typeof createDiagnosticsRouter>
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: a body is read by the assertions, field by field
+  body: any
+}
+
+export function createObserver(options: RedisCompositionOptions, deadlineMs = 5_000): Router {
+  return createDiagnosticsRouter({
+    ...redisComposition(options),
+    auth: noopAuth(),
+    deadlineMs,
+    ...(options.now ? { now: options.now } : {}),
+  })
+}
+
+export async function get(router: Router, path: string): Promise<Answer> {
+  const response = await router(new Request(`http://localhost${path}`))
+  return { status: response.status, body: await response.json() }
+}
