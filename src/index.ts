@@ -1,9 +1,11 @@
 /** The face of `relayscope`: the diagnostics router, authentication, and the words of the contract. */
 export * from './contract/index.js'
+export { RawHistory } from './diagnostics/history.js'
 export type { AccessRecord, ErrorPlace, Hooks } from './diagnostics/hooks.js'
 export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
 export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
 export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
+export { InstanceStatus } from './diagnostics/rpc.js'
 export { RouteEntry, ServiceIndex } from './diagnostics/service.js'
 export {
   type AdminAuth,

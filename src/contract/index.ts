@@ -1,21 +1,136 @@
-/** The words of the house: what every layer and every host agrees on. */
-export * from './browser-windows.js'
-export * from './completeness.js'
-export * from './connections.js'
-export * from './contexts.js'
-export * from './deduplicator.js'
-export * from './delivery.js'
-export * from './event-bus.js'
-export * from './history.js'
-export * from './ingest.js'
-export * from './inspectors.js'
-export * from './invocations.js'
-export * from './json.js'
-export * from './limits.js'
-export * from './observation.js'
-export * from './page.js'
-export * from './rpc.js'
-export * from './sessions.js'
-export * from './site-messages.js'
-export * from './sites.js'
-export * from './streams.js'
+/** The public words of the house: what a host reads, writes or implements. Internal modules are imported directly. */
+export {
+  BrowserWindow,
+  type BrowserWindowCounts,
+  BrowserWindowFilter,
+  type BrowserWindowRegistry,
+  type BrowserWindowRegistryInspector,
+  ReportBrowserWindowInput,
+  WindowState,
+  WindowStatus,
+  WindowType,
+} from './browser-windows.js'
+export { Completeness, SourceName } from './completeness.js'
+export {
+  ActionDescriptor,
+  ActionFilter,
+  ActionObservation,
+  ClientType,
+  ConnectInput,
+  Connection,
+  type ConnectionCounts,
+  ConnectionEvent,
+  ConnectionFilter,
+  type ConnectionRegistry,
+  ConnectionStatus,
+  Instance,
+  type RegistryInspector,
+} from './connections.js'
+export {
+  Context,
+  type ContextCounts,
+  ContextFilter,
+  type ContextRegistry,
+  type ContextRegistryInspector,
+  ContextStatus,
+  Ownership,
+  ReportContextInput,
+  type WindowCounts,
+} from './contexts.js'
+export {
+  ClaimInput,
+  type Deduplicator,
+  type DeduplicatorInspector,
+  DeduplicatorSummary,
+  DeduplicatorUserSummary,
+} from './deduplicator.js'
+export {
+  AcknowledgeInput,
+  AcknowledgementState,
+  AdmissionState,
+  CancelInput,
+  type Command,
+  type CommandDispatcher,
+  CommandKey,
+  DEADLINE_MAX_MS,
+  type Deliver,
+  type DeliveryInspector,
+  DeliveryNode,
+  DeliveryStatus,
+  DeliverySummary,
+  DeliveryTenant,
+  DeploymentMode,
+  DispatchInput,
+  SettleInput,
+  TerminalState,
+  type Waiter,
+} from './delivery.js'
+export {
+  type Delivery,
+  type Gap,
+  GapReason,
+  type Position,
+  type PublishedEvent,
+  type Run,
+  SiteEvent,
+  type SiteEventBus,
+  type SubscribeOptions,
+  type Subscription,
+} from './event-bus.js'
+export {
+  AppendInput,
+  type HistoryInspector,
+  HistoryMessage,
+  HistoryStream,
+  HistoryStreamFilter,
+  Hydration,
+  type MessageHistory,
+  MessageKind,
+  type SpillStore,
+} from './history.js'
+export { createIngest, type Ingest, type IngestAnswer, type IngestOptions } from './ingest.js'
+export {
+  Capabilities,
+  type Capability,
+  capabilitiesOf,
+  type Deployment,
+  type Inspected,
+  type Inspectors,
+} from './inspectors.js'
+export {
+  type ActionConnector,
+  Invocation,
+  InvocationError,
+  SESSION_PARAMETER,
+  SITE_PARAMETER,
+  TIMEOUT_DEFAULT_MS,
+  TIMEOUT_MAX_MS,
+} from './invocations.js'
+export type { Json, JsonObject } from './json.js'
+export type { RouterLimits } from './limits.js'
+export type { UserIndex, UserPart } from './observation.js'
+export type { Ask, Awaitable, IdPageQuery, Page, PageQuery, Sample } from './page.js'
+export {
+  type CallOutcome,
+  type InstanceCheck,
+  type OpenCall,
+  OpenCallInput,
+  PendingCall,
+  PendingCallFilter,
+  type RpcCorrelator,
+  type RpcInspector,
+} from './rpc.js'
+export {
+  Connector,
+  OpenSessionInput,
+  type Principal,
+  Session,
+  type SessionPolicy,
+  type SessionRegistry,
+  SessionRight,
+  SessionShare,
+  SessionState,
+} from './sessions.js'
+export { NotPublishedReason, SiteMessage, SiteMessageAnswer, siteStream } from './site-messages.js'
+export { ActionName, EventName, Site, SiteInput, SiteMode, type SiteRegistry } from './sites.js'
+export { userStream } from './streams.js'

@@ -1,7 +1,8 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
+import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, TerminalState } from '../contract/delivery.js'
 import { toTimestamp } from '../contract/ids.js'
-import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, Json, TerminalState } from '../contract/index.js'
+import type { Json } from '../contract/json.js'
 import { type Queued, unqueued } from './expiry-queue.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 

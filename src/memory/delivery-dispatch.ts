@@ -1,22 +1,20 @@
 /** The calls of the dispatcher: what a host and a client say about a command, checked, fenced and entered. */
-import { requireIdentity } from '../contract/delivery-rules.js'
-import { digest64 } from '../contract/digest.js'
-import { toReason } from '../contract/ids.js'
+
+import { type ConnectionRegistry, Instance } from '../contract/connections.js'
 import {
   AcknowledgeInput,
   CancelInput,
   type CommandDispatcher,
   type CommandKey,
-  type ConnectionRegistry,
-  canonicalJson,
   DispatchInput,
-  Instance,
-  type Json,
-  RECORD_BYTES,
   SettleInput,
-  toJson,
-} from '../contract/index.js'
+} from '../contract/delivery.js'
+import { requireIdentity } from '../contract/delivery-rules.js'
+import { digest64 } from '../contract/digest.js'
+import { toReason } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
+import { canonicalJson, type Json, toJson } from '../contract/json.js'
+import { RECORD_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
 import type { DeliveryClock } from './delivery-clock.js'
 import {

@@ -1,8 +1,10 @@
 /** How a mailbox is drained: one command after the other is handed to the waiter, and what becomes of the attempt. */
 
+import type { ConnectionRegistry } from '../contract/connections.js'
+import type { Command } from '../contract/delivery.js'
 import { backoffMs } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
-import { type Command, type ConnectionRegistry, deepFreeze } from '../contract/index.js'
+import { deepFreeze } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import type { DeliveryClock } from './delivery-clock.js'
 import type { Mailbox, TrackedCommand } from './delivery-command.js'

@@ -1,8 +1,9 @@
 /** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
 
+import { CommandKey, type DeliveryInspector } from '../contract/delivery.js'
 import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
-import { CommandKey, type DeliveryInspector, parseSequence } from '../contract/index.js'
+import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { ageMs, type DeliveryClock } from './delivery-clock.js'
 import { commandKey, toDeliveryStatus } from './delivery-command.js'

@@ -1,5 +1,5 @@
 /** Every command of the dispatcher and each move that it can make; the drain, the loop and the inspector stand on it. */
-import type { TerminalState } from '../contract/index.js'
+import type { TerminalState } from '../contract/delivery.js'
 import {
   clientKey,
   createMailbox,

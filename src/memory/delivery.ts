@@ -1,6 +1,9 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
+
+import type { ConnectionRegistry } from '../contract/connections.js'
+import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
 import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
-import type { CommandDispatcher, ConnectionRegistry, DeliveryInspector, Inspected } from '../contract/index.js'
+import type { Inspected } from '../contract/inspectors.js'
 import { createDeliveryClock } from './delivery-clock.js'
 import { createDispatch } from './delivery-dispatch.js'
 import { createDeliveryDrain } from './delivery-drain.js'
