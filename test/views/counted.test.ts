@@ -1,0 +1,323 @@
+import { describe, expect, it } from 'vitest'
+import type { ContextRegistryInspector } from '../../src/contract/contexts.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { listActions } from '../../src/views/actions.js'
+import { withLiveCounts } from '../../src/views/window-counts.js'
+import { countWorkers, listWorkers, pageWorkers } from '../../src/views/workers.js'
+import { createSubject, get } from '../diagnostics/subject.js'
+import { browserWindow, connection, context } from '../diagnostics/world.js'
+import { createAsk, FIRST, listOf, many, never } from './subject.js'
+
+const contextsOf = (entries: ReturnType<typeof context>[]) => {
+  const { list, served } = listOf(entries)
+  const contexts: ContextRegistryInspector = { listContexts: list, getContext: () => null }
+  return { contexts, served }
+}
+
+describe('/actions', () => {
+  const connections = [
+    connection({ connection_id: '1', actions: ['\u{1F600}', 'b', 'b', '\uFFFD'], client_type: 'web' }),
+    connection({ connection_id: '2', user_id: 'bob', actions: ['b', 'a'], client_type: 'console' }),
+    connection({ connection_id: '3', user_id: 'bob', actions: ['gone'], status: 'disconnected' }),
+  ]
+
+  it.each([
+    1, 2, 100,
+  ])('lists what connected connections offer by the bytes of its name, %i at a time', async (limit) => {
+    const { list } = listOf(connections)
+    const names: string[] = []
+    let cursor: string | null = null
+    do {
+      const page: Awaited<ReturnType<typeof listActions>> = await listActions(
+        { listConnections: list, getConnection: () => null },
+        {},
+        { limit, cursor },
+        createAsk().ask,
+      )
+      names.push(...page.items.map((action) => action.name))
+      expect(page.completeness).toMatchObject({ complete: true, examined: { registry: 3 } })
+      cursor = page.next_cursor
+    } while (cursor !== null)
+    expect(names).toEqual(['a', 'b', '\uFFFD', '\u{1F600}'])
+  })
+
+  it('counts each connection once and each user once', async () => {
+    const { list } = listOf(connections)
+    const { items } = await listActions(
+      { listConnections: list, getConnection: () => null },
+      {},
+      FIRST,
+      createAsk().ask,
+    )
+    expect(items[1]).toEqual({
+      name: 'b',
+      description: null,
+      parameters_schema: null,
+      observed_connections: 2,
+      observed_users: 2,
+      observed_client_types: ['console', 'web'],
+    })
+  })
+
+  it('says that a sample was cut, and fails with a registry that fails', async () => {
+    const { list } = listOf(many(30, (i) => connection({ connection_id: String(i), actions: [`action-${i}`] })))
+    const { items, completeness } = await listActions(
+      { listConnections: list, getConnection: () => null },
+      {},
+      FIRST,
+      createAsk({ examined: 10 }).ask,
+    )
+    expect([items.length, completeness]).toEqual([
+      10,
+      { complete: false, truncated_sources: ['registry'], examined: { registry: 10 }, limits: { registry: 10 } },
+    ])
+    const down = () => Promise.reject(new Refusal('unavailable'))
+    for (const registry of [
+      { listConnections: down, getConnection: () => null },
+      { listConnections: list, listActions: down, getConnection: () => null },
+    ])
+      await expect(listActions(registry, {}, FIRST, createAsk().ask)).rejects.toThrow(Refusal)
+  })
+})
+
+describe('workers', () => {
+  const entries = [
+    context({ context_id: 'idle' }),
+    context({ context_id: 'active', status: 'active' }),
+    context({ context_id: 'stale', status: 'stale' }),
+    context({ context_id: 'closed', status: 'closed' }),
+    context({ context_id: 'assigned idle', task_id: 't' }),
+    context({ context_id: 'assigned active', task_id: 't', status: 'active' }),
+    context({ context_id: 'assigned stale', task_id: 'u', status: 'stale' }),
+    context({ context_id: 'assigned closed', task_id: 't', status: 'closed' }),
+    context({ context_id: 'owned', ownership: 'user-owned' }),
+    context({ context_id: 'other', user_id: 'bob' }),
+  ]
+  const idsOf = (items: { context_id: string }[]) => items.map((item) => item.context_id)
+
+  it('tells idle from assigned from other', async () => {
+    const { contexts } = contextsOf(entries)
+    const workers = await listWorkers(contexts, { user_id: 'alice' }, 100, createAsk().ask)
+    expect([idsOf(workers.idle), idsOf(workers.assigned)]).toEqual([
+      ['idle'],
+      ['assigned idle', 'assigned active', 'assigned stale'],
+    ])
+    expect(workers).toMatchObject({
+      user_id: 'alice',
+      idle_count: 1,
+      assigned_count: 3,
+      other_count: 4,
+      completeness: { complete: true, examined: { context_registry: 8 } },
+    })
+    expect(await countWorkers(contexts, { user_id: 'alice' }, createAsk().ask)).toMatchObject({
+      idle_count: 1,
+      assigned_count: 3,
+      other_count: 4,
+    })
+  })
+
+  it('cuts each list at the limit, counts beyond it, and says so', async () => {
+    const { contexts } = contextsOf(entries)
+    const cut = await listWorkers(contexts, { user_id: 'alice' }, 2, createAsk().ask)
+    expect([cut.idle.length, cut.assigned.length, cut.assigned_count]).toEqual([1, 2, 3])
+    expect(cut.completeness).toMatchObject({ complete: false, truncated_sources: ['context_registry'] })
+    expect((await countWorkers(contexts, { user_id: 'alice' }, createAsk().ask)).completeness.complete).toBe(true)
+  })
+
+  it('does not believe a registry that ignores the filter by ownership', async () => {
+    const { list } = listOf(entries.filter((entry) => entry.user_id === 'alice'))
+    const contexts: ContextRegistryInspector = { listContexts: (_, page) => list({}, page), getContext: () => null }
+    expect((await listWorkers(contexts, { user_id: 'alice' }, 100, createAsk().ask)).idle_count).toBe(1)
+    const page = await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createAsk().ask, () => true)
+    expect(idsOf(page.items)).not.toContain('owned')
+  })
+
+  it('answers nobody with zeros, and not with 404', async () => {
+    const router = createSubject({ inspectors: createFakeInspectors({ contexts: entries }) })
+    const { status, body } = await get(router, '/workers?user_id=nobody')
+    expect([status, body]).toMatchObject([
+      200,
+      { idle: [], assigned: [], idle_count: 0, assigned_count: 0, other_count: 0, completeness: { complete: true } },
+    ])
+    expect((await get(router, '/workers/tasks/t?user_id=bob')).body).toEqual({
+      items: [],
+      next_cursor: null,
+      has_more: false,
+    })
+    expect(idsOf((await get(router, '/workers/tasks/t?user_id=alice')).body.items)).toEqual([
+      'assigned idle',
+      'assigned active',
+    ])
+    expect(idsOf((await get(router, '/workers/available?user_id=alice')).body.items)).toEqual(['idle'])
+  })
+
+  it('passes over pages of others within the bound, and then answers an empty page that goes on', async () => {
+    const { contexts, served } = contextsOf([
+      ...many(40, (i) => context({ context_id: `busy-${i}`, status: 'active' })),
+      context({ context_id: 'idle' }),
+    ])
+    const isIdle = (entry: { status: string }) => entry.status === 'idle'
+    const far = await pageWorkers(contexts, { user_id: 'alice' }, { limit: 5, cursor: null }, createAsk().ask, isIdle)
+    expect([idsOf(far.items), far.has_more]).toEqual([['idle'], false])
+    const near = await pageWorkers(
+      contexts,
+      { user_id: 'alice' },
+      { limit: 9, cursor: null },
+      createAsk({ examined: 20 }).ask,
+      isIdle,
+    )
+    expect([near.items, near.has_more, near.next_cursor]).toEqual([[], true, '20'])
+    expect(served.items).toBe(41 + 20)
+    const one = await pageWorkers(contexts, { user_id: 'alice' }, { limit: 1, cursor: null }, createAsk().ask, isIdle)
+    expect(idsOf(one.items)).toEqual(['idle'])
+  })
+
+  it.each<[what: string, page: object]>([
+    ['has more, but no token', { items: [], next_cursor: null, has_more: true }],
+    ['repeats its token', { items: [], next_cursor: 'x', has_more: true }],
+  ])('does not run in circles when a registry %s', async (_what, page) => {
+    let asked = 0
+    const contexts: ContextRegistryInspector = {
+      listContexts: () => {
+        asked += 1
+        return page as never
+      },
+      getContext: () => null,
+    }
+    await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createAsk().ask, () => true).catch(() => {})
+    expect(asked).toBeLessThanOrEqual(2)
+  })
+})
+
+describe("a window's counts", () => {
+  const windows = [browserWindow({ window_id: 'w-1' }), browserWindow({ window_id: 'w-2' })]
+  const entries = [
+    context({ context_id: '1', window_id: 'w-1' }),
+    context({ context_id: '2', window_id: 'w-1', status: 'active' }),
+    context({ context_id: '3', window_id: 'w-1', task_id: 't' }),
+    context({ context_id: '4', window_id: 'w-1', status: 'stale', task_id: 't' }),
+    context({ context_id: '5', window_id: 'w-1', status: 'closed' }),
+    context({ context_id: '6', window_id: 'w-1', ownership: 'user-owned' }),
+  ]
+  const counts = (of: typeof windows) => of.map((w) => [w.worker_count, w.idle_count, w.busy_count, w.counts_source])
+
+  it('are live from contexts, with zeros where there is no worker', async () => {
+    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk().ask))).toEqual([
+      [3, 1, 1, 'contexts'],
+      [0, 0, 0, 'contexts'],
+    ])
+  })
+
+  it('are the snapshot where there is no context registry', async () => {
+    expect(counts(await withLiveCounts(windows, undefined, createAsk().ask))).toEqual([
+      [41, 42, 43, 'snapshot'],
+      [41, 42, 43, 'snapshot'],
+    ])
+  })
+
+  it('come from the index of a registry that keeps one, whatever it says of other windows', async () => {
+    const countByWindow = () => [
+      { window_id: 'w-2', worker_count: 7, idle_count: 1, busy_count: 2 },
+      { window_id: 'w-9', worker_count: 9, idle_count: 9, busy_count: 9 },
+    ]
+    const contexts = { listContexts: never, getContext: () => null, countByWindow }
+    expect(counts(await withLiveCounts(windows, contexts, createAsk().ask))).toEqual([
+      [0, 0, 0, 'contexts'],
+      [7, 1, 2, 'contexts'],
+    ])
+  })
+
+  it('are null, and no snapshot, for a window that the bound did not reach', async () => {
+    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk({ examined: 3 }).ask))).toEqual(
+      [
+        [null, null, null, 'contexts'],
+        [null, null, null, 'contexts'],
+      ],
+    )
+    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk({ examined: 6 }).ask))).toEqual(
+      [
+        [3, 1, 1, 'contexts'],
+        [null, null, null, 'contexts'],
+      ],
+    )
+  })
+
+  it.each([
+    ['an error', new Refusal('unavailable')],
+    ['nothing', undefined],
+  ])('fail with a registry that throws %s', async (_what, error) => {
+    for (const contexts of [
+      { listContexts: () => Promise.reject(error), getContext: () => null },
+      { listContexts: never, getContext: () => null, countByWindow: () => Promise.reject(error) },
+    ])
+      expect(
+        await withLiveCounts(windows, contexts, createAsk().ask).then(
+          () => 'answered',
+          (thrown) => [thrown],
+        ),
+      ).toEqual([error])
+  })
+})
+
+describe('counts', () => {
+  it('show every enum value, and that they are whole', async () => {
+    const router = createSubject({
+      inspectors: createFakeInspectors({ contexts: [context()], browserWindows: [], connections: [connection()] }),
+    })
+    expect((await get(router, '/contexts/count')).body).toEqual({
+      total: 1,
+      by_status: { active: 0, idle: 1, closed: 0, stale: 0 },
+      by_client_type: { browser: 1, console: 0, mobile: 0, web: 0 },
+      by_ownership: { 'user-owned': 0, worker: 1 },
+      completeness: {
+        complete: true,
+        truncated_sources: [],
+        examined: { context_registry: 1 },
+        limits: { context_registry: 10_000 },
+      },
+      observed_at: '2026-01-02T03:04:05.678Z',
+    })
+    expect((await get(router, '/browser-windows/count')).body).toMatchObject({
+      total: 0,
+      by_status: { open: 0, stale: 0, closed: 0 },
+      by_ownership: { 'user-owned': 0, worker: 0 },
+      by_type: { normal: 0, popup: 0, panel: 0, app: 0, devtools: 0 },
+      by_state: { normal: 0, minimized: 0, maximized: 0, fullscreen: 0 },
+    })
+    expect((await get(router, '/connections/count?status=disconnected')).body).toMatchObject({
+      total: 0,
+      by_status: { connected: 0, disconnected: 0 },
+    })
+  })
+
+  it('of more than the bound are a sample that says so, and exact where an index answers', async () => {
+    const entries = many(25, (i) => context({ context_id: String(i) }))
+    const { contexts } = contextsOf(entries)
+    const limits = { examined: 10 }
+    const sampled = await get(createSubject({ inspectors: { contextRegistry: contexts }, limits }), '/contexts/count')
+    expect(sampled.body).toMatchObject({
+      total: 10,
+      completeness: { complete: false, truncated_sources: ['context_registry'], examined: { context_registry: 10 } },
+    })
+    const exact = {
+      total: 25,
+      by_status: { active: 0, idle: 25, closed: 0, stale: 0 },
+      by_client_type: { browser: 25, console: 0, mobile: 0, web: 0 },
+      by_ownership: { worker: 25, 'user-owned': 0 },
+    }
+    for (const [answer, total] of [
+      [exact, 25],
+      [null, 10],
+    ] as const) {
+      const counted = await get(
+        createSubject({ inspectors: { contextRegistry: { ...contexts, countContexts: () => answer } }, limits }),
+        '/contexts/count',
+      )
+      expect(counted.body).toMatchObject({
+        total,
+        completeness: { complete: total === 25, examined: { context_registry: 10 } },
+      })
+    }
+  })
+})

@@ -1,0 +1,42 @@
+/** How the tests of the views ask, and sources that misbehave on purpose. */
+import type { Page, PageQuery } from '../../src/contract/page.js'
+import type { ViewAsk } from '../../src/views/reading.js'
+import { NOW } from '../diagnostics/world.js'
+
+/** What accompanies a view in these tests; what it reports is kept. */
+export function createAsk(over: Partial<ViewAsk> = {}) {
+  const reports: [source: string, error: unknown][] = []
+  const controller = new AbortController()
+  const ask: ViewAsk = {
+    signal: controller.signal,
+    examined: 10_000,
+    now: () => NOW,
+    report: (source, error) => reports.push([source, error]),
+    ...over,
+  }
+  return { ask, reports, stop: () => controller.abort(new Error('the deadline')) }
+}
+
+export const FIRST: PageQuery = { limit: 100, cursor: null }
+
+/** A list over `entries` in pages as large as is asked for, which counts what it handed out. */
+export function listOf<Entry extends object>(entries: readonly Entry[]) {
+  const served = { pages: 0, items: 0, largest: 0 }
+  const list = (filter: object, { limit, cursor }: PageQuery): Page<Entry> => {
+    const found = entries.filter((entry) =>
+      Object.entries(filter).every(([name, value]) => entry[name as keyof Entry] === value),
+    )
+    const start = Number(cursor ?? 0)
+    const items = found.slice(start, start + limit)
+    served.pages += 1
+    served.items += items.length
+    served.largest = Math.max(served.largest, limit)
+    const has_more = start + limit < found.length
+    return { items, next_cursor: has_more ? String(start + limit) : null, has_more }
+  }
+  return { list, served }
+}
+
+export const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+
+export const never = () => new Promise<never>(() => {})
