@@ -23,6 +23,7 @@ for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
 // The host has gone without a word: nobody is left to work for.
 process.on('disconnect', () => process.exit(0))
 
+// #region runtime
 // The one connection that there is: publisher and registry speak under its identity, as it is at that moment.
 let relay
 const runtime = {
@@ -35,6 +36,7 @@ const runtime = {
 }
 const sites = createRemoteSiteRegistry({ runtime })
 const publisher = createCooperativeSitePublisher({ runtime })
+// #endregion
 
 /** An event is a notification: one that is lost costs a refetch, never a note. */
 async function say(data) {
@@ -54,7 +56,9 @@ async function handle(parameters, { command: { action, command_id } }) {
   throw Object.assign(new Error(outcome.error.code), { said: outcome.error })
 }
 
+// #region control
 const control = await startCooperativeSiteControlServer({ token: CONTROL_TOKEN, sites, publisher })
+// #endregion
 process.send?.({ control_url: control.url })
 
 await runRelayClient({

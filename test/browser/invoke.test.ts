@@ -55,7 +55,7 @@ describe('invoke', () => {
     const { client } = await startRelay((visit, n) => {
       if (n === 0) visit.response.destroy()
       else if (n === 1) answerJson(visit, 200, ['not an object'])
-      else visit.response.writeHead(200).end('x'.repeat(2_097_153))
+      else answerJson(visit, 200, { ...invocation, result: 'x'.repeat(2_097_152) })
     })
     const lost = { code: 'unreachable', status: null, outcome: 'unknown' }
     const odd = { code: 'unexpected_answer', status: 200, outcome: 'unknown' }

@@ -163,6 +163,18 @@ describe('subscribe', () => {
     expect(heard).toHaveLength(2)
   })
 
+  it('is not driven into a loop by a heartbeat longer than a timer can be', async () => {
+    const relay = await startRelay()
+    const { hears } = listen(relay)
+    const visit = await relay.visit(0)
+    openStream(visit, ready({ heartbeat_ms: 1e12 }))
+    await hears(1)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    visit.response.write(frame('site_event', event(1)))
+    expect(await hears(2)).toEqual(['ready', 'event'])
+    expect(relay.visits).toHaveLength(1)
+  })
+
   it('gives up on a relay that never answers, and asks again', async () => {
     const relay = await startRelay()
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -152,6 +152,24 @@ describe('the slow', () => {
   })
 })
 
+describe('too many', () => {
+  it('connections are dropped, and there is room again when some have left', async () => {
+    const { server, ask } = await startControl()
+    const held = await Promise.all(Array.from({ length: 1_024 }, () => openSocket(server.port)))
+    const dropped = await openSocket(server.port)
+    expect(await dropped.closed).toBe('')
+    for (const { socket } of held.slice(0, 10)) socket.destroy()
+    await expect
+      .poll(() =>
+        ask('DELETE', '/sites/x').then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(404)
+  })
+})
+
 describe('close', () => {
   it('ends sockets that are idle at once, lets an answer out, and may be called twice', async () => {
     const answer = { accepted: true, duplicate: false, message_id: 'm', stream: 's', published: true }
