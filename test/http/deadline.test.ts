@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { DeadlinePassed, startDeadline } from '../../src/http/deadline.js'
+
+/** A client that never leaves. */
+const STAYING = new AbortController()
+
+describe('a deadline', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('costs nothing while what is asked answers at once', () => {
+    const client = new AbortController()
+    const listen = vi.spyOn(client.signal, 'addEventListener')
+    const deadline = startDeadline(100, client)
+    const value = { items: [] }
+    expect(deadline.settle(value)).toBe(value)
+    expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
+    deadline.clear()
+    expect(deadline.signal.aborted).toBe(false)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('runs from its start, not from when its signal is first looked at', async () => {
+    const deadline = startDeadline(100, STAYING)
+    await vi.advanceTimersByTimeAsync(90)
+    const { signal } = deadline
+    await vi.advanceTimersByTimeAsync(9)
+    expect(signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(signal.aborted).toBe(true)
+  })
+
+  it('rejects with its reason when it passes, and aborts its signal', async () => {
+    const deadline = startDeadline(100, STAYING)
+    const work = Promise.resolve(deadline.settle(new Promise(() => {}))).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(99)
+    expect(deadline.signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(5)
+    expect(await work).toBeInstanceOf(DeadlinePassed)
+    expect(deadline.signal.reason).toBeInstanceOf(DeadlinePassed)
+  })
+
+  it('lets work win that settles because of the abort', async () => {
+    const deadline = startDeadline(100, STAYING)
+    const listening = new Promise((resolve) => deadline.signal.addEventListener('abort', () => resolve('a part')))
+    const work = deadline.settle(listening)
+    await vi.advanceTimersByTimeAsync(200)
+    expect(await work).toBe('a part')
+  })
+
+  it('is brought forward by a client that leaves, before it asks and while', async () => {
+    expect(startDeadline(100, { signal: AbortSignal.abort('gone') }).signal.reason).toBe('gone')
+    const client = new AbortController()
+    const deadline = startDeadline(100, client)
+    client.abort('left')
+    expect(deadline.signal.reason).toBe('left')
+  })
+
+  it('once cleared, follows neither the clock nor the client', async () => {
+    const client = new AbortController()
+    const deadline = startDeadline(100, client)
+    expect(deadline.signal.aborted).toBe(false)
+    deadline.clear()
+    client.abort()
+    await vi.advanceTimersByTimeAsync(200)
+    expect(deadline.signal.aborted).toBe(false)
+  })
+})
