@@ -70,7 +70,7 @@ export interface Subscription extends AsyncIterableIterator<Delivery> {
 export interface SubscribeOptions {
   /** Ends the subscription like `close()`. */
   signal?: AbortSignal | undefined
-  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. */
+  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. It must not throw. */
   wake?: (() => void) | undefined
 }
 

@@ -1,5 +1,12 @@
 /** One subscription: a cursor into the ring that all readers of a topic share. */
-import type { Delivery, Gap, Position, Run, SiteEvent, Subscription } from './event-bus.js'
+import type { Delivery, Gap, Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
+
+/** An event in the ring, with what every iterating reader of it is answered: made once, shared by all. */
+export interface Slot {
+  readonly event: SiteEvent
+  readonly result: IteratorResult<Delivery>
+  settled: Promise<IteratorResult<Delivery>> | undefined
+}
 
 /** What a cursor reads. */
 export interface Ring {
@@ -10,8 +17,8 @@ export interface Ring {
   /** The first position of the epoch. */
   readonly first: number
   readonly closed: boolean
-  /** The event at `seq`, or `undefined` for a hole. */
-  at(seq: number): SiteEvent | undefined
+  /** The event at `seq`, or `undefined` for a hole and for one that was dropped. */
+  at(seq: number): Slot | undefined
   /** The events from `from`, which is no hole, to the head or the next hole. Level readers get the very same run. */
   run(from: number): Run
   /** Wakes the cursor when there is more. */
@@ -19,40 +26,57 @@ export interface Ring {
   leave(cursor: Cursor): void
 }
 
-const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 type Resolve = (result: IteratorResult<Delivery>) => void
 
-/** One reader. Fields and a prototype, not closures: ten thousand idle ones are ten thousand small objects. */
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
+const SETTLED_DONE = Promise.resolve(DONE)
+
+// One executor for all promises: a closure for each would cost more than the delivery itself.
+let captured: Resolve
+const capture = (resolve: Resolve) => {
+  captured = resolve
+}
+
+const CLOSED = -2
+
+/** What few subscriptions have. */
+interface Rare {
+  wake?: (() => void) | undefined
+  /** Stops listening to the signal. */
+  release?: () => void
+  /** Calls of `next()` behind the first one that waits. */
+  queue?: Resolve[]
+}
+
+/** One reader. Few fields and a prototype, not closures: ten thousand idle ones are ten thousand small objects. */
 export class Cursor implements Subscription {
-  /** Its index among the parked, or -1. */
+  /** Its index among the parked, -1 when it is not, `CLOSED` when it has ended. */
   place = -1
   private readonly ring: Ring
-  private readonly onWake: (() => void) | undefined
   private epoch: string
   /** The position it reads next. */
   private ahead: number
   private lost = 0
-  closed = false
-  private waiting: Resolve[] | undefined
-  private release: (() => void) | undefined
+  /** The call of `next()` that waits. */
+  private resolve: Resolve | undefined
+  private rare: Rare | undefined
 
-  constructor(ring: Ring, onWake: (() => void) | undefined) {
+  constructor(ring: Ring, { signal, wake }: SubscribeOptions) {
     this.ring = ring
-    this.onWake = onWake
     this.epoch = ring.epoch
     this.ahead = ring.head + 1
+    this.resolve = undefined
+    this.rare = wake && { wake }
+    if (ring.closed || signal?.aborted) this.place = CLOSED
+    else if (signal) {
+      const stop = () => this.close()
+      signal.addEventListener('abort', stop, { once: true })
+      this.rare = { wake, release: () => signal.removeEventListener('abort', stop) }
+    }
   }
 
-  ended(): this {
-    this.closed = true
-    return this
-  }
-
-  until(signal: AbortSignal): void {
-    const stop = () => this.close()
-    signal.addEventListener('abort', stop, { once: true })
-    this.release = () => signal.removeEventListener('abort', stop)
+  get closed(): boolean {
+    return this.place === CLOSED
   }
 
   get position(): Position {
@@ -68,7 +92,7 @@ export class Cursor implements Subscription {
   }
 
   take(): Gap | Run | undefined {
-    if (!this.alive()) return undefined
+    if (!this.isOpen()) return undefined
     const gap = this.gap()
     if (gap) return gap
     if (this.ahead > this.ring.head) {
@@ -81,19 +105,30 @@ export class Cursor implements Subscription {
   }
 
   next(): Promise<IteratorResult<Delivery>> {
-    const value = this.waiting?.length || !this.alive() ? undefined : this.one()
-    if (value) return Promise.resolve({ done: false, value })
-    if (this.closed) return Promise.resolve(DONE)
-    return new Promise((resolve) => {
-      this.waiting ??= []
-      this.waiting.push(resolve)
+    if (!this.isOpen()) return SETTLED_DONE
+    if (this.resolve === undefined) {
+      const slot = this.slot()
+      if (slot) {
+        slot.settled ??= Promise.resolve(slot.result)
+        return slot.settled
+      }
+      const gap = this.gap()
+      if (gap) return Promise.resolve({ done: false, value: gap })
+      const promise = new Promise<IteratorResult<Delivery>>(capture)
+      this.resolve = captured
       this.ring.park(this)
-    })
+      return promise
+    }
+    const promise = new Promise<IteratorResult<Delivery>>(capture)
+    this.rare ??= {}
+    this.rare.queue ??= []
+    this.rare.queue.push(captured)
+    return promise
   }
 
   return(): Promise<IteratorResult<Delivery>> {
     this.close()
-    return Promise.resolve(DONE)
+    return SETTLED_DONE
   }
 
   [Symbol.asyncIterator](): this {
@@ -103,43 +138,51 @@ export class Cursor implements Subscription {
   close(): void {
     if (this.closed) return
     this.lost = this.dropped
-    this.closed = true
-    this.release?.()
     this.ring.leave(this)
-    for (const resolve of this.waiting ?? []) resolve(DONE)
-    this.waiting = undefined
+    this.place = CLOSED
+    this.resolve?.(DONE)
+    for (const resolve of this.rare?.queue ?? []) resolve(DONE)
+    this.rare?.release?.()
+    this.resolve = undefined
   }
 
   /** Something is there, or the topic was closed. */
   woken(): void {
-    while (this.waiting?.length && this.alive()) {
-      const value = this.one()
-      if (value === undefined) {
+    const { rare } = this
+    while (this.resolve !== undefined && this.isOpen()) {
+      const result = this.slot()?.result ?? this.gapResult()
+      if (result === undefined) {
         this.ring.park(this)
-        return
+        break
       }
-      this.waiting.shift()?.({ done: false, value })
+      const resolve = this.resolve
+      this.resolve = rare?.queue?.shift()
+      resolve(result)
     }
-    this.onWake?.()
+    rare?.wake?.()
   }
 
   /** Whether it goes on; a topic that was closed ends it here, so that closing needs no list of readers. */
-  private alive(): boolean {
-    if (!this.closed && this.ring.closed) this.close()
-    return !this.closed
+  private isOpen(): boolean {
+    if (this.ring.closed) this.close()
+    return this.place !== CLOSED
+  }
+
+  /** The next event, if it is there and nothing before it was lost; it counts as received. */
+  private slot(): Slot | undefined {
+    if (this.epoch !== this.ring.epoch) return undefined
+    const slot = this.ring.at(this.ahead)
+    if (slot !== undefined) this.ahead++
+    return slot
+  }
+
+  private gapResult(): IteratorResult<Delivery> | undefined {
+    const gap = this.gap()
+    return gap && { done: false, value: gap }
   }
 
   private oldest(): number {
     return this.epoch === this.ring.epoch ? Math.max(this.ahead, this.ring.head - this.ring.size + 1) : this.ahead
-  }
-
-  private one(): Delivery | undefined {
-    const gap = this.gap()
-    if (gap) return gap
-    const event = this.ring.at(this.ahead)
-    if (event === undefined) return undefined
-    this.ahead++
-    return { type: 'event', event }
   }
 
   /** What was lost between the last event received and the next one there is. */

@@ -1,6 +1,6 @@
 /** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
 import type { Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
-import { Cursor, type Ring } from './event-cursor.js'
+import { Cursor, type Ring, type Slot } from './event-cursor.js'
 
 export interface TopicOptions {
   /** Events kept for readers that lag. */
@@ -40,10 +40,12 @@ class TopicRing implements Topic, Ring {
   readonly size: number
   private readonly onUnread: (() => void) | undefined
   /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
-  private slots: SiteEvent[] = []
+  private slots: Slot[] = []
   private shared: Run | undefined
   /** Who found nothing and waits. Each knows its place, so that leaving is O(1). */
   private parked: Cursor[] = []
+  /** The list of the wake before, emptied: ten thousand readers need no new one per event. */
+  private spare: Cursor[] = []
   private waking = false
 
   constructor({ queueSize, position, onUnread }: TopicOptions) {
@@ -63,7 +65,8 @@ class TopicRing implements Topic, Ring {
     this.head = event.seq
     // Without readers only the position matters: nothing is ever replayed.
     if (this.readers === 0) return
-    this.slots[event.seq % this.size] = event
+    const result = { done: false, value: { type: 'event', event } } as const
+    this.slots[event.seq % this.size] = { event, result, settled: undefined }
     this.wake()
   }
 
@@ -79,11 +82,9 @@ class TopicRing implements Topic, Ring {
     this.wake()
   }
 
-  subscribe({ signal, wake }: SubscribeOptions = {}): Subscription {
-    const cursor = new Cursor(this, wake)
-    if (this.closed || signal?.aborted) return cursor.ended()
-    this.readers++
-    if (signal) cursor.until(signal)
+  subscribe(options: SubscribeOptions = {}): Subscription {
+    const cursor = new Cursor(this, options)
+    if (!cursor.closed) this.readers++
     return cursor
   }
 
@@ -92,18 +93,19 @@ class TopicRing implements Topic, Ring {
     this.wake()
   }
 
-  at(seq: number): SiteEvent | undefined {
-    const event = this.slots[seq % this.size]
-    return event?.seq === seq ? event : undefined
+  at(seq: number): Slot | undefined {
+    const slot = this.slots[seq % this.size]
+    return slot?.event.seq === seq && seq > this.head - this.size ? slot : undefined
   }
 
   run(from: number): Run {
-    if (this.shared?.events[0] === this.at(from) && this.shared?.events.at(-1)?.seq === this.head) return this.shared
+    if (this.shared?.events[0] === this.at(from)?.event && this.shared?.events.at(-1)?.seq === this.head)
+      return this.shared
     const events: SiteEvent[] = []
     for (let seq = from; seq <= this.head; seq++) {
-      const event = this.at(seq)
-      if (event === undefined) break
-      events.push(event)
+      const slot = this.at(seq)
+      if (slot === undefined) break
+      events.push(slot.event)
     }
     this.shared = { type: 'run', events }
     return this.shared
@@ -114,11 +116,11 @@ class TopicRing implements Topic, Ring {
   }
 
   leave(cursor: Cursor): void {
-    if (cursor.place >= 0) {
+    // While a wake is under way a cursor may still stand in the list of that wake, under the same number.
+    if (this.parked[cursor.place] === cursor) {
       const last = this.parked.pop() as Cursor
       if (last !== cursor) this.parked[cursor.place] = last
       last.place = cursor.place
-      cursor.place = -1
     }
     this.readers--
     if (this.readers > 0) return
@@ -138,9 +140,14 @@ class TopicRing implements Topic, Ring {
     queueMicrotask(() => {
       this.waking = false
       const woken = this.parked
-      this.parked = []
-      for (const cursor of woken) cursor.place = -1
-      for (const cursor of woken) cursor.woken()
+      this.parked = this.spare
+      for (const cursor of woken) {
+        if (cursor.closed) continue
+        cursor.place = -1
+        cursor.woken()
+      }
+      woken.length = 0
+      this.spare = woken
     })
   }
 }

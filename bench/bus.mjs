@@ -1,0 +1,166 @@
+// The event bus against one bounded queue per subscriber behind an EventEmitter: 10,000 subscribers that iterate.
+// Run: npm run build && node --expose-gc bench/bus.mjs. Quote the ratios; absolute numbers are this machine's.
+import { EventEmitter } from 'node:events'
+import { createCooperativeSiteEventBus } from 'relayscope/cooperative-site'
+
+const SUBSCRIBERS = 10_000
+const QUEUE = 100
+const ROUNDS = 9
+const event = { event_id: 'e', name: 'changed', site_id: 's', published_at: '2026-01-01T00:00:00.000Z', data: null }
+
+/** What a careful host writes by hand: a queue that drops its oldest, and counts what it dropped. */
+class BoundedQueue {
+  items = []
+  dropped = 0
+  waiting = null
+  closed = false
+
+  push(value) {
+    if (this.waiting) {
+      const resolve = this.waiting
+      this.waiting = null
+      resolve({ done: false, value: { type: 'event', event: value } })
+      return
+    }
+    if (this.items.push(value) > QUEUE) {
+      this.items.shift()
+      this.dropped++
+    }
+  }
+
+  next() {
+    if (this.items.length > 0)
+      return Promise.resolve({ done: false, value: { type: 'event', event: this.items.shift() } })
+    if (this.closed) return Promise.resolve({ done: true, value: undefined })
+    return new Promise((resolve) => {
+      this.waiting = resolve
+    })
+  }
+
+  close() {
+    this.closed = true
+    this.waiting?.({ done: true, value: undefined })
+  }
+
+  [Symbol.asyncIterator]() {
+    return this
+  }
+}
+
+const peers = {
+  'EventEmitter + queues'() {
+    const emitter = new EventEmitter().setMaxListeners(0)
+    let seq = 0
+    return {
+      publish: () => emitter.emit('t', { ...event, seq: ++seq }),
+      subscribe() {
+        const queue = new BoundedQueue()
+        emitter.on('t', (value) => queue.push(value))
+        return queue
+      },
+    }
+  },
+  relayscope() {
+    const bus = createCooperativeSiteEventBus({ queueSize: QUEUE })
+    return { publish: () => bus.publish('t', event), subscribe: () => bus.subscribe('t') }
+  },
+}
+
+const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1]
+
+/** Subscribers that iterate, and how to give them `burst` events at once and wait until all have come. */
+function audience(make, burst) {
+  const { publish, subscribe } = make()
+  const subscriptions = Array.from({ length: SUBSCRIBERS }, subscribe)
+  let left = 0
+  let arrived = () => {}
+  for (const subscription of subscriptions)
+    void (async () => {
+      for await (const delivery of subscription) if (delivery.type === 'event' && --left === 0) arrived()
+    })()
+  return {
+    /** Million deliveries per second. */
+    async round() {
+      const repeats = Math.ceil(40 / burst)
+      const start = performance.now()
+      for (let n = 0; n < repeats; n++) {
+        left = burst * SUBSCRIBERS
+        const all = new Promise((resolve) => {
+          arrived = resolve
+        })
+        for (let i = 0; i < burst; i++) publish()
+        await all
+      }
+      return (repeats * burst * SUBSCRIBERS) / (performance.now() - start) / 1_000
+    },
+    close() {
+      for (const subscription of subscriptions) subscription.close()
+    },
+  }
+}
+
+/** The rates of all peers; they take turns, so that whatever else the machine does meets them alike. */
+async function rates(burst) {
+  const audiences = Object.values(peers).map((make) => audience(make, burst))
+  const seen = audiences.map(() => [])
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const [index, each] of audiences.entries()) {
+      const rate = await each.round()
+      if (round > 0) seen[index].push(rate)
+    }
+  for (const each of audiences) each.close()
+  return seen.map(median)
+}
+
+function heap() {
+  for (let n = 0; n < 3; n++) globalThis.gc()
+  return process.memoryUsage().heapUsed
+}
+
+/** Bytes per subscriber: idle, and how many more when it lags by a full queue. */
+function bytes(make) {
+  const { publish, subscribe } = make()
+  const subscriptions = []
+  subscriptions.length = SUBSCRIBERS
+  const empty = heap()
+  for (let n = 0; n < SUBSCRIBERS; n++) subscriptions[n] = subscribe()
+  const idle = heap()
+  for (let n = 0; n < 2 * QUEUE; n++) publish()
+  const lagging = heap()
+  if (subscriptions.length !== SUBSCRIBERS) throw new Error('kept alive until here')
+  return [(idle - empty) / SUBSCRIBERS, (lagging - idle) / SUBSCRIBERS]
+}
+
+/** Nanoseconds of a publish that nobody reads in time. */
+function publishing(make) {
+  const { publish, subscribe } = make()
+  const subscriptions = Array.from({ length: SUBSCRIBERS }, subscribe)
+  const start = performance.now()
+  const count = make === peers.relayscope ? 100_000 : 200
+  for (let n = 0; n < count; n++) publish()
+  const ns = ((performance.now() - start) * 1e6) / count
+  return subscriptions.length > 0 ? ns : 0
+}
+
+// Memory first: what the rates leave behind would be counted.
+const memory = Object.values(peers).map((make) => (globalThis.gc ? bytes(make) : [Number.NaN, Number.NaN]))
+const [burst, single] = [await rates(20), await rates(1)]
+const results = {}
+for (const [index, [name, make]] of Object.entries(peers).entries())
+  results[name] = {
+    burst: burst[index],
+    single: single[index],
+    bytes: memory[index],
+    publishing: publishing(make),
+  }
+const base = results['EventEmitter + queues']
+console.log(`${SUBSCRIBERS} subscribers, million deliveries per second (median of ${ROUNDS}), bytes per subscriber`)
+for (const [name, result] of Object.entries(results)) {
+  console.log(`  ${name}`)
+  console.log(`    bursts of 20        ${result.burst.toFixed(2)}  ${(result.burst / base.burst).toFixed(2)}x`)
+  console.log(`    one event at a time ${result.single.toFixed(2)}  ${(result.single / base.single).toFixed(2)}x`)
+  console.log(
+    `    bytes, idle         ${result.bytes[0].toFixed(0)}; lagging by a full queue ${result.bytes[1].toFixed(0)} more`,
+  )
+  console.log(`    publish when nobody reads in time ${result.publishing.toFixed(0)} ns`)
+}
