@@ -38,11 +38,12 @@ export async function runScript(
   ...args: (string | number)[]
 ): Promise<Reply> {
   const prefix = shardPrefix(store.deploymentId, shard)
-  const rest = ['1', prefix, store.now ? String(store.now()) : '', ...args.map(String)]
+  // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
+  const rest = () => ['1', prefix, store.now ? String(store.now()) : '', ...args.map(String)]
   try {
-    return await store.command(['EVALSHA', await script.digest, ...rest], prefix)
+    return await store.command(['EVALSHA', await script.digest, ...rest()], prefix)
   } catch (error) {
     if (!(error instanceof UnknownScript)) throw error
-    return store.command(['EVAL', script.source, ...rest], prefix)
+    return store.command(['EVAL', script.source, ...rest()], prefix)
   }
 }

@@ -1,6 +1,7 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
 import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
+import { whenAborted } from './aborted.js'
 import { portOf, type RedisClient } from './client.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf } from './keys.js'
 import { type Reply, toError } from './reply.js'
@@ -79,16 +80,15 @@ export function createStore(options: StoreOptions): Store {
         given.abort(reason)
         done()
       }
-      const onAbort = () => giveUp(ask?.signal.reason)
       const timer = setTimeout(
         () => giveUp(new Refusal('unavailable', `no answer within ${commandTimeoutMs} ms`)),
         commandTimeoutMs,
       )
       const done = () => {
         clearTimeout(timer)
-        ask?.signal.removeEventListener('abort', onAbort)
+        forget?.()
       }
-      ask?.signal.addEventListener('abort', onAbort, { once: true })
+      const forget = ask && whenAborted(ask.signal, () => giveUp(ask.signal.reason))
 
       const send = () => {
         if (given.signal.aborted) return

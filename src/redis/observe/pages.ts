@@ -8,7 +8,7 @@ import type { Store } from '../store.js'
 import { readIndex, readRows, type TableReader } from './rows.js'
 
 /** Where a page goes on: after the entry of that sequence in that shard. */
-interface Position {
+export interface Position {
   shard: number
   sequence: number
 }
@@ -16,7 +16,7 @@ interface Position {
 const TOKEN = /^(0|[1-9][0-9]?)\.(0|[1-9][0-9]{0,15})$/
 
 /** @throws Refusal `invalid_cursor` for what no page of these shards handed out. */
-function parseToken(cursor: string, first: number, last: number): Position {
+export function parseToken(cursor: string, first: number, last: number): Position {
   const match = TOKEN.exec(cursor)
   const shard = Number(match?.[1])
   const sequence = Number(match?.[2])
@@ -24,7 +24,8 @@ function parseToken(cursor: string, first: number, last: number): Position {
   return { shard, sequence }
 }
 
-const toToken = ({ shard, sequence }: Position) => `${shard}.${sequence}`
+/** The token of a page that goes on after `position`. */
+export const toToken = ({ shard, sequence }: Position) => `${shard}.${sequence}`
 
 type Filter = Readonly<Record<string, unknown>>
 

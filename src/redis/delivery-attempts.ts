@@ -1,0 +1,117 @@
+/** The attempts that a node has in hand, and the signals that live until their commands end. */
+
+import type { Command, Deliver } from '../contract/delivery.js'
+import { toTimestamp } from '../contract/ids.js'
+import { deepFreeze } from '../contract/json.js'
+import { Refusal } from '../refusal.js'
+import { commandRef } from './delivery-run.js'
+
+/** A command as it was claimed; instants are epoch ms on the store's clock. */
+export interface Claimed {
+  user_id: string
+  client_id: string
+  command_id: string
+  action: string
+  payload: unknown
+  attempt: number
+  deadlineAt: number
+  /** When the patience for this attempt ends. */
+  untilMs: number
+}
+
+interface InHand {
+  ref: string
+  untilMs: number
+  letGo(): void
+}
+
+export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
+
+/** @param onChange Told when the number of attempts in hand has changed. */
+export function createDeliveryAttempts(onChange: () => void) {
+  const inHand = new Set<InHand>()
+  const byRef = new Map<string, Set<InHand>>()
+  const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
+
+  function drop(held: InHand) {
+    if (!inHand.delete(held)) return
+    const others = byRef.get(held.ref)
+    others?.delete(held)
+    if (others?.size === 0) byRef.delete(held.ref)
+    onChange()
+  }
+
+  function signalOf(ref: string, deadlineAt: number): AbortSignal {
+    const known = signals.get(ref) ?? { controller: new AbortController(), deadlineAt }
+    signals.set(ref, known)
+    return known.controller.signal
+  }
+
+  function letGo(ref: string) {
+    for (const held of [...(byRef.get(ref) ?? [])]) held.letGo()
+  }
+
+  /** A command was acknowledged or has ended in `state`, wherever that was said. */
+  function told(state: string, ref: string) {
+    letGo(ref)
+    if (state === 'acknowledged') return
+    const known = signals.get(ref)
+    signals.delete(ref)
+    // Last, because listeners of the signal may call the dispatcher again.
+    if (state === 'expired') known?.controller.abort(new Refusal('timeout', 'the deadline of the command has passed'))
+    if (state === 'cancelled') known?.controller.abort(new Refusal('cancelled'))
+  }
+
+  return {
+    get size() {
+      return inHand.size
+    },
+
+    /**
+     * Hands a command over; `concluded` is told how that ended, however late. Resolves when the mailbox may go on: then,
+     * or when the attempt is over for another reason. `release` is given the means to end the wait.
+     */
+    async handOver(
+      claimed: Claimed,
+      deliver: Deliver,
+      concluded: (outcome: 'delivered' | 'rejected') => void,
+      release: (letGo: () => void) => void,
+    ): Promise<void> {
+      const { deadlineAt, untilMs, ...rest } = claimed
+      const ref = commandRef(claimed)
+      const command = deepFreeze({ ...rest, deadline_at: toTimestamp(deadlineAt) }) as Command
+      const signal = signalOf(ref, deadlineAt)
+      await new Promise<void>((resolve) => {
+        const held: InHand = {
+          ref,
+          untilMs,
+          letGo() {
+            drop(held)
+            resolve()
+          },
+        }
+        inHand.add(held)
+        byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
+        onChange()
+        release(held.letGo)
+        const settle = (outcome: 'delivered' | 'rejected') => {
+          concluded(outcome)
+          held.letGo()
+        }
+        const call = async () => deliver(command, { signal })
+        call().then(
+          () => settle('delivered'),
+          () => settle('rejected'),
+        )
+      })
+    },
+
+    told,
+
+    /** Ends waits whose patience is over, and signals whose command's deadline has passed without our being told. */
+    pass(now: number) {
+      for (const held of [...inHand]) if (held.untilMs <= now) held.letGo()
+      for (const [ref, { deadlineAt }] of [...signals]) if (deadlineAt <= now) told('expired', ref)
+    },
+  }
+}

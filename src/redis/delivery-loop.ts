@@ -1,0 +1,132 @@
+/** The loop of a node: reconciles every shard, calls again what failed, and says that the node is alive. */
+import { HEARTBEAT_MS } from '../contract/delivery-rules.js'
+import type { DeliveryAttempts } from './delivery-attempts.js'
+import { createDeliveryBell } from './delivery-bell.js'
+import type { DeliveryRun } from './delivery-run.js'
+import { LEASE_MS, type Mailboxes } from './mailboxes.js'
+import { RECONCILE, TAKE } from './scripts/delivery-nodes.js'
+import type { Store } from './store.js'
+
+/** Commands of one pass over a shard: a few milliseconds in which the store serves nobody else. */
+const PASS_MAX = 200
+/** Shortest sleep: many commands that end one after the other share a pass. */
+const SLEEP_MIN_MS = 10
+
+export interface DeliveryLoopOptions {
+  store: Store
+  boot: string
+  delivery: DeliveryRun
+  mailboxes: Mailboxes
+  attempts: DeliveryAttempts
+  /** A pass is over. */
+  onPass: () => void
+}
+
+export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
+
+export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts, onPass }: DeliveryLoopOptions) {
+  const bell = createDeliveryBell(store, boot, (shard) => void take(shard))
+  const taking = new Map<number, { again: boolean }>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let firesAt = Number.POSITIVE_INFINITY
+  let passedAt: number | null = null
+  let shardCount = 1
+  let closed = false
+
+  /** Fetches what waits for this node in a shard; rings in the meantime lead to one more look. */
+  async function take(shard: number) {
+    const under = taking.get(shard)
+    if (under) {
+      under.again = true
+      return
+    }
+    const state = { again: true }
+    taking.set(shard, state)
+    try {
+      while (state.again && !closed) {
+        state.again = false
+        const { answer } = await delivery.run(TAKE, shard)
+        state.again ||= answer === 1
+      }
+    } catch (error) {
+      // The next pass takes it.
+      store.report(error)
+    } finally {
+      taking.delete(shard)
+    }
+  }
+
+  /** Everything that is due now in a shard, and in how many ms the next is. */
+  async function passShard(shard: number): Promise<{ now: number; nextIn: number }> {
+    while (true) {
+      const { now, answer } = await delivery.run(RECONCILE, shard, PASS_MAX, LEASE_MS)
+      const [lapsed, more, nextIn] = answer as [number, number, number]
+      if (lapsed === 1) await mailboxes.renew(shard)
+      if (more === 0 || closed) return { now, nextIn }
+    }
+  }
+
+  async function pass(): Promise<number> {
+    shardCount = await store.claimShards()
+    const passes = await Promise.all(Array.from({ length: shardCount }, (_, shard) => passShard(shard)))
+    const now = Math.min(...passes.map((shard) => shard.now))
+    attempts.pass(now)
+    mailboxes.pass()
+    if (!closed) passedAt = now
+    return Math.min(...passes.map(({ nextIn }) => nextIn))
+  }
+
+  function sleep(delayMs: number) {
+    if (closed) return
+    clearTimeout(timer)
+    const bounded = Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs))
+    timer = setTimeout(() => void wake(), bounded)
+    firesAt = performance.now() + bounded
+    // The dispatcher's loop is no reason for a process to live.
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  async function wake() {
+    // While this pass is under way, a nudge plans the next one.
+    firesAt = Number.POSITIVE_INFINITY
+    let nextIn = HEARTBEAT_MS
+    try {
+      nextIn = await pass()
+      if (!closed) bell.listen(shardCount)
+    } catch (error) {
+      store.report(error)
+    }
+    onPass()
+    if (!closed && performance.now() + nextIn < firesAt) sleep(nextIn)
+  }
+
+  return {
+    start: () => sleep(0),
+
+    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    nudge(delayMs: number) {
+      if (!closed && performance.now() + Math.max(SLEEP_MIN_MS, delayMs) < firesAt) sleep(delayMs)
+    },
+
+    async reconcile(): Promise<void> {
+      await pass()
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      passedAt = null
+      clearTimeout(timer)
+      await bell.close()
+    },
+
+    get isListening() {
+      return !closed && bell.isHeard(shardCount)
+    },
+    get passedAt() {
+      return passedAt
+    },
+    get closed() {
+      return closed
+    },
+  }
+}

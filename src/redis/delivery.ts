@@ -1,0 +1,195 @@
+/** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
+import { type ConnectionRegistry, Instance } from '../contract/connections.js'
+import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
+import {
+  ACK_TIMEOUT_MS,
+  ATTEMPTS_MAX,
+  DEADLINE_MS,
+  RETENTION_MS,
+  requireIdentity,
+  SCOPE_CAPACITY,
+} from '../contract/delivery-rules.js'
+import { parseInput } from '../contract/input.js'
+import type { Inspected } from '../contract/inspectors.js'
+import { Refusal } from '../refusal.js'
+import { createDeliveryAttempts } from './delivery-attempts.js'
+import { createDeliveryCalls } from './delivery-calls.js'
+import { createDeliveryLoop, type DeliveryLoop } from './delivery-loop.js'
+import { createDeliveryReport } from './delivery-report.js'
+import { createDeliveryRun } from './delivery-run.js'
+import { shardOf } from './keys.js'
+import { createMailboxes, type LocalWaiter, type Mailboxes } from './mailboxes.js'
+import { createDeliveryInspector } from './observe/delivery.js'
+import type { LegacyStream } from './observe/delivery-legacy.js'
+import { createStore, type Store, type StoreOptions } from './store.js'
+
+/** Bounds are whole numbers from 1; durations are ms. */
+export interface DispatcherLimits {
+  /** Name of this node in the records; unique in the deployment. @default random */
+  nodeId?: string | undefined
+  /** Who is current. Without it the instance that attached last is. */
+  connections?: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
+  ackTimeoutMs?: number | undefined
+  /** Attempts of a command that names none. @default 5 */
+  maxAttempts?: number | undefined
+  /** Time to the terminal state of a command that names none. @default 30000 */
+  deadlineMs?: number | undefined
+  /** Most commands of one scope that are not terminal. @default 1000 */
+  capacity?: number | ((scope_id: string) => number) | undefined
+  /** Most commands of one shard that are not terminal. @default 100000 */
+  maxTracked?: number | undefined
+  /** Most clients that wait at this node at once. @default 100000 */
+  maxWaiters?: number | undefined
+  /** How long a terminal record answers. @default 3600000 */
+  retentionMs?: number | undefined
+  /** Most terminal records kept in one shard, and as many of refused admissions beside them. @default 50000 */
+  maxRetained?: number | undefined
+  /** An older command stream that the summary looks at and nobody touches. */
+  legacy?: LegacyStream | undefined
+}
+
+export type RedisCommandDispatcherOptions = StoreOptions & DispatcherLimits
+
+const DEFAULTS = {
+  ackTimeoutMs: ACK_TIMEOUT_MS,
+  maxAttempts: ATTEMPTS_MAX,
+  deadlineMs: DEADLINE_MS,
+  capacity: SCOPE_CAPACITY,
+  // About 1.5 KiB each in the store without payloads.
+  maxTracked: 100_000,
+  maxWaiters: 100_000,
+  retentionMs: RETENTION_MS,
+  maxRetained: 50_000,
+}
+
+/** A dispatcher; `reconcile()` does at once what the loop would do by now. */
+export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
+
+/**
+ * One node's end of a deployment's dispatcher, with its loop started; the loop keeps no process alive. A command that
+ * was admitted anywhere is delivered by the node at which its client waits, at least once, until it is acknowledged; when
+ * that node dies, by the next one.
+ *
+ * It opens one connection of its own, closed by `close()`. The node's own `inspector` reports the node before it lists.
+ *
+ * @throws RangeError for a bound that is no whole number from 1.
+ * @example
+ * const dispatcher = createRedisCommandDispatcher({ client, deploymentId: 'prod', connections })
+ * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
+ */
+export function createRedisCommandDispatcher(options: RedisCommandDispatcherOptions): RedisCommandDispatcher {
+  return commandDispatcherOn(createStore(options), options)
+}
+
+export function commandDispatcherOn(store: Store, options: DispatcherLimits): RedisCommandDispatcher {
+  const { nodeId = crypto.randomUUID(), connections, legacy } = options
+  const given = Object.entries(options).filter(([name, value]) => name in DEFAULTS && value !== undefined)
+  const bounds: typeof DEFAULTS & { capacity: number | ((scope_id: string) => number) } = {
+    ...DEFAULTS,
+    ...Object.fromEntries(given),
+  }
+  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[])
+    if (typeof bounds[name] !== 'function' && !(Number.isSafeInteger(bounds[name]) && bounds[name] >= 1))
+      throw new RangeError(`${name} must be a whole number from 1`)
+  const { capacity, ackTimeoutMs, retentionMs, maxRetained } = bounds
+  const capacityOf = typeof capacity === 'function' ? capacity : () => capacity
+
+  const boot = crypto.randomUUID()
+  const onChange = () => report.changed()
+  const delivery = createDeliveryRun({
+    store,
+    boot,
+    retentionMs,
+    maxRetained,
+    ackTimeoutMs,
+    onNotice: (notice) => mailboxes.notice(notice),
+    onCount: onChange,
+  })
+  const attempts = createDeliveryAttempts(onChange)
+  const nudge = (delayMs: number) => loop.nudge(delayMs)
+  const onError = (error: unknown) => store.report(error)
+  const mailboxes: Mailboxes = createMailboxes({
+    delivery,
+    attempts,
+    nodeId,
+    ackTimeoutMs,
+    connections,
+    nudge,
+    onChange,
+    onError,
+  })
+  const onPass = () => void report.publish().catch(() => {})
+  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, attempts, onPass })
+  const report = createDeliveryReport(store, nodeId, () => ({
+    is_listening: loop.isListening,
+    passed_at: loop.passedAt,
+    active_drainers: attempts.size,
+    connection_waiters: mailboxes.size,
+    counters: delivery.counters,
+  }))
+  const inspector = createDeliveryInspector(store, legacy)
+  const calls = createDeliveryCalls({
+    store,
+    delivery,
+    connections,
+    capacityOf,
+    ...bounds,
+    isClosed: () => loop.closed,
+    nudge,
+  })
+  loop.start()
+
+  async function attach(...[given, deliver]: Parameters<CommandDispatcher['attach']>) {
+    if (loop.closed) throw new Refusal('closed')
+    const instance = parseInput(Instance, given)
+    requireIdentity(instance)
+    if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
+    if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
+      throw new Refusal('stale_instance')
+    if (!mailboxes.find(instance) && mailboxes.size >= bounds.maxWaiters) throw new Refusal('capacity_exceeded')
+    const waiter: LocalWaiter = {
+      ...instance,
+      token: crypto.randomUUID(),
+      shard: shardOf(instance.user_id, await store.claimShards()),
+      deliver,
+      isCalled: false,
+      isDraining: false,
+      letGo: null,
+    }
+    await mailboxes.attach(waiter)
+    if (loop.closed) {
+      await mailboxes.leave(waiter)
+      throw new Refusal('closed')
+    }
+    return {
+      async detach() {
+        if (mailboxes.find(waiter) === waiter) await mailboxes.leave(waiter)
+      },
+    }
+  }
+
+  let closing: Promise<void> | undefined
+  async function close(): Promise<void> {
+    await loop.close()
+    await mailboxes.close()
+    await report.close()
+  }
+
+  return {
+    ...calls,
+    attach,
+    reconcile: loop.reconcile,
+    inspector: {
+      ...inspector,
+      async listNodes(page, ask) {
+        if (!loop.closed) await report.publish()
+        return inspector.listNodes(page, ask)
+      },
+    },
+    close: () => {
+      closing ??= close()
+      return closing
+    },
+  }
+}

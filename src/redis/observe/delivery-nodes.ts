@@ -1,0 +1,40 @@
+/** Reads the list of a deployment's nodes: what each last said of itself, and how long ago. */
+import * as z from 'zod'
+import { DeliveryNode } from '../../contract/delivery.js'
+import { STALE_MS } from '../../contract/delivery-rules.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { TableReader } from './rows.js'
+import { Millis } from './stored.js'
+
+/** What a node says of itself, beside its name and the time, which are the store's. */
+export const NodeReport = DeliveryNode.pick({ active_drainers: true, connection_waiters: true, counters: true }).extend(
+  {
+    /** Whether it hears of commands at once. */
+    is_listening: z.boolean(),
+    /** The last pass of its loop over every shard, or `null` for none, or none any more. */
+    passed_at: Millis.nullable(),
+  },
+)
+export type NodeReport = z.infer<typeof NodeReport>
+
+const StoredNode = NodeReport.extend({ node_id: z.string(), updated_at: Millis })
+
+export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
+  name: 'nodes',
+  idOf: ({ node_id }) => node_id,
+  schema: StoredNode,
+  indexes: [],
+  read({ node_id, updated_at, is_listening, passed_at, ...report }, now) {
+    const staleness_ms = Math.max(0, now - updated_at)
+    const stale = staleness_ms > STALE_MS
+    return {
+      node_id,
+      mailbox_listener_alive: is_listening && !stale,
+      reconciliation_loop_alive: passed_at !== null && now - passed_at <= STALE_MS,
+      ...report,
+      updated_at: toTimestamp(updated_at),
+      stale,
+      staleness_ms,
+    }
+  },
+}

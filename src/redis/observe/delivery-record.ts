@@ -1,0 +1,96 @@
+/** How the evidence about one command is stored, for the scripts that write it and whoever reads it. */
+import { DeliveryStatus } from '../../contract/delivery.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Reply } from '../reply.js'
+
+/** What leaves as a `DeliveryStatus`, in the order in which it is read. Instants are epoch ms. */
+const SHOWN_FIELDS = [
+  'user_id',
+  'client_id',
+  'command_id',
+  'scope_id',
+  'admitted_at',
+  'deadline_at',
+  'attempts',
+  'last_at',
+  'last_node_id',
+  'last_outcome',
+  'acknowledged',
+  'acknowledged_at',
+  'acknowledged_by',
+  'recoveries',
+  'recovered_at',
+  'recovery_reason',
+  'terminal',
+  'terminal_at',
+  'terminal_reason',
+  'until_ms',
+] as const
+
+/** All fields of a command's hash. */
+export const COMMAND_FIELDS = [
+  ...SHOWN_FIELDS,
+  'phase',
+  'seq',
+  'action',
+  'fingerprint',
+  'max_attempts',
+  'scope_shard',
+  'last_instance_id',
+  'boot',
+] as const
+
+type ShownField = (typeof SHOWN_FIELDS)[number]
+
+/** The arguments of the one read that answers a status, beside the key. */
+export const READ_FIELDS: readonly string[] = SHOWN_FIELDS
+
+/** A record as it was read, or `undefined` for what is none. `untilMs`: when it is forgotten, `null` before its end. */
+export function toDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+  const values = Array.isArray(reply) ? reply : []
+  const text = (field: ShownField) => {
+    const value = values[SHOWN_FIELDS.indexOf(field)]
+    return typeof value === 'string' ? value : null
+  }
+  const number = (field: ShownField) => {
+    const value = text(field)
+    return value === null ? null : Number(value)
+  }
+  const instant = (field: ShownField) => {
+    const at = number(field)
+    return at === null ? null : toTimestamp(at)
+  }
+  try {
+    const terminal = text('terminal')
+    const isRejected = terminal === 'rejected'
+    const read = DeliveryStatus.safeParse({
+      user_id: text('user_id'),
+      client_id: text('client_id'),
+      command_id: text('command_id'),
+      admission: {
+        state: isRejected ? 'rejected' : 'admitted',
+        at: instant('admitted_at'),
+        scope_id: text('scope_id'),
+        deadline_at: isRejected ? null : instant('deadline_at'),
+      },
+      attempts: {
+        count: number('attempts'),
+        last_at: instant('last_at'),
+        last_node_id: text('last_node_id'),
+        last_outcome: text('last_outcome'),
+      },
+      acknowledgement: {
+        state: text('acknowledged') ?? 'none',
+        at: instant('acknowledged_at'),
+        instance_id: text('acknowledged_by'),
+      },
+      recovery: { count: number('recoveries'), last_at: instant('recovered_at'), reason: text('recovery_reason') },
+      terminal:
+        terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
+    })
+    return read.success ? { status: read.data, untilMs: number('until_ms') } : undefined
+  } catch {
+    // An instant that no Date can hold.
+    return undefined
+  }
+}

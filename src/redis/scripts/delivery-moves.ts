@@ -1,0 +1,188 @@
+/**
+ * Every move that a command can make in a shard, for the scripts of the dispatcher: each script is one move or a few.
+ *
+ * Of a shard, under `delivery:`
+ * - `command:<user>:<client>:<command>`: a hash, the evidence; it outlives the command by its retention;
+ * - `payload:<user>:<client>:<command>`: JSON, as long as the command is not terminal;
+ * - `box:<user>:<client>`: ids of commands that are ready for an attempt, by their admission;
+ * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node;
+ * - `deadlines`, `queued` (not acknowledged, by admission), `wakes` (attempted or in a pause, by when that is over),
+ *   `ended` and `rejected` (by when they are forgotten): command references by an instant;
+ * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation, `scope-until` by their last
+ *   deadline. A scope lives in the shard of its own id, which need not be that of the user;
+ * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there, `calls:<boot>` what it
+ *   is to be told, `bell:<boot>` the channel that says so.
+ *
+ * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
+ */
+import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
+import { COMMAND_FIELDS } from '../observe/delivery-record.js'
+
+/** What a node is to be told waits this long for it: longer than a lease, after which it looks for itself. */
+const CALLS_MS = 60_000
+
+const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
+
+// ARGV of every script: 2 the boot that asks, 3 retention, 4 most retained records of a kind, 5 patience for an attempt.
+export const DELIVERY_MOVES = `
+local D, boot = 'delivery', ARGV[2]
+local retention, kept_max, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local FIELDS = { ${names(COMMAND_FIELDS)} }
+local told, counted, released = {}, {}, {}
+
+local function reply(answer) return { now, answer, told, counted, released } end
+local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
+local function zcall(command, key, ...) return redis.call(command, K(D, key), ...) end
+local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
+
+-- What another node is to be told waits in a set until it looks; the bell only makes it look sooner.
+local function tell(to, notice)
+  if to == boot then
+    told[#told + 1] = notice
+  elseif to then
+    local lease = zcall('ZSCORE', 'boots', to)
+    if not lease or tonumber(lease) <= now then return end
+    local calls = K(D, 'calls', to)
+    redis.call('SADD', calls, notice)
+    redis.call('PEXPIRE', calls, ${CALLS_MS})
+    redis.call('SPUBLISH', K(D, 'bell', to), 'call')
+  end
+end
+
+local function call(user, client)
+  tell(redis.call('HGET', K(D, 'waiter', user, client), 'boot'), 'call\\n' .. user .. '\\n' .. client)
+end
+
+local function read(user, client, id)
+  local key = K(D, 'command', user, client, id)
+  local values = redis.pcall('HMGET', key, unpack(FIELDS))
+  if values.err or not values[1] then return nil end
+  local c = { key = key }
+  for i = 1, #FIELDS do c[FIELDS[i]] = values[i] or nil end
+  c.user_id, c.client_id, c.command_id = user, client, id
+  c.ref = user .. '\\n' .. client .. '\\n' .. id
+  return c
+end
+
+local function set(c, ...)
+  local list = {...}
+  for i = 1, #list, 2 do c[list[i]] = tostring(list[i + 1]) end
+  redis.call('HSET', c.key, unpack(list))
+end
+
+local function box(c) return K(D, 'box', c.user_id, c.client_id) end
+local function payload(c) return K(D, 'payload', c.user_id, c.client_id, c.command_id) end
+
+local function close_scope(scope)
+  if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
+  zcall('ZREM', 'scopes', scope)
+  zcall('ZREM', 'scope-until', scope)
+end
+
+local function reserve(scope, ref, deadline, capacity)
+  local key = K(D, 'scope', scope)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  if not redis.call('ZSCORE', key, ref) and not (redis.call('ZCARD', key) < capacity) then
+    close_scope(scope)
+    return false
+  end
+  redis.call('ZADD', key, 'GT', deadline, ref)
+  if not zcall('ZSCORE', 'scopes', scope) then
+    zcall('ZADD', 'scopes', redis.call('INCR', K(D, 'scope-seq')), scope)
+  end
+  zcall('ZADD', 'scope-until', 'GT', deadline, scope)
+  return true
+end
+
+local function release(scope, ref)
+  redis.call('ZREM', K(D, 'scope', scope), ref)
+  close_scope(scope)
+end
+
+local function forget(kind, ref)
+  local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
+  zcall('ZREM', kind, ref)
+  if user then redis.call('DEL', K(D, 'command', user, client, id)) end
+end
+
+-- Keeps the record of what is over, as long as the retention and the number of such records allow.
+local function keep(kind, c)
+  zcall('ZADD', kind, c.until_ms, c.ref)
+  if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
+end
+
+-- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
+local function finish(c, state, reason)
+  zcall('ZREM', 'deadlines', c.ref)
+  zcall('ZREM', 'queued', c.ref)
+  zcall('ZREM', 'wakes', c.ref)
+  redis.call('ZREM', box(c), c.command_id)
+  redis.call('DEL', payload(c))
+  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', now, 'until_ms', now + retention)
+  if reason ~= '' then set(c, 'terminal_reason', reason) end
+  if c.scope_shard then
+    released[#released + 1] = { c.scope_shard, c.scope_id, c.ref }
+  else
+    release(c.scope_id, c.ref)
+  end
+  count('outcome', state)
+  tell(c.boot, state .. '\\n' .. c.ref)
+  keep('ended', c)
+end
+
+-- The command as it stands now: one that is past its deadline is brought to its end first.
+local function look(user, client, id)
+  local c = read(user, client, id)
+  if not c then return nil end
+  if c.terminal then return tonumber(c.until_ms) > now and c or nil end
+  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed') end
+  return c
+end
+
+local function look_ref(ref) return look(string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')) end
+
+-- After an attempt that led to nothing: another one after a pause, or the end.
+local function recover(c, reason)
+  local attempts = tonumber(c.attempts)
+  if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
+  set(c, 'phase', 'backoff', 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', reason)
+  count('recovery', reason)
+  zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
+end
+
+local function conclude(c, outcome)
+  set(c, 'last_outcome', outcome)
+  count('other', 'attempt_' .. outcome)
+end
+
+local function ready(c)
+  set(c, 'phase', 'ready')
+  zcall('ZREM', 'wakes', c.ref)
+  redis.call('ZADD', box(c), c.seq, c.command_id)
+  call(c.user_id, c.client_id)
+end
+
+-- The patience for an attempt is over: with the hand-over still open, or handed over and not acknowledged.
+local function give_up(c)
+  local reason = 'ack_timeout'
+  if not c.last_outcome then
+    conclude(c, 'timed_out')
+    reason = 'deliver_timed_out'
+  end
+  recover(c, reason)
+end
+
+-- Whether the instance does not speak for the client: by the registry, which the caller asked, or the one attached or
+-- last attempted.
+local function fenced(c, instance, asked, current)
+  if asked ~= '' then return current ~= instance end
+  local attached = redis.call('HGET', K(D, 'waiter', c.user_id, c.client_id), 'instance')
+  return (attached or c.last_instance_id) ~= instance
+end
+
+local function shown(c)
+  local values = {}
+  for i = 1, #FIELDS do values[i] = c[FIELDS[i]] or false end
+  return values
+end
+`
