@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest'
+import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { memoryComposition } from '../../src/memory/composition.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createLivedFacilities } from '../testing/lived-facilities.js'
+import { createSubject, get, KEY, ORIGIN, PREFIX, ROWS } from './subject.js'
+
+describe('the index', () => {
+  it('says what can be asked, where, and of which deployment', async () => {
+    const router = createSubject({ deployment: { id: 'blue', mode: 'shared_store' }, dashboardPath: '/board' })
+    const { body } = await get(router, '/')
+    expect(body).toEqual({
+      service: 'relayscope',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      deployment_id: 'blue',
+      mode: 'shared_store',
+      dashboard_path: '/board',
+      openapi_path: '/openapi.json',
+      routes: ROWS.map(({ row, path }) => ({
+        method: 'GET',
+        path,
+        summary: row.summary,
+        capability: row.needs[0] ?? null,
+        available: true,
+      })),
+    })
+    expect((await get(createSubject(), '')).body).toMatchObject({
+      deployment_id: null,
+      mode: 'direct',
+      dashboard_path: '/dashboard',
+    })
+  })
+
+  it('mounts no dashboard', async () => {
+    expect((await get(createSubject(), '/dashboard')).status).toBe(404)
+  })
+})
+
+describe('the capabilities', () => {
+  const NONE = {
+    history: false,
+    registry: false,
+    rpc: false,
+    deduplicator: false,
+    context_registry: false,
+    browser_window_registry: false,
+    delivery: false,
+    history_list_streams: false,
+    registry_connection_history: false,
+    rpc_instance_check: false,
+    dedup_per_user: false,
+    extensions: { deployment_id: null, mode: 'direct' },
+  }
+  const of = async (options: Partial<DiagnosticsRouterOptions>) =>
+    (await get(createSubject(options), '/capabilities')).body
+
+  it('are all false without inspectors', async () => {
+    expect(await of({ inspectors: {} })).toEqual(NONE)
+  })
+
+  it.each([
+    [{ connections: [] }, { registry: true }],
+    [{ connectionEvents: [] }, { registry: true, registry_connection_history: true }],
+    [{ messages: [] }, { history: true }],
+    [{ streams: [] }, { history: true, history_list_streams: true }],
+    [{ calls: [] }, { rpc: true }],
+    [{ instances: [] }, { rpc: true, rpc_instance_check: true }],
+    [{ deduplicator: {} }, { deduplicator: true }],
+    [{ deduplicator: { users: [] } }, { deduplicator: true, dedup_per_user: true }],
+    [{ contexts: [] }, { context_registry: true }],
+    [{ browserWindows: [] }, { browser_window_registry: true }],
+    [{ delivery: {} }, { delivery: true }],
+  ])('of %j are %j and no more', async (world, flags) => {
+    expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags })
+  })
+
+  it('carry the extensions of the host as they were at construction', async () => {
+    const extensions = { region: 'eu', nested: { list: [1, null] } }
+    const router = createSubject({ inspectors: {}, extensions, deployment: { id: 'd', mode: 'direct' } })
+    extensions.nested.list.push(2)
+    expect((await get(router, '/capabilities')).body.extensions).toEqual({
+      region: 'eu',
+      nested: { list: [1, null] },
+      deployment_id: 'd',
+      mode: 'direct',
+    })
+  })
+
+  it('say what is there, and ask nothing', async () => {
+    const broken = () => expect.unreachable()
+    expect(
+      await of({
+        inspectors: { delivery: { summary: broken, listNodes: broken, listTenants: broken, status: broken } },
+      }),
+    ).toEqual({
+      ...NONE,
+      delivery: true,
+    })
+  })
+})
+
+describe('construction', () => {
+  const given: DiagnosticsRouterOptions = { inspectors: {}, auth: noopAuth() }
+  const cyclic: Record<string, unknown> = {}
+  cyclic.self = cyclic
+  it.each<[what: string, options: object, error: RegExp]>([
+    ['no inspectors', { inspectors: undefined }, /inspectors/],
+    ['no authenticator', { auth: undefined }, /auth is required/],
+    ['an authenticator that is none', { auth: {} }, /auth is required/],
+    ['a mode that is none', { deployment: { id: null, mode: 'shared' } }, /deployment.mode/],
+    ['a deployment without an id', { deployment: { mode: 'direct' } }, /deployment.id/],
+    ['a deployment whose id is no text', { deployment: { id: 7, mode: 'direct' } }, /deployment.id/],
+    ['an extension named deployment_id', { extensions: { deployment_id: 'x' } }, /deployment_id/],
+    ['an extension named mode', { extensions: { mode: 'x' } }, /mode/],
+    ['extensions that are no JSON', { extensions: cyclic }, /./],
+    ['extensions with a BigInt', { extensions: { n: 1n } }, /./],
+    ['a deadline of nothing', { deadlineMs: 0 }, /deadlineMs/],
+    ['a deadline beyond any timer', { deadlineMs: 2 ** 31 }, /deadlineMs/],
+    ['a deadline of half a millisecond', { deadlineMs: 0.5 }, /deadlineMs/],
+    ['a page over the maximum', { limits: { pageMax: 501 } }, /pageMax/],
+    ['a history over the maximum', { limits: { historyMax: 1_001 } }, /historyMax/],
+    ['a sample over the maximum', { limits: { examined: 10_001 } }, /examined/],
+    ['a default over the maximum', { limits: { pageDefault: 101 } }, /pageDefault/],
+    ['a limit of zero', { limits: { pageMax: 0 } }, /pageMax/],
+    ['a limit that is none', { limits: { pages: 1 } }, /pages/],
+  ])('refuses %s', (_what, options, error) => {
+    expect(() => createDiagnosticsRouter({ ...given, ...options } as DiagnosticsRouterOptions)).toThrow(error)
+  })
+})
+
+describe('the router', () => {
+  it('is its own fetch, needs no this, and answers one request as often as it is asked', async () => {
+    const { fetch, ...router } = createSubject()
+    expect(router.prefix).toBe(PREFIX)
+    const request = Object.freeze(new Request(`${ORIGIN}${PREFIX}/connections`, { headers: { 'x-admin-key': KEY } }))
+    const answers = await Promise.all([fetch(request), fetch(request), createSubject().fetch(request)])
+    const texts = await Promise.all(answers.map((answer) => answer.text()))
+    expect([answers.map((answer) => answer.status), new Set(texts).size]).toEqual([[200, 200, 200], 1])
+  })
+
+  it('answers every route over the live objects of a process', async () => {
+    const facilities = await createLivedFacilities()
+    try {
+      const router = createSubject({ ...memoryComposition(facilities, { deploymentId: 'dep' }) })
+      for (const { path, row, url } of ROWS) {
+        const { status, body } = await get(router, url)
+        expect([path, status]).toEqual([
+          path,
+          row.record && path !== '/users/{user_id}/summary' && !path.includes('dedup') ? 404 : 200,
+        ])
+        if (status === 200) expect(row.response.parse(body)).toEqual(body)
+      }
+      const { items, completeness } = (await get(router, '/users')).body
+      const ids = items.map((user: { user_id: string }) => user.user_id)
+      expect(ids).toHaveLength(10)
+      expect(ids).toEqual(ids.toSorted((a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+      expect(completeness.complete).toBe(true)
+    } finally {
+      await facilities.close()
+    }
+  })
+})
