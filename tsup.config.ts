@@ -9,6 +9,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'memory/index': 'src/memory/index.ts',
     'redis/index': 'src/redis/index.ts',
+    'cli/observe': 'src/cli/observe.ts',
     'adapters/node': 'src/adapters/node.ts',
     'adapters/express': 'src/adapters/express.ts',
     'adapters/hono': 'src/adapters/hono.ts',

@@ -1,0 +1,113 @@
+/** What the command line says, and what it may say. */
+import { parseArgs } from 'node:util'
+import { checkDeploymentId } from '../redis/keys.js'
+
+export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
+
+  npx relayscope observe --redis redis://127.0.0.1:6379 --deployment prod
+
+  --redis URL         the store, single or Cluster; also from RELAYSCOPE_REDIS_URL, which
+                      keeps a password out of the list of processes
+  --deployment ID     which deployment of that store (A-Z a-z 0-9 _ -, at most 64)
+  --host ADDRESS      where to listen (default 127.0.0.1)
+  --port NUMBER       default 4780; 0 takes a free one
+  --prefix PATH       in front of every route (default none)
+  --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
+  --legacy NAME,GROUP an older command stream to report on, and its consumer group
+  --help, --version
+
+SERVICE_ADMIN_KEY is the key that callers send as X-Admin-Key. Without one it serves this
+machine only: any other --host is refused before anything is opened.
+
+Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used; 2 wrong usage.
+`
+
+export const DEFAULT_PORT = 4_780
+
+/** A command line that cannot be carried out as it stands. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export interface ObserveArguments {
+  redis: string
+  deployment: string
+  host: string
+  port: number
+  prefix: string
+  spill: string | undefined
+  legacy: { stream: string; group: string } | undefined
+}
+
+const OPTIONS = {
+  redis: { type: 'string' },
+  deployment: { type: 'string' },
+  host: { type: 'string', default: '127.0.0.1' },
+  port: { type: 'string', default: String(DEFAULT_PORT) },
+  prefix: { type: 'string', default: '' },
+  spill: { type: 'string' },
+  legacy: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const
+
+/** @throws UsageError, with a sentence that says what to change and repeats no password. */
+export function readArguments(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+): ObserveArguments | 'help' | 'version' {
+  const { values, positionals } = parse(args)
+  if (values.help) return 'help'
+  if (values.version) return 'version'
+  const [command, ...rest] = positionals
+  if (command !== 'observe' || rest.length > 0)
+    throw new UsageError(command === undefined ? 'say what to do: observe' : 'the only command is observe')
+  return {
+    redis: readUrl(values.redis ?? env.RELAYSCOPE_REDIS_URL),
+    deployment: readDeployment(values.deployment),
+    host: values.host,
+    port: readPort(values.port),
+    prefix: values.prefix,
+    spill: values.spill,
+    legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
+  }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    // Node explains at length how to pass a positional that looks like an option.
+    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
+  }
+}
+
+function readUrl(text: string | undefined): string {
+  if (text === undefined || text === '') throw new UsageError('--redis is missing')
+  const protocol = URL.canParse(text) ? new URL(text).protocol : ''
+  if (protocol !== 'redis:' && protocol !== 'rediss:')
+    throw new UsageError('--redis must be a redis:// or rediss:// URL')
+  return text
+}
+
+function readDeployment(text: string | undefined): string {
+  if (text === undefined) throw new UsageError('--deployment is missing')
+  try {
+    return checkDeploymentId(text)
+  } catch {
+    throw new UsageError('--deployment must be 1 to 64 of A-Z a-z 0-9 _ -')
+  }
+}
+
+function readPort(text: string): number {
+  const port = Number(text)
+  if (!/^[0-9]{1,5}$/.test(text) || port > 65_535) throw new UsageError('--port must be a number from 0 to 65535')
+  return port
+}
+
+function readLegacy(text: string): { stream: string; group: string } {
+  const [stream, group, ...rest] = text.split(',')
+  if (!stream || !group || rest.length > 0)
+    throw new UsageError('--legacy must be the name of a stream, a comma, and a group')
+  return { stream, group }
+}

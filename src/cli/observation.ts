@@ -1,0 +1,84 @@
+/** The observation service: a router over one deployment of a store, served until it is told to end. */
+import { createServer } from 'node:http'
+import { toNodeHandler } from '../adapters/node.js'
+import { createClosing } from '../control-server/closing.js'
+import { createDiagnosticsRouter } from '../diagnostics/router.js'
+import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
+import { redisComposition } from '../redis/composition.js'
+import { createFileSpillStore } from '../redis/file-bucket.js'
+import { createStore } from '../redis/store.js'
+import { type ObserveArguments, UsageError } from './arguments.js'
+import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
+
+export interface Observation {
+  url: string
+  /** What whoever started it should know; one sentence each. */
+  warnings: string[]
+  close(): Promise<void>
+}
+
+/**
+ * Starts the service. Nothing is opened before the arguments and the administrator key are known to fit.
+ *
+ * @throws UsageError, StoreError; an Error that names the port when it cannot be bound.
+ */
+export async function startObservation(
+  options: ObserveArguments,
+  env: Record<string, string | undefined>,
+): Promise<Observation> {
+  const { host, port, prefix, deployment, spill, legacy } = options
+  const auth = authFor(host, env)
+  const warnings: string[] = []
+  if (!env.SERVICE_ADMIN_KEY?.trim()) warnings.push('no SERVICE_ADMIN_KEY: every program of this machine may ask')
+  const { client, close } = await connectStore(options.redis)
+  try {
+    const store = createStore({ client, deploymentId: deployment })
+    const key = store.key(0, 'shards')
+    if ((await store.command(['GET', key], key)) === null)
+      warnings.push(
+        `nothing of deployment "${deployment}" is in this store: no node has written yet, or it has another name`,
+      )
+    const router = createDiagnosticsRouter({
+      ...redisComposition({
+        client,
+        deploymentId: deployment,
+        ...(spill === undefined ? {} : { spill: createFileSpillStore({ directory: spill }) }),
+        ...(legacy === undefined ? {} : { legacy }),
+      }),
+      auth,
+      prefix,
+    })
+    const server = createServer(toNodeHandler(router))
+    const end = createClosing(server)
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ host, port }, resolve)
+    })
+    const address = server.address() as { port: number }
+    return {
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${router.prefix}/`,
+      warnings,
+      async close() {
+        await end()
+        close()
+      },
+    }
+  } catch (error) {
+    close()
+    if (error instanceof Error && 'syscall' in error)
+      throw new Error(`cannot listen on ${host} port ${port}: ${error.message}`)
+    if (error instanceof TypeError || error instanceof RangeError) throw new UsageError(error.message)
+    throw new StoreError(`cannot use the store at ${publicUrl(options.redis)}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function authFor(host: string, env: Record<string, string | undefined>) {
+  try {
+    return resolveAdminAuth({ strict: true, host, env })
+  } catch (error) {
+    if (!(error instanceof AdminKeyRequiredError || error instanceof TypeError)) throw error
+    throw new UsageError(
+      error instanceof AdminKeyRequiredError ? `set SERVICE_ADMIN_KEY to listen on ${host}` : error.message,
+    )
+  }
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+/** The command `relayscope`: reads its arguments, starts the observation, and ends it on a signal. */
+import { VERSION } from '../version.js'
+import { HELP, readArguments, UsageError } from './arguments.js'
+import { startObservation } from './observation.js'
+
+async function main(): Promise<number> {
+  try {
+    const options = readArguments(process.argv.slice(2), process.env)
+    if (options === 'help' || options === 'version') {
+      process.stdout.write(options === 'help' ? HELP : `${VERSION}\n`)
+      return 0
+    }
+    const signalled = new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    })
+    const { url, warnings, close } = await startObservation(options, process.env)
+    for (const warning of warnings) process.stderr.write(`relayscope: ${warning}\n`)
+    process.stdout.write(`observing deployment "${options.deployment}" at ${url}\n`)
+    await signalled
+    await close()
+    return 0
+  } catch (error) {
+    process.stderr.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
+    if (!(error instanceof UsageError)) return 1
+    process.stderr.write('relayscope observe --help says how to call it\n')
+    return 2
+  }
+}
+
+process.exitCode = await main()

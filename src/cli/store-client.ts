@@ -1,0 +1,95 @@
+/** The client of the command line: whatever `redis` package the host has installed, connected within a bound. */
+import type { RedisClient } from '../redis/client.js'
+import { UsageError } from './arguments.js'
+
+/** Long enough for a handshake across a continent, short enough for somebody who waits. */
+const CONNECT_MS = 5_000
+
+/** The store cannot be used now; the message says why, and names no password. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+}
+
+export interface ConnectedClient {
+  client: RedisClient
+  close(): void
+}
+
+type Redis = typeof import('redis')
+
+async function loadRedis(): Promise<Redis> {
+  try {
+    return await import('redis')
+  } catch (cause) {
+    throw new UsageError(
+      'the package redis is not installed beside relayscope: npx -p relayscope -p redis relayscope observe …',
+      { cause },
+    )
+  }
+}
+
+/** `connecting`, unless the client says first what is wrong: left alone it would try again for ever. */
+async function connected(
+  client: { on(event: 'error', listener: (error: unknown) => void): unknown },
+  connecting: () => Promise<unknown>,
+) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)
+    // Stays when the connection stands: without a listener a lost one would end the process.
+    client.on('error', reject)
+  })
+  try {
+    await Promise.race([connecting(), late])
+  } finally {
+    clearTimeout(timer)
+    late.catch(() => {})
+  }
+}
+
+/** The store of `url` without what nobody should read over a shoulder. */
+export function publicUrl(url: string): string {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
+}
+
+/**
+ * Connects to a single server, or to the Cluster that it is part of.
+ *
+ * @throws StoreError, UsageError where there is no client to connect with.
+ */
+export async function connectStore(url: string): Promise<ConnectedClient> {
+  const { createClient, createCluster } = await loadRedis()
+  const single = createClient({ url })
+  try {
+    let info = ''
+    await connected(single, async () => {
+      await single.connect()
+      info = await single.sendCommand<string>(['INFO', 'cluster'])
+    })
+    if (!info.includes('cluster_enabled:1'))
+      return { client: single as unknown as RedisClient, close: () => single.destroy() }
+    single.destroy()
+    const { username, password } = new URL(url)
+    const defaults = password ? { username: decodeURIComponent(username), password: decodeURIComponent(password) } : {}
+    const cluster = createCluster({ rootNodes: [{ url }], defaults })
+    await connected(cluster, () => cluster.connect())
+    return { client: cluster as unknown as RedisClient, close: () => cluster.destroy() }
+  } catch (cause) {
+    if (single.isOpen) single.destroy()
+    throw new StoreError(`cannot use the store at ${publicUrl(url)}: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** Why, in words that help whoever started it. */
+export function reasonOf(error: unknown): string {
+  const causes = error instanceof AggregateError ? error.errors : [error]
+  const text = causes
+    .map((cause) =>
+      cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : String(cause),
+    )
+    .join(', ')
+  if (/NOPERM/.test(text)) return 'this user may not read the deployment (its ACL is in docs/shared-store.md)'
+  if (/NOAUTH|WRONGPASS/.test(text)) return 'it wants a user and a password, or others'
+  return text
+}

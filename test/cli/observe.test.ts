@@ -1,0 +1,196 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readArguments, UsageError } from '../../src/cli/arguments.js'
+import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { publishedAcl } from '../redis/observer.js'
+import { clients, describeRedis, freePort, type Server, startCluster, startServer } from '../redis/server.js'
+import { buildCommand, startCommand } from './process.js'
+
+const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
+
+async function get(url: string, key?: string) {
+  const response = await fetch(url, key === undefined ? {} : { headers: { 'x-admin-key': key } })
+  return { status: response.status, body: await response.json() }
+}
+
+describe('the arguments of the command', () => {
+  const read = (...args: string[]) => readArguments(['observe', ...args], {})
+  const store = ['--redis', 'redis://127.0.0.1', '--deployment', 'prod']
+
+  it('reads what is given, and has defaults for the rest', () => {
+    expect(read(...store)).toEqual({
+      redis: 'redis://127.0.0.1',
+      deployment: 'prod',
+      host: '127.0.0.1',
+      port: 4_780,
+      prefix: '',
+      spill: undefined,
+      legacy: undefined,
+    })
+    expect(read(...store, '--legacy', 'commands,workers', '--port', '0')).toMatchObject({
+      legacy: { stream: 'commands', group: 'workers' },
+      port: 0,
+    })
+    expect(readArguments(['observe', '--deployment', 'd'], { RELAYSCOPE_REDIS_URL: 'rediss://h:1' })).toMatchObject({
+      redis: 'rediss://h:1',
+    })
+  })
+
+  it.each([
+    [[], /say what to do/],
+    [['watch', ...store], /only command is observe/],
+    [['observe', '--deployment', 'prod'], /--redis is missing/],
+    [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
+    [['observe', '--redis', 'redis://h'], /--deployment is missing/],
+    [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
+    [['observe', ...store, '--port', '65536'], /--port/],
+    [['observe', ...store, '--port', '0x10'], /--port/],
+    [['observe', ...store, '--legacy', 'stream'], /--legacy/],
+    [['observe', ...store, '--verbose'], /Unknown option '--verbose'/],
+    [['observe', ...store, 'more'], /only command is observe/],
+  ] as const)('refuses %j', (args, message) => {
+    expect(() => readArguments(args, {})).toThrow(UsageError)
+    expect(() => readArguments(args, {})).toThrow(message)
+    expect(() => readArguments(args, {})).not.toThrow(/secret/)
+  })
+})
+
+describeRedis('relayscope observe', () => {
+  let server: Server
+  const running: { signal(name: NodeJS.Signals): unknown; ended: Promise<unknown> }[] = []
+  beforeAll(async () => {
+    ;[server] = await Promise.all([startServer(), buildCommand()])
+  })
+  afterAll(async () => {
+    for (const { signal } of running) signal('SIGKILL')
+    await Promise.all(running.map(({ ended }) => ended))
+    await server.stop()
+  })
+
+  function observe(args: string[], env: Record<string, string> = {}) {
+    const command = startCommand(['observe', '--port', '0', ...args], env)
+    running.push(command)
+    return command
+  }
+  const at = (port: number, who = '') => ['--redis', `redis://${who}127.0.0.1:${port}`, '--deployment', 'prod']
+
+  it('shows a deployment to whoever has the key, under its read-only permissions, and ends on SIGTERM', async () => {
+    const { client, close } = await clients['node-redis']([server.port])
+    await createRedisFacilities({ client, deploymentId: 'prod' }).contexts.report(context)
+    await close()
+    await server.cli(...(await publishedAcl('prod')))
+    const command = observe([...at(server.port, 'observer:change-me@'), '--prefix', '/ops'], {
+      SERVICE_ADMIN_KEY: 'k-1',
+    })
+    const url = await command.ready()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ops\/$/)
+    expect((await get(`${url}contexts`)).status).toBe(403)
+    expect((await get(`${url}contexts`, 'k-1')).body).toMatchObject({ items: [{ context_id: 'ctx' }] })
+    expect((await get(`${url}capabilities`, 'k-1')).body.extensions).toMatchObject({
+      deployment_id: 'prod',
+      mode: 'shared_store',
+    })
+    command.signal('SIGTERM')
+    expect(await command.ended).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('answers 503 while the store is away, and goes on when it is back', async () => {
+    const port = await freePort()
+    let own = await startServer({ port })
+    const command = observe(at(port))
+    const url = await command.ready()
+    expect((await get(`${url}contexts`)).status).toBe(200)
+    await own.kill()
+    expect((await get(`${url}contexts`)).status).toBe(503)
+    expect((await get(`${url}capabilities`)).status).toBe(200)
+    own = await startServer({ port })
+    await expect.poll(async () => (await get(`${url}contexts`)).status, { timeout: 8_000 }).toBe(200)
+    command.signal('SIGINT')
+    expect((await command.ended).code).toBe(0)
+    await own.stop()
+  })
+
+  it('finds out by itself that the store is a Cluster', async () => {
+    const cluster = await startCluster()
+    const ports = cluster.servers.map(({ port }) => port)
+    const { client, close } = await clients['ioredis cluster'](ports)
+    const { contexts } = createRedisFacilities({ client, deploymentId: 'prod', shards: 6 })
+    for (let i = 0; i < 12; i++) await contexts.report({ ...context, context_id: `ctx-${i}`, user_id: `u${i}` })
+    const command = observe(at(ports[0] as number))
+    expect((await get(`${await command.ready()}contexts?limit=20`)).body.items).toHaveLength(12)
+    command.signal('SIGTERM')
+    await command.ended
+    await close()
+    await cluster.stop()
+  })
+
+  it('says that a deployment is unknown, and observes it', async () => {
+    const command = observe(['--redis', `redis://127.0.0.1:${server.port}`, '--deployment', 'elsewhere'])
+    await command.ready()
+    command.signal('SIGTERM')
+    const { code, err } = await command.ended
+    expect([code, err]).toEqual([0, expect.stringMatching(/nothing of deployment "elsewhere" is in this store/)])
+    expect(err).toMatch(/no SERVICE_ADMIN_KEY/)
+  })
+
+  it('says that the store is down, without the password', async () => {
+    const port = await freePort()
+    const { code, err, out } = await observe(at(port, 'me:s3cret@')).ended
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(new RegExp(`cannot use the store at redis://127.0.0.1:${port}: `))
+    expect(err).not.toMatch(/s3cret|\n {4}at /)
+  })
+
+  it('says that the permissions are missing, and where they are written', async () => {
+    await server.cli(
+      'ACL',
+      'SETUSER',
+      'other',
+      'on',
+      '>x',
+      'resetkeys',
+      '~relayscope:{other:*',
+      '-@all',
+      '+@connection',
+      '+info',
+      '+get',
+    )
+    const { code, err } = await observe(at(server.port, 'other:x@')).ended
+    expect([code, err]).toEqual([1, expect.stringMatching(/may not read the deployment .*docs\/shared-store\.md/)])
+    const wrong = await observe(at(server.port, 'other:y@')).ended
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/wants a user and a password/)])
+  })
+
+  it('refuses to be reachable without a key, before it connects to anything', async () => {
+    const store = createServer().listen(0, '127.0.0.1')
+    await once(store, 'listening')
+    let connections = 0
+    store.on('connection', () => connections++)
+    const { port } = store.address() as { port: number }
+    for (const host of ['0.0.0.0', '::', '192.168.0.1']) {
+      const { code, err } = await observe([...at(port), '--host', host]).ended
+      expect([code, err]).toEqual([2, expect.stringMatching(/set SERVICE_ADMIN_KEY to listen on/)])
+    }
+    expect(connections).toBe(0)
+    store.close()
+  })
+
+  it('says that the port is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    const { code, err } = await observe([...at(server.port), '--port', String(port)]).ended
+    expect([code, err]).toEqual([1, expect.stringMatching(new RegExp(`cannot listen on 127.0.0.1 port ${port}`))])
+    taken.close()
+  })
+
+  it('explains itself', async () => {
+    const help = await startCommand(['--help']).ended
+    expect(help).toMatchObject({ code: 0, err: '' })
+    for (const word of ['--redis', '--deployment', '--host', '--port', '--prefix', 'SERVICE_ADMIN_KEY'])
+      expect(help.out).toContain(word)
+    expect(await startCommand(['--version']).ended).toMatchObject({ code: 0, out: '0.0.0-test\n' })
+    expect((await startCommand(['observe']).ended).code).toBe(2)
+  })
+})

@@ -1,0 +1,50 @@
+/** The command as a process of its own, built from the sources as they stand. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+// Below node_modules, so that packages resolve from where they would once installed.
+const COMMAND = fileURLToPath(new URL('../../node_modules/.cache/relayscope/observe.mjs', import.meta.url))
+
+export async function buildCommand(): Promise<void> {
+  await build({
+    entryPoints: [fileURLToPath(new URL('../../src/cli/observe.ts', import.meta.url))],
+    outfile: COMMAND,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    define: { RELAYSCOPE_VERSION: '"0.0.0-test"' },
+  })
+}
+
+export interface Ended {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** Starts the command; `ready` resolves with its url once it serves, `ended` when it has exited. */
+export function startCommand(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, err] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const ended = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, out, err }))
+  const ready = async (): Promise<string> => {
+    while (!out.includes(' at http')) {
+      const said = await Promise.race([once(child.stdout, 'data'), ended])
+      if (!Array.isArray(said)) throw new Error(`ended with ${said.code}: ${said.err}`)
+    }
+    return /at (http\S+)/.exec(out)?.[1] as string
+  }
+  return { ready, ended, signal: (name: NodeJS.Signals) => child.kill(name) }
+}
