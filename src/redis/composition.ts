@@ -5,6 +5,8 @@ import { createBrowserWindowInspector } from './observe/browser-windows.js'
 import { createRegistryInspector } from './observe/connections.js'
 import { createContextInspector } from './observe/contexts.js'
 import { createDeduplicatorInspector } from './observe/deduplicator.js'
+import { createDeliveryInspector } from './observe/delivery.js'
+import type { LegacyStream } from './observe/delivery-legacy.js'
 import { createHistoryInspector } from './observe/history.js'
 import { createRpcInspector } from './observe/rpc.js'
 import { createStore, type StoreOptions } from './store.js'
@@ -12,6 +14,8 @@ import { createStore, type StoreOptions } from './store.js'
 export interface RedisCompositionOptions extends Omit<StoreOptions, 'shards'> {
   /** Where the hosts put large payloads; without it they say `not_configured`. */
   spill?: SpillStore
+  /** An older single command stream, whose length and pending entries the delivery summary shows. */
+  legacy?: LegacyStream
   /** Whether to show contexts, and with them workers. @default true */
   contexts?: boolean
   /** @default true */
@@ -27,7 +31,7 @@ export interface RedisCompositionOptions extends Omit<StoreOptions, 'shards'> {
  * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
-  const { spill, contexts = true, browserWindows = true } = options
+  const { spill, legacy, contexts = true, browserWindows = true } = options
   const store = createStore(options)
   return {
     inspectors: {
@@ -35,6 +39,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
       registry: createRegistryInspector(store),
       rpc: createRpcInspector(store),
       deduplicator: createDeduplicatorInspector(store),
+      delivery: createDeliveryInspector(store, legacy),
       ...(contexts ? { contextRegistry: createContextInspector(store) } : {}),
       ...(browserWindows ? { browserWindowRegistry: createBrowserWindowInspector(store) } : {}),
     },

@@ -5,6 +5,7 @@ import { browserWindowRegistryOn } from './browser-windows.js'
 import { type ConnectionLimits, connectionRegistryOn } from './connections.js'
 import { contextRegistryOn } from './contexts.js'
 import { type DeduplicatorLimits, deduplicatorOn } from './deduplicator.js'
+import { commandDispatcherOn, type DispatcherLimits } from './delivery.js'
 import { type HistoryLimits, messageHistoryOn } from './history.js'
 import type { ReportedOptions } from './reported.js'
 import { type RpcLimits, rpcCorrelatorOn } from './rpc.js'
@@ -21,6 +22,7 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   history?: HistoryLimits
   rpc?: RpcLimits
   deduplicator?: DeduplicatorLimits
+  dispatcher?: DispatcherLimits
   contexts?: ReportedOptions
   browserWindows?: ReportedOptions
 }
@@ -42,6 +44,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const history = messageHistoryOn(store, { newId, spill, ...options.history })
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
   const deduplicator = deduplicatorOn(store, { ...options.deduplicator })
+  const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher })
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   const ingest: Ingest = createIngest({ connections, deduplicator, history })
@@ -50,10 +53,12 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     history,
     rpc,
     deduplicator,
+    dispatcher,
     contexts,
     browserWindows,
     ingest,
     async close(): Promise<void> {
+      await dispatcher.close()
       await rpc.close()
     },
   }

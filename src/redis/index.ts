@@ -5,9 +5,15 @@ export { type RedisCompositionOptions, redisComposition } from './composition.js
 export { createRedisConnectionRegistry, type RedisConnectionRegistryOptions } from './connections.js'
 export { createRedisContextRegistry, type RedisContextRegistryOptions } from './contexts.js'
 export { createRedisDeduplicator, type RedisDeduplicatorOptions } from './deduplicator.js'
+export {
+  createRedisCommandDispatcher,
+  type RedisCommandDispatcher,
+  type RedisCommandDispatcherOptions,
+} from './delivery.js'
 export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './facilities.js'
 export { createFileBucket, createFileSpillStore, type FileBucketOptions } from './file-bucket.js'
 export { createRedisMessageHistory, type RedisMessageHistoryOptions } from './history.js'
 export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from './object-spill-store.js'
+export type { LegacyStream } from './observe/delivery-legacy.js'
 export { createRedisRpcCorrelator, type RedisRpcCorrelator, type RedisRpcCorrelatorOptions } from './rpc.js'
 export type { StoreOptions } from './store.js'
