@@ -4,7 +4,13 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../examples/live-host/main.mjs', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The program itself: signals go to it. */
+const PROGRAM = [process.execPath, 'examples/live-host/main.mjs']
+
+/** What a newcomer types, without the build that `npm test` has just made. */
+export const NPM_START = ['npm', 'start', '--ignore-scripts', '--']
 
 export interface LiveHost {
   child: ChildProcess
@@ -21,14 +27,16 @@ export interface LiveHost {
 }
 
 /** Starts it and reads what it prints, up to the last line of its announcement. */
-export async function startLiveHost(args: string[] = []): Promise<LiveHost> {
+export async function startLiveHost(args: string[] = [], start = PROGRAM): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
-  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [command, ...before] = start as [string, ...string[]]
+  const child = spawn(command, [...before, ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
     if (line === 'end with Ctrl-C') break
   }
+  child.stdout.resume()
   const text = lines.join('\n')
   if (lines.at(-1) !== 'end with Ctrl-C') throw new Error(`the live host ended early:\n${text}`)
   const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''

@@ -2,16 +2,16 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BrowserWindow, Connection, Context, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
-import { end, isAlive, type LiveHost, startLiveHost, until } from './live-host-process.js'
+import { end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 
 type Items<T> = { items: T[] }
 
 let host: LiveHost
 beforeAll(async () => {
-  host = await startLiveHost()
+  host = await startLiveHost([], NPM_START)
 })
 afterAll(async () => {
-  await end(host, 'SIGKILL')
+  await end(host, 'SIGTERM')
 })
 
 async function itemsOf<T>(path: string): Promise<T[]> {
