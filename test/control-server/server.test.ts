@@ -160,11 +160,13 @@ describe('too many', () => {
     expect(await dropped.closed).toBe('')
     for (const { socket } of held.slice(0, 10)) socket.destroy()
     await expect
-      .poll(() =>
-        ask('DELETE', '/sites/x').then(
-          ({ status }) => status,
-          () => 0,
-        ),
+      .poll(
+        () =>
+          ask('DELETE', '/sites/x').then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        { timeout: 5_000 },
       )
       .toBe(404)
   })
