@@ -93,7 +93,7 @@ describe.skipIf(missing)('two viewers of the shared notes (needs chromium)', () 
   })
 
   it('leave evidence of what they asked in the diagnostics', async () => {
-    const { body } = await host.ask('/history/messages?stream=users%2Fgrace%2Fclients%2Fnotes-app%2Fcommands&limit=50')
+    const { body } = await host.ask('/history/messages?stream=users%2Fgrace%2Fclients%2Fnotes-app%2Fcommands&limit=500')
     const { items } = body as { items: { kind: string; payload: { action?: string; parameters?: object } }[] }
     const asked = items.find(({ kind, payload }) => kind === 'command' && payload.action === 'add_note')
     expect(asked?.payload.parameters).toMatchObject({
