@@ -11,9 +11,11 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => voi
 function answer(res: NodeResponse, { status, headers, body }: Reply, method: string | undefined): void {
   if (res.destroyed) return
   if (res.headersSent) return void res.destroy()
-  res.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
+  const length = Buffer.byteLength(body)
+  res.writeHead(status, { ...headers, 'content-length': String(length) })
   if (method === 'HEAD') res.end()
-  else res.end(body)
+  // One byte per unit: Node writes such text as it stands, where it would set three bytes aside for each unit of UTF-8.
+  else res.end(body, length === body.length ? 'latin1' : 'utf8')
 }
 
 /** Resolves when `res` takes more, or will never do so. */
