@@ -3,7 +3,16 @@ import type { AdminAuth } from '../../src/http/auth.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { type Call, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX, SECRET } from './subject.js'
-import { connection, context, createWorld, message, NOW } from './world.js'
+import { connection, context, createWorld, message, NOW, node } from './world.js'
+
+const ACTION = {
+  name: 'open',
+  description: null,
+  parameters_schema: null,
+  observed_connections: 1,
+  observed_users: 1,
+  observed_client_types: [],
+}
 
 const never = () => new Promise<never>(() => {})
 
@@ -161,6 +170,31 @@ describe('what an inspector hands over', () => {
     const result = await get(createWatched({}, answer).router, path)
     expectProblem(result, 500, 'internal')
     expect(result.text).not.toContain(SECRET)
+  })
+
+  it.each([
+    '/connections?limit=2',
+    '/contexts?limit=2',
+    '/delivery/nodes?limit=2',
+    '/actions?limit=2',
+    '/history/messages?stream=s&limit=2',
+  ])('%s with one item more than its limit is a fixed 500', async (path) => {
+    const records = {
+      connections: connection(),
+      contexts: context(),
+      delivery: node(),
+      actions: ACTION,
+      history: message(),
+    }
+    const record = records[path.split(/[/?]/)[1] as keyof typeof records]
+    const page = (count: number) => () => ({
+      items: Array.from({ length: count }, () => record),
+      next_cursor: null,
+      has_more: false,
+      truncated: false,
+    })
+    expect((await get(createWatched({}, page(2)).router, path)).status).toBe(200)
+    expectProblem(await get(createWatched({}, page(3)).router, path), 500, 'internal')
   })
 
   it('a lone surrogate leaves as an escape', async () => {

@@ -166,6 +166,11 @@ describe('filters', () => {
     expect(calls).toEqual([])
   })
 
+  it.each(['cursor=', 'cursor', 'user_id=', 'status='])('takes %s for an empty value, not for none', async (query) => {
+    const problem = expectProblem(await get(createSubject(), `/connections?${query}`), 422, 'invalid_query')
+    expect(problem.errors?.[0]?.reason).toBe('must not be empty')
+  })
+
   it('an empty query is no query', async () => {
     expect((await get(createSubject(), '/connections?')).status).toBe(200)
   })
