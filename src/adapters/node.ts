@@ -11,11 +11,11 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => voi
 function answer(res: NodeResponse, { status, headers, body }: Reply, method: string | undefined): void {
   if (res.destroyed) return
   if (res.headersSent) return void res.destroy()
-  const length = Buffer.byteLength(body)
-  res.writeHead(status, { ...headers, 'content-length': String(length) })
+  // Text of one byte per unit, which most JSON is, is copied as it stands for a third of what encoding it costs.
+  const bytes = Buffer.from(body, Buffer.byteLength(body) === body.length ? 'latin1' : 'utf8')
+  res.writeHead(status, { ...headers, 'content-length': String(bytes.length) })
   if (method === 'HEAD') res.end()
-  // One byte per unit: Node writes such text as it stands, where it would set three bytes aside for each unit of UTF-8.
-  else res.end(body, length === body.length ? 'latin1' : 'utf8')
+  else res.end(bytes)
 }
 
 /** Resolves when `res` takes more, or will never do so. */
