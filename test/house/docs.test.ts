@@ -44,6 +44,13 @@ describe('the documents', () => {
     expect(blocks.filter(([, before]) => !/^<!-- from examples\/\S+ -->$/.test(before as string))).toEqual([])
   })
 
+  it('name every subpath of the package in the README', () => {
+    const { name, exports } = JSON.parse(textOf('package.json')) as { name: string; exports: Record<string, unknown> }
+    const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
+    const readme = textOf('README.md')
+    expect(subpaths.filter((path) => !readme.includes(`\`${name}${path.slice(1)}\``))).toEqual([])
+  })
+
   it('have route tables and code that are up to date', () => {
     const check = () => execFileSync(process.execPath, ['tools/docs.mjs', '--check'], { cwd: ROOT, encoding: 'utf8' })
     expect(check()).toBe('')
