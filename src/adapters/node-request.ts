@@ -26,7 +26,8 @@ export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
   flushHeaders?(): void
   write(chunk: Uint8Array): boolean
-  end(chunk?: Uint8Array): unknown
+  end(): unknown
+  end(chunk: Uint8Array): unknown
   destroy(): unknown
   on(event: string, listener: () => void): unknown
   off(event: string, listener: () => void): unknown
