@@ -81,6 +81,11 @@ export interface SiteEventBus {
   /** @returns the number of subscriptions of this process that the event reaches. */
   publish(topic: string, event: PublishedEvent): number | Promise<number>
   subscribe(topic: string, options?: SubscribeOptions): Subscription
+  /**
+   * Resolves when a subscription made right then knows its position, and that lies behind everything published before
+   * the call on any node. Absent where that is always so. @throws Refusal `unavailable`, `closed`.
+   */
+  prepare?(topic: string): Promise<void>
   /** Ends every subscription. */
   close(): void | Promise<void>
 }

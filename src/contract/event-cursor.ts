@@ -79,6 +79,12 @@ export class Cursor implements Subscription {
     return this.place === CLOSED
   }
 
+  /** Its place, known late. */
+  begin({ epoch, first }: Ring): void {
+    this.epoch = epoch
+    this.ahead = first
+  }
+
   get position(): Position {
     return { epoch: this.epoch, seq: this.ahead - 1 }
   }

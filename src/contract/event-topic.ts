@@ -5,8 +5,8 @@ import { Cursor, type Ring, type Slot } from './event-cursor.js'
 export interface TopicOptions {
   /** Events kept for readers that lag. */
   queueSize: number
-  /** Where the topic stands. */
-  position: Position
+  /** Where the topic stands; `null` while nobody knows: then `begin` says so. */
+  position: Position | null
   /** Called when the last reader has gone. */
   onUnread?: (() => void) | undefined
 }
@@ -19,6 +19,8 @@ export interface Topic {
   readonly position: Position
   /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead is ignored. */
   append(event: SiteEvent): void
+  /** Says where a topic made without a position stands: whoever has subscribed since starts there, without a gap. */
+  begin(position: Position): void
   /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. */
   moveTo(position: Position): void
   subscribe(options?: SubscribeOptions): Subscription
@@ -47,13 +49,16 @@ class TopicRing implements Topic, Ring {
   /** The list of the wake before, emptied: ten thousand readers need no new one per event. */
   private spare: Cursor[] = []
   private waking = false
+  /** Who subscribed before the position was known. */
+  private unplaced: Set<Cursor> | undefined
 
   constructor({ queueSize, position, onUnread }: TopicOptions) {
     this.size = queueSize
     this.onUnread = onUnread
-    this.epoch = position.epoch
-    this.head = position.seq
-    this.first = position.seq + 1
+    this.epoch = position?.epoch ?? ''
+    this.head = position?.seq ?? 0
+    this.first = this.head + 1
+    this.unplaced = position ? undefined : new Set()
   }
 
   get position(): Position {
@@ -70,6 +75,14 @@ class TopicRing implements Topic, Ring {
     this.wake()
   }
 
+  begin({ epoch, seq }: Position): void {
+    this.epoch = epoch
+    this.head = seq
+    this.first = seq + 1
+    for (const cursor of this.unplaced ?? []) cursor.begin(this)
+    this.unplaced = undefined
+  }
+
   moveTo({ epoch, seq }: Position): void {
     if (epoch === this.epoch) {
       if (seq > this.head) this.head = seq
@@ -84,7 +97,10 @@ class TopicRing implements Topic, Ring {
 
   subscribe(options: SubscribeOptions = {}): Subscription {
     const cursor = new Cursor(this, options)
-    if (!cursor.closed) this.readers++
+    if (!cursor.closed) {
+      this.readers++
+      this.unplaced?.add(cursor)
+    }
     return cursor
   }
 
@@ -122,6 +138,7 @@ class TopicRing implements Topic, Ring {
       if (last !== cursor) this.parked[cursor.place] = last
       last.place = cursor.place
     }
+    this.unplaced?.delete(cursor)
     this.readers--
     if (this.readers > 0) return
     this.forget()

@@ -92,11 +92,14 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
   const viewable = session.state === 'active' || session.state === 'suspended'
   if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
   const { session_id, site_id, owner } = session
+  const topic = siteStream(owner, site_id)
+  // A bus over several nodes must know where the topic stands before a viewer is told.
+  await relay.within(async () => relay.bus.prepare?.(topic))
   const readable = relay.streams.open({
     viewer: who,
     session_id,
     site_id,
-    topic: siteStream(owner, site_id),
+    topic,
     lastEventId: request.headers.get('last-event-id'),
     signal: request.signal,
   })

@@ -10,6 +10,7 @@ export {
   type RedisCommandDispatcher,
   type RedisCommandDispatcherOptions,
 } from './delivery.js'
+export { createRedisEventBus, type RedisEventBusOptions } from './event-bus.js'
 export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './facilities.js'
 export { createFileBucket, createFileSpillStore, type FileBucketOptions } from './file-bucket.js'
 export { createRedisMessageHistory, type RedisMessageHistoryOptions } from './history.js'

@@ -1,0 +1,38 @@
+/** The scripts of the event bus: a topic counts and publishes in one step, and says where it stands. */
+import { defineScript } from '../script.js'
+
+/** How long a topic is remembered that nobody has published to and no node has asked about. */
+const KEPT_MS = 600_000
+
+// `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel. A node that has seen more than the store
+// holds tells of a store that has lost something: the count starts again under a new name.
+const TOPIC = `
+local function standing(topic, epoch, seq, fresh)
+  local key = K('bus', 'topic', topic)
+  local held = redis.call('HMGET', key, 'epoch', 'seq')
+  local e, s = held[1], tonumber(held[2] or 0)
+  if not e or (e == epoch and s < tonumber(seq)) then
+    e, s = fresh, 0
+    redis.call('HSET', key, 'epoch', e, 'seq', s)
+  end
+  redis.call('PEXPIRE', key, ${KEPT_MS})
+  return key, e, s
+end
+`
+
+/** ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers epoch and seq. */
+export const PUBLISH = defineScript(`${TOPIC}
+local key, epoch = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
+local seq = redis.call('HINCRBY', key, 'seq', 1)
+redis.call('SPUBLISH', K('bus', 'on', ARGV[2]), epoch .. '\\n' .. seq .. '\\n' .. ARGV[3])
+return { epoch, seq }`)
+
+/** ARGV: 2 a fresh epoch, then topic, epoch and seq as the node knows them, again and again. Answers epoch and seq of each. */
+export const STAND = defineScript(`${TOPIC}
+local found = {}
+for i = 3, #ARGV, 3 do
+  local _, epoch, seq = standing(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[2] .. '-' .. i)
+  found[#found + 1] = epoch
+  found[#found + 1] = seq
+end
+return found`)

@@ -1,0 +1,183 @@
+/** The event bus over a shared store: the battery, two nodes of one deployment, and what happens when the link is lost. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import { createRedisEventBus } from '../../src/redis/event-bus.js'
+import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
+import { describeStores } from './matrix.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+
+describeStores('the event bus in Redis', (kind, place) => {
+  eventBusBattery(kind, async (options) => {
+    const bus = createRedisEventBus({ ...place(), ...options })
+    const settled = async () => void (await Promise.all(['t', 'a', 'b'].map((topic) => bus.prepare(topic))))
+    return { bus, settled, close: async () => bus.close() }
+  })
+
+  describe(`two nodes over ${kind}`, () => {
+    const buses: SiteEventBus[] = []
+    afterEach(async () => {
+      await Promise.all(buses.splice(0).map((bus) => bus.close()))
+    })
+
+    it('carry each event to the subscriptions of both, in one order and with one count', async () => {
+      const options = place()
+      const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
+      buses.push(a, b)
+      const readers = [a.subscribe('t'), b.subscribe('t'), b.subscribe('t')]
+      await Promise.all([a.prepare('t'), b.prepare('t')])
+      expect(await a.publish('t', event(1))).toBe(1)
+      expect(await b.publish('t', event(2))).toBe(2)
+      await a.publish('t', event(3))
+      for (const reader of readers) {
+        expect(dataOf(await collect(reader, 3))).toEqual([1, 2, 3])
+        expect(reader.position.seq).toBe(3)
+      }
+      expect(new Set(readers.map(({ position }) => position.epoch)).size).toBe(1)
+    })
+
+    it('show a viewer that moves from one to the other the same position', async () => {
+      const options = place()
+      const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
+      buses.push(a, b)
+      await b.prepare('t')
+      for (let n = 1; n <= 20; n++) await a.publish('t', event(n))
+      await Promise.all([a.prepare('t'), b.prepare('t')])
+      expect(b.subscribe('t').position).toEqual(a.subscribe('t').position)
+      expect(b.subscribe('t').position.seq).toBe(20)
+    })
+
+    it('keep topics of other deployments apart', async () => {
+      const [a, b] = [createRedisEventBus(place()), createRedisEventBus(place())]
+      buses.push(a, b)
+      const reader = b.subscribe('t')
+      await b.prepare('t')
+      await a.publish('t', event(1))
+      await b.publish('t', event(2))
+      expect(dataOf(await collect(reader, 1))).toEqual([2])
+    })
+  })
+})
+
+describeRedis('the link of an event bus', () => {
+  let server: Server
+  beforeAll(async () => {
+    server = await startServer()
+  })
+  afterAll(() => server.stop())
+
+  describe.each(['node-redis', 'ioredis'] as const)('over %s', (kind) => {
+    let connected: Connected
+    let deployments = 0
+    let buses: SiteEventBus[] = []
+    beforeAll(async () => {
+      connected = await clients[kind]([server.port])
+    })
+    afterEach(async () => {
+      await Promise.all(buses.map((bus) => bus.close()))
+      buses = []
+    })
+    afterAll(() => connected.close())
+
+    const open = (deploymentId: string, client = connected.client) => {
+      const bus = createRedisEventBus({ client, deploymentId })
+      buses.push(bus)
+      return bus
+    }
+
+    it('that is lost for a while shows as a gap of exactly what was missed', async () => {
+      const id = `lost-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      await bus.publish('t', event(1))
+      expect(dataOf(await collect(reader, 1))).toEqual([1])
+      // What another node publishes between the loss of our link and its return.
+      const key = `relayscope:{${id}:0}:bus:topic:t`
+      await server.cli('HINCRBY', key, 'seq', '4')
+      await server.cli('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      expect(dataOf(await collect(reader, 1))).toEqual([
+        { type: 'gap', reason: 'link_lost', dropped: 4, first_seq: 2, last_seq: 5 },
+      ])
+      await bus.publish('t', event(6))
+      expect(await collect(reader, 1)).toMatchObject([{ type: 'event', event: { seq: 6 } }])
+    })
+
+    it('that hears nothing although it stands is found out', async () => {
+      const id = `deaf-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      // An event that was counted and never came.
+      await server.cli('HINCRBY', `relayscope:{${id}:0}:bus:topic:t`, 'seq', '3')
+      expect(dataOf(await collect(reader, 1))).toEqual([
+        { type: 'gap', reason: 'link_lost', dropped: 3, first_seq: 1, last_seq: 3 },
+      ])
+      await bus.prepare('t')
+      await bus.publish('t', event(4))
+      expect(dataOf(await collect(reader, 1))).toEqual([4])
+    })
+
+    it.each([
+      ['went back', (key: string) => server.cli('HSET', key, 'seq', '0')],
+      ['forgot the topic', (key: string) => server.cli('DEL', key)],
+    ])('to a store that %s leads to a new epoch, and a gap that nobody can count', async (_, lose) => {
+      const id = `back-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      for (let n = 1; n <= 3; n++) await bus.publish('t', event(n))
+      expect(dataOf(await collect(reader, 3))).toEqual([1, 2, 3])
+      const { epoch } = reader.position
+      await lose(`relayscope:{${id}:0}:bus:topic:t`)
+      await bus.publish('t', event(4))
+      expect(dataOf(await collect(reader, 2))).toEqual([
+        { type: 'gap', reason: 'link_lost', dropped: null, first_seq: null, last_seq: null },
+        4,
+      ])
+      expect(reader.position.epoch).not.toBe(epoch)
+      expect(reader.position.seq).toBe(1)
+    })
+
+    it('takes what is no event for a gap, and reports it', async () => {
+      const id = `hostile-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      const channel = `relayscope:{${id}:0}:bus:on:t`
+      for (const message of ['', 'x', `${reader.position.epoch}\n1\n{"seq":1}`])
+        await server.cli('SPUBLISH', channel, message)
+      await server.cli('HSET', `relayscope:{${id}:0}:bus:topic:t`, 'seq', '1')
+      await bus.publish('t', event(2))
+      expect(dataOf(await collect(reader, 2))).toEqual([
+        { type: 'gap', reason: 'link_lost', dropped: 1, first_seq: 1, last_seq: 1 },
+        2,
+      ])
+    })
+
+    it('to a store that is down refuses to publish and to prepare, and a subscription waits until it is back', async () => {
+      const own = await startServer()
+      const other = await clients[kind]([own.port])
+      try {
+        await own.kill()
+        const bus = createRedisEventBus({ client: other.client, deploymentId: 'down', commandTimeoutMs: 100 })
+        buses.push(bus)
+        await expect(bus.publish('t', event(1))).rejects.toMatchObject({ code: 'unavailable' })
+        await expect(bus.prepare('t')).rejects.toMatchObject({ code: 'unavailable' })
+        const reader = bus.subscribe('t')
+        const back = await startServer({ port: own.port })
+        try {
+          const first = collect(reader, 1)
+          const publishing = setInterval(() => void Promise.resolve(bus.publish('t', event(1))).catch(() => {}), 50)
+          expect(dataOf(await first)).toEqual([1])
+          clearInterval(publishing)
+        } finally {
+          await bus.close()
+          await back.stop()
+        }
+      } finally {
+        await other.close()
+        await own.stop()
+      }
+    })
+  })
+})
