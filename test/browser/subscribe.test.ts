@@ -219,6 +219,30 @@ describe('subscribe', () => {
     await deaf.subscribe({ onEvent: () => {}, signal: later.signal })
   })
 
+  it('lets go of a body that came from a fetch which ignores its signal', async () => {
+    const left = new AbortController()
+    const isLetGo = new Promise<void>((resolve) => {
+      const fetch = async () =>
+        new Response(new ReadableStream({ cancel: () => resolve() }), {
+          headers: { 'content-type': 'text/event-stream' },
+        })
+      const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 'x', fetch })
+      client.subscribe({ onEvent: () => {}, signal: left.signal })
+    })
+    setTimeout(() => left.abort(), 20)
+    await isLetGo
+  })
+
+  it('may be left alone by whoever listens to onEnd: its rejection is handled', async () => {
+    const relay = await startRelay((visit) => answerJson(visit, 404, { code: 'session_not_found' }))
+    const client = createCooperativeSiteClient({ baseUrl: relay.url, sessionId: 'x' })
+    // An unhandled rejection fails the whole run.
+    const end = await new Promise((onEnd) => {
+      client.subscribe({ onEvent: () => {}, onEnd })
+    })
+    expect(end).toMatchObject({ reason: 'refused', error: { code: 'session_not_found' } })
+  })
+
   it('reports a callback that throws and a frame that is no JSON, and goes on', async () => {
     const reported: unknown[] = []
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error))

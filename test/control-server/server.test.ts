@@ -207,8 +207,9 @@ describe('close', () => {
   it('does not wait for a request that never ends', async () => {
     const { server } = await startControl()
     const stalled = await openSocket(server.port)
-    const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED]
+    const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED, 'Expect: 100-continue']
     stalled.socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 9'].join('\r\n')}\r\n\r\n{`)
+    await new Promise((resolve) => stalled.socket.once('data', resolve))
     const before = performance.now()
     await server.close()
     expect(performance.now() - before).toBeLessThan(3_000)
