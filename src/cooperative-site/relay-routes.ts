@@ -93,8 +93,7 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
   if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
   const { session_id, site_id, owner } = session
   const topic = siteStream(owner, site_id)
-  // A bus over several nodes must know where the topic stands before a viewer is told.
-  await relay.within(async () => relay.bus.prepare?.(topic))
+  await relay.within(() => relay.streams.prepare(topic))
   const readable = relay.streams.open({
     viewer: who,
     session_id,

@@ -46,6 +46,8 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     get size() {
       return streams.size
     },
+    /** A bus over several nodes must know where the topic stands before a viewer is told. */
+    prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer that was found to have the right. */
     open({ viewer, ...request }: OpenStream): ReadableStream<Uint8Array> {
       let stream: SessionStream | undefined
