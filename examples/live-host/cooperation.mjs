@@ -18,6 +18,7 @@ export const COOPERATIVE_PREFIX = '/cooperative'
  */
 export async function openCooperation({ facilities, connector, authenticateHost, app, viewersFile }) {
   const { site_id, user_id, client_id } = app
+  // #region relay
   const sites = createSiteRegistry()
   // The same after a restart: a viewer's page still knows it.
   const sessions = createSessionRegistry({ sites, newId: () => `${site_id}-room` })
@@ -37,5 +38,6 @@ export async function openCooperation({ facilities, connector, authenticateHost,
     authenticateViewer: viewers.authenticate,
     prefix: COOPERATIVE_PREFIX,
   })
+  // #endregion
   return { router, viewers, session_id }
 }

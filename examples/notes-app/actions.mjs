@@ -19,6 +19,7 @@ export function createNoteActions({ notes, changed }) {
     return note
   })
 
+  // #region action
   // The approval is the writer's standing word: a note that is to be kept leaves with nobody's click.
   const approve = ({ id }) => notes.get(id)?.keep !== true
   const oneNote = z.strictObject({ id: z.int().min(1) })
@@ -28,6 +29,7 @@ export function createNoteActions({ notes, changed }) {
     changed(note.id)
     return note
   })
+  // #endregion
 
   return actions
 }

@@ -69,6 +69,7 @@ at('new').addEventListener('submit', async (event) => {
   if (await ask('add_note', { text: text.value, keep: keep.checked })) event.target.reset()
 })
 
+// #region subscribe
 const left = new AbortController()
 addEventListener('pagehide', () => left.abort())
 // Back from the browser's cache, the page is a new life.
@@ -94,3 +95,4 @@ site.subscribe({
   },
   signal: left.signal,
 })
+// #endregion
