@@ -9,7 +9,7 @@ const BOUNDS: Record<string, number> = {
   'a minimal router': 50,
   relayscope: 52,
   'relayscope/memory': 47,
-  'relayscope/redis': 55,
+  'relayscope/redis': 72,
   'relayscope/cooperative-site': 48,
   'relayscope/control-server': 40,
   'relayscope/publisher': 2.5,
@@ -19,7 +19,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/express': 2.5,
   'relayscope/hono': 1,
   'relayscope/deno': 1,
-  'relayscope/testing': 45,
+  'relayscope/testing': 50,
 }
 
 const MINIMAL = `import { createDiagnosticsRouter, noopAuth } from 'relayscope'
