@@ -10,6 +10,8 @@ const REGISTRY_REFUSALS: Partial<Record<RefusalCode, ProblemCode>> = {
   payload_too_large: 'body_too_large',
   generic_action_name: 'generic_action_name',
   owner_mismatch: 'owner_mismatch',
+  capacity_exceeded: 'unavailable',
+  unavailable: 'unavailable',
 }
 
 /** The problem that an error is. Its message goes nowhere. */

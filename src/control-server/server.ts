@@ -6,7 +6,7 @@ import { checkId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { startDeadline } from '../http/deadline.js'
 import { isLoopbackHost } from '../http/loopback.js'
-import type { ProblemCode } from '../http/problem.js'
+import { PROBLEMS, type ProblemCode } from '../http/problem.js'
 import { problemReply, problemResponse } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { createClosing } from './closing.js'
@@ -44,6 +44,8 @@ export interface CooperativeSiteControlServerOptions {
   /** The owner of the sites in a local registry; at a relay it is whom the relay authenticates. @default 'local' */
   owner?: string | undefined
   timeouts?: ControlServerTimeouts | undefined
+  /** What a registry or the publisher threw behind a 5xx; a caller never reads it. A hook that throws changes nothing. */
+  onError?: ((error: unknown) => void) | undefined
 }
 
 export interface CooperativeSiteControlServer {
@@ -77,12 +79,22 @@ function refuse(response: ServerResponse, code: ProblemCode): void {
   response.end(body)
 }
 
-async function serve(target: string, request: Request, targets: ControlTargets, answerMs: number): Promise<Response> {
+interface Serving extends ControlTargets {
+  answerMs: number
+  onError: ((error: unknown) => void) | undefined
+}
+
+async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Response> {
   const deadline = startDeadline(answerMs, request)
   try {
     return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
   } catch (error) {
-    const { code, extra } = toProblemError(error)
+    const { code, extra, cause } = toProblemError(error)
+    try {
+      if (PROBLEMS[code][0] >= 500) onError?.(cause)
+    } catch {
+      // It was told; what it does with it is its own affair.
+    }
     return problemResponse(code, extra)
   } finally {
     deadline.clear()
@@ -113,12 +125,13 @@ export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
   const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local', timeouts = {} } = options
+  const { onError } = options
   const { headersMs = 5_000, requestMs = 10_000, answerMs = 12_000 } = timeouts
   if (!isLoopbackHost(host)) throw new TypeError('the control server binds loopback only')
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
   if (checkId(owner) !== undefined) throw new TypeError(`the owner ${checkId(owner)}`)
-  const targets = { sites, publisher, owner }
+  const serving = { sites, publisher, owner, answerMs, onError }
   const door = createDoor(token)
 
   const server = createServer(
@@ -134,7 +147,7 @@ export async function startCooperativeSiteControlServer(
       const { socket, rawHeaders, url = '' } = request
       const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, bound.port)
       if (refused) refuse(response, refused)
-      else toNodeHandler((asked) => serve(url, asked, targets, answerMs))(request, response)
+      else toNodeHandler((asked) => serve(url, asked, serving))(request, response)
     },
   )
   server.maxConnections = CONNECTIONS

@@ -1,6 +1,7 @@
 /** Holds the routes of the control server: sites, events, and every way to get them wrong. */
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSitePublisher, createRemoteSiteRegistry, RelayError } from '../../src/publisher/index.js'
+import { Refusal } from '../../src/refusal.js'
 import { json, startHandRelay } from '../publisher/relay.js'
 import { sendRaw, startControl, TOKEN } from './wire.js'
 
@@ -85,6 +86,22 @@ describe('PUT and DELETE /sites/{site_id}', () => {
   })
 })
 
+describe('a registry of this process', () => {
+  it.each([
+    [new Refusal('capacity_exceeded'), 503, 'unavailable'],
+    [new Refusal('unavailable'), 503, 'unavailable'],
+    [new Refusal('payload_too_large'), 413, 'body_too_large'],
+    [new Refusal('invalid_transition'), 500, 'internal'],
+    [new Error('secret of the registry'), 500, 'internal'],
+  ])('that throws %s is answered with %i', async (error, status, code) => {
+    const fail = () => Promise.reject(error)
+    const { ask } = await startControl({ sites: { get: fail, put: fail, delete: fail } })
+    const answer = await ask('PUT', '/sites/notes', notes)
+    expect(answer).toMatchObject({ status, body: { code } })
+    expect(JSON.stringify(answer.body)).not.toContain('secret')
+  })
+})
+
 describe('POST /sites/{site_id}/events', () => {
   it("publishes one event and answers with the relay's word", async () => {
     const { ask, published } = await startControl()
@@ -145,11 +162,17 @@ describe('POST /sites/{site_id}/events', () => {
     [new RelayError('timeout', null), 504, 'relay_timeout'],
     [new Error('secret of the publisher'), 502, 'relay_refused'],
   ])('answers %s with %i', async (error, status, code) => {
-    const { ask } = await startControl({ publisher: { publish: () => Promise.reject(error) } })
+    const told: unknown[] = []
+    const onError = (thrown: unknown) => {
+      told.push(thrown)
+      throw new Error('of the hook')
+    }
+    const { ask } = await startControl({ publisher: { publish: () => Promise.reject(error) }, onError })
     await ask('PUT', '/sites/notes', notes)
     const answer = await ask('POST', '/sites/notes/events', { name: 'note_changed' })
     expect(answer).toMatchObject({ status, body: { code } })
     expect(JSON.stringify(answer.body)).not.toContain('secret')
+    expect(told).toEqual([error])
   })
 
   it('answers 502 when the publisher returns what is no answer of a relay', async () => {
