@@ -88,6 +88,8 @@ export const ReportBrowserWindowInput = z.object({
   worker_count: Count.nullable().default(null),
   idle_count: Count.nullable().default(null),
   busy_count: Count.nullable().default(null),
+  /** A reported window is open; `stale` and `closed` are the registry's to say. */
+  status: z.literal('open').default('open'),
 })
 export type ReportBrowserWindowInput = z.input<typeof ReportBrowserWindowInput>
 

@@ -112,6 +112,7 @@ export type { UserIndex, UserPart } from './observation.js'
 export type { Ask, Awaitable, IdPageQuery, Page, PageQuery, Sample } from './page.js'
 export {
   type CallOutcome,
+  type CallSender,
   type InstanceCheck,
   type OpenCall,
   OpenCallInput,

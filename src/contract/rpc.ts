@@ -1,5 +1,6 @@
 /** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
 import * as z from 'zod'
+import { Refusal } from '../refusal.js'
 import type { Instance } from './connections.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
@@ -45,16 +46,31 @@ export const OpenCallInput = z.object({
   action: Id,
   user_id: Id,
   client_id: Id,
-  instance_id: Id.optional(),
+  instance_id: Id.nullable().optional(),
   /** For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. */
   correlation_id: Id.optional(),
   timeoutMs: z.int().min(1).max(86_400_000).optional(),
 })
 export type OpenCallInput = z.input<typeof OpenCallInput> & { signal?: AbortSignal }
 
+/** Who sends a reply. */
+export interface CallSender {
+  user_id: string
+  client_id: string
+  instance_id?: string
+}
+
 /** A reply. Given `from`, it must match the call: another client's reply is foreign and dropped. */
-export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & {
-  from?: { user_id: string; client_id: string; instance_id?: string }
+export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & { from?: CallSender }
+
+/**
+ * Who sent `outcome`: a sender beside it counts like one in it, for one that went unread would let a forged reply in.
+ *
+ * @throws Refusal `invalid_input` for what is no reply; the call goes on waiting.
+ */
+export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSender | undefined {
+  if (typeof outcome?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
+  return outcome.from ?? from
 }
 
 /** What is known of an open call: its id, which is at least 128 random bits, and the promise of its result. */
@@ -71,6 +87,10 @@ export interface RpcCorrelator {
    * given correlation id is pending).
    */
   open(input: OpenCallInput): Awaitable<OpenCall>
-  /** Whether this was the one reply; late, double and foreign replies are counted and dropped. */
-  settle(correlationId: string, outcome: CallOutcome): Awaitable<boolean>
+  /**
+   * Whether this was the one reply; late, double and foreign replies are counted and dropped.
+   *
+   * @throws Refusal `invalid_input` for what is no reply.
+   */
+  settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Awaitable<boolean>
 }

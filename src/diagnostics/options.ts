@@ -47,6 +47,7 @@ const EXTENSIONS_BYTES = 65_536
 /** @throws TypeError or RangeError that names the option. */
 export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptions {
   const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {}, deadlineMs = 5_000 } = options
+  const { dashboardPath = '/dashboard' } = options
   if (inspectors === null || typeof inspectors !== 'object') throw new TypeError('inspectors must be an object')
   if (typeof auth?.authenticate !== 'function')
     throw new TypeError('auth is required: pass apiKeyAuth, noopAuth or your own')
@@ -54,8 +55,11 @@ export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptio
     throw new TypeError('deployment.mode must be "direct" or "shared_store"')
   if (deployment.id !== null && typeof deployment.id !== 'string')
     throw new TypeError('deployment.id must be a string or null')
+  if (extensions === null || typeof extensions !== 'object' || Array.isArray(extensions))
+    throw new TypeError('extensions must be a JSON object')
   for (const name of ['deployment_id', 'mode'])
     if (Object.hasOwn(extensions, name)) throw new TypeError(`extensions.${name} is the router's own`)
+  if (typeof dashboardPath !== 'string') throw new TypeError('dashboardPath must be a string')
   if (!Number.isSafeInteger(deadlineMs) || deadlineMs < 1 || deadlineMs > DEADLINE_MAX_MS)
     throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
   return {
@@ -65,7 +69,7 @@ export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptio
     deployment: { id: deployment.id, mode: deployment.mode },
     // Copied through JSON: what could not be sent is refused now, and later changes of the host's object have no part.
     extensions: JSON.parse(toJson(extensions, EXTENSIONS_BYTES).text),
-    dashboardPath: options.dashboardPath ?? '/dashboard',
+    dashboardPath,
     deadlineMs,
     limits: resolveLimits(options.limits),
     now: options.now ?? Date.now,

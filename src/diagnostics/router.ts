@@ -215,7 +215,8 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       hooks.error(error, { route: null })
       return problemReply('internal')
     })
-  const router = async (request: Request) => toResponse(await reply(request), request.method === 'HEAD')
+  // Untyped callers hand over anything; what is no request at all is answered too.
+  const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
   return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns: prefix.owns })
 }
 

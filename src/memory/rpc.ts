@@ -4,7 +4,8 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import {
-  type CallOutcome,
+  type CallSender,
+  checkOutcome,
   OpenCallInput,
   type PendingCall,
   type RpcCorrelator,
@@ -143,13 +144,14 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       result.catch(() => {})
       return { correlation_id, result }
     },
-    async settle(correlationId, outcome) {
+    async settle(correlationId, outcome, from) {
+      const sender = checkOutcome(outcome, from)
       const entry = table.get(correlationId)
       if (!entry) {
         counters.late++
         return false
       }
-      if (isForeign(entry.record, outcome.from)) {
+      if (isForeign(entry.record, sender)) {
         counters.foreign++
         return false
       }
@@ -166,7 +168,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   }
 }
 
-function isForeign(call: Call, from: CallOutcome['from']): boolean {
+function isForeign(call: Call, from: CallSender | undefined): boolean {
   if (!from) return false
   const { user_id, client_id, instance_id } = from
   if (user_id !== call.user_id || client_id !== call.client_id) return true

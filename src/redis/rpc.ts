@@ -2,7 +2,7 @@
 import type { ConnectionRegistry } from '../contract/connections.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { OpenCallInput, type RpcCorrelator, type RpcInspector } from '../contract/rpc.js'
+import { checkOutcome, OpenCallInput, type RpcCorrelator, type RpcInspector } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { createRpcInspector } from './observe/rpc.js'
@@ -156,10 +156,10 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       }
       return { correlation_id, result }
     },
-    async settle(correlationId, outcome) {
+    async settle(correlationId, outcome, from) {
+      const sender = checkOutcome(outcome, from)
       const text = encodeReply(outcome)
-      const { from } = outcome
-      const origin = from ? ['1', from.user_id, from.client_id, from.instance_id ?? ''] : ['0', '', '', '']
+      const origin = sender ? ['1', sender.user_id, sender.client_id, sender.instance_id ?? ''] : ['0', '', '', '']
       const local = pending.get(correlationId)
       const count = await store.claimShards()
       const shards = local ? [local.shard] : Array.from({ length: count }, (_, shard) => shard)

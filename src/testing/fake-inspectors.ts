@@ -109,7 +109,7 @@ const NO_DELIVERY: Omit<DeliverySummary, 'observed_at'> = {
  * const inspectors = createFakeInspectors({ contexts: [], delivery: {} })
  * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
  */
-export function createFakeInspectors(world: World): Inspectors {
+export function createFakeInspectors(world: World = {}): Inspectors {
   const { messages, streams, instances, deduplicator, delivery } = world
   const inspectors: Inspectors = {}
   if (world.connections || world.actions || world.connectionEvents)

@@ -30,6 +30,9 @@ export function workerState(context: Context): 'idle' | 'assigned' | 'other' {
   return context.status === 'idle' ? 'idle' : 'other'
 }
 
+// What no schema accepts must not pass for a context of somebody else, nor be counted as none.
+const Contexts = z.array(Context)
+
 type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
 
 const ofWorkers = (filter: WorkerFilter) => ({ ...filter, ownership: 'worker' as const })
@@ -70,7 +73,8 @@ async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFil
     (page) => contexts.listContexts(ofWorkers(filter), page, ask),
     ask,
     (p) => {
-      for (const context of p) if (context.ownership === 'worker') found[workerState(context)].push(context)
+      for (const context of Contexts.parse(p))
+        if (context.ownership === 'worker') found[workerState(context)].push(context)
     },
   )
   return { ...found, reading }
@@ -96,7 +100,7 @@ export async function pageWorkers(
       ask.signal,
     )
     checkPage(listed, limit)
-    const items = listed.items.filter((context) => context.ownership === 'worker' && accept(context))
+    const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
     examined += listed.items.length
     const exhausted = examined >= ask.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }

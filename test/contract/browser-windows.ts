@@ -77,6 +77,13 @@ export function browserWindowBattery(
         await expect(async () => report('w1', over)).rejects.toMatchObject({ code: 'identity_conflict' })
     })
 
+    it('takes a report that says open, and lets nobody report another status', async () => {
+      expect(await report('w1', { status: 'open' })).toMatchObject({ status: 'open' })
+      for (const status of ['stale', 'closed'] as unknown as ['open', 'open'])
+        await expect(async () => report('w1', { status })).rejects.toMatchObject({ code: 'invalid_input' })
+      expect(await get('w1')).toMatchObject({ status: 'open' })
+    })
+
     it('turns stale, leaves, and lets a closed one stay for one time', async () => {
       await report('w1')
       await report('w2', { focused: true })

@@ -2,7 +2,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
-import type { OpenCallInput, PendingCallFilter, RpcCorrelator, RpcInspector } from '../../src/contract/rpc.js'
+import type {
+  CallOutcome,
+  OpenCallInput,
+  PendingCallFilter,
+  RpcCorrelator,
+  RpcInspector,
+} from '../../src/contract/rpc.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 
 export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<void> }, RpcInspector>
@@ -83,6 +89,23 @@ export function rpcBattery(
         await rpc.settle(correlation_id, { ok: true, result: 'true', from: { ...desk, instance_id: 'one' } }),
       ).toBe(true)
       expect(await result).toBe('true')
+    })
+
+    it('holds a sender beside the reply to the call as well', async () => {
+      const { correlation_id, result } = await open({ instance_id: 'one' })
+      const desk = { user_id: 'ann', client_id: 'desk' }
+      const forged = await rpc.settle(correlation_id, { ok: true, result: 'forged' }, { ...desk, user_id: 'bob' })
+      expect(forged).toBe(false)
+      expect(await rpc.settle(correlation_id, { ok: true, result: 'true' }, desk)).toBe(true)
+      expect(await result).toBe('true')
+    })
+
+    it('refuses what is no reply and goes on waiting', async () => {
+      const { correlation_id, result } = await open({ instance_id: null })
+      for (const outcome of [undefined, null, {}, { ok: 'yes' }] as unknown as CallOutcome[])
+        await expect(async () => rpc.settle(correlation_id, outcome)).rejects.toMatchObject({ code: 'invalid_input' })
+      expect(await rpc.settle(correlation_id, { ok: true, result: 1 })).toBe(true)
+      expect(await result).toBe(1)
     })
 
     it('drops a reply to a call that was never opened', async () => {

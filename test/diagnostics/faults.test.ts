@@ -2,7 +2,18 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { AdminAuth } from '../../src/http/auth.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
-import { type Call, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX, SECRET } from './subject.js'
+import {
+  type Call,
+  createSubject,
+  createWatched,
+  expectProblem,
+  get,
+  KEY,
+  ORIGIN,
+  PREFIX,
+  ROWS,
+  SECRET,
+} from './subject.js'
 import { connection, context, createWorld, message, NOW, node } from './world.js'
 
 const ACTION = {
@@ -354,6 +365,20 @@ describe('the hooks', () => {
     expectProblem(await get(router, '/users'), 503, 'inspector_unavailable')
     expect(errors).toEqual([{ route: '/users', source: 'context_registry' }])
   })
+})
+
+it.each(ROWS.filter(({ path }) => path.startsWith('/workers')))('$path counts no junk as nothing', async ({ url }) => {
+  const { router } = createWatched({}, () => ({ items: [{}], next_cursor: null, has_more: false }))
+  expectProblem(await get(router, url), 500, 'internal')
+})
+
+it.each([
+  undefined,
+  null,
+  {},
+  { url: 'nonsense' },
+])('what is no request is answered, not thrown back: %j', async (given) => {
+  expect((await createSubject()(given as Request)).status).toBeGreaterThanOrEqual(404)
 })
 
 it('the clock of a host that runs backwards shows no negative duration', async () => {

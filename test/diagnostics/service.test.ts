@@ -58,6 +58,7 @@ describe('the capabilities', () => {
 
   it('are all false without inspectors', async () => {
     expect(await of({ inspectors: {} })).toEqual(NONE)
+    expect(await of({ inspectors: createFakeInspectors() })).toEqual(NONE)
   })
 
   it.each([
@@ -114,6 +115,9 @@ describe('construction', () => {
     ['a deployment whose id is no text', { deployment: { id: 7, mode: 'direct' } }, /deployment.id/],
     ['an extension named deployment_id', { extensions: { deployment_id: 'x' } }, /deployment_id/],
     ['an extension named mode', { extensions: { mode: 'x' } }, /mode/],
+    ['extensions that are a list', { extensions: ['x'] }, /extensions/],
+    ['extensions that are null', { extensions: null }, /extensions/],
+    ['a dashboard path that is no text', { dashboardPath: 5 }, /dashboardPath/],
     ['extensions that are no JSON', { extensions: cyclic }, /./],
     ['extensions with a BigInt', { extensions: { n: 1n } }, /./],
     ['a deadline of nothing', { deadlineMs: 0 }, /deadlineMs/],
