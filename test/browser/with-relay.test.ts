@@ -100,7 +100,7 @@ async function startAll() {
     const hears = (count: number) => expect.poll(() => heard.length, { timeout: 5_000 }).toBe(count)
     return { client, ended, heard, hears }
   }
-  return { ask, facilities, publisher, relay, sessions, sites, sessionId, watch, instance }
+  return { ask, facilities, publisher, relay, runtime, sessions, sites, sessionId, watch, instance }
 }
 
 describe('an event that a local program hands to the control server', () => {
@@ -126,6 +126,29 @@ describe('an event that a local program hands to the control server', () => {
       not_published_reason: 'duplicate',
     })
     await bob.hears(2)
+  })
+
+  it('is kept and shown once when the reply is lost and the application comes back as a new instance', async () => {
+    const { facilities, instance, runtime, watch } = await startAll()
+    const bob = watch('bob')
+    await bob.hears(1)
+    let lives = 1
+    const lossy: typeof fetch = async (...request) => {
+      const response = await fetch(...request)
+      if (lives > 1) return response
+      await facilities.connections.connect({ ...instance, instance_id: `life-${++lives}` })
+      throw new TypeError('the connection was lost')
+    }
+    const publisher = createCooperativeSitePublisher({
+      runtime: { ...runtime, identity: () => ({ ...instance, instance_id: `life-${lives}` }), fetch: lossy },
+    })
+    const answer = await publisher.publish('notes', 'note_changed')
+    expect(answer).toMatchObject({ accepted: true, duplicate: true, not_published_reason: 'duplicate' })
+    await bob.hears(2)
+    const sample = { stream: answer.stream, limit: 10 }
+    const ask = { signal: new AbortController().signal }
+    const { items } = await facilities.history.inspector.readMessages(sample, ask)
+    expect(items).toMatchObject([{ message_id: answer.message_id, instance_id: 'life-1' }])
   })
 
   it('is refused under an identity that a newer instance has replaced', async () => {
