@@ -1,11 +1,27 @@
 /** The sessions family: one viewer-facing relationship to a site, who may take part in it, and where both are kept. */
 import * as z from 'zod'
+import { Refusal } from '../refusal.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
 import type { Awaitable } from './page.js'
+import type { SiteRegistry } from './sites.js'
 
 /** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
 export const SessionState = z.enum(['pending', 'active', 'suspended', 'closed', 'expired'])
 export type SessionState = z.infer<typeof SessionState>
+
+/** Which states each move starts from; any other move is refused. `closed` and `expired` are in none: they are final. */
+export const SESSION_MOVES: Record<'active' | 'suspended' | 'closed', readonly SessionState[]> = {
+  active: ['pending', 'suspended'],
+  suspended: ['active'],
+  closed: ['pending', 'active', 'suspended'],
+}
+
+/** Live sessions of one registry; beyond, whoever opens them has lost count. */
+export const SESSIONS_MAX = 10_000
+/** A session is shared with people one by one; a crowd is a policy of the host's own. */
+export const SHARES_MAX = 1_000
+/** How long a session that has ended can still be asked about, in ms. */
+export const FINAL_KEPT_MS = 3_600_000
 
 /** The client that handles the actions of a session. */
 export const Connector = z.object({ user_id: Id, client_id: SegmentId })
@@ -39,6 +55,22 @@ export const OpenSessionInput = z.object({
   ttlMs: z.int().min(1).max(31_536_000_000).optional(),
 })
 export type OpenSessionInput = z.input<typeof OpenSessionInput>
+
+/**
+ * Asks `sites`, where there are any, whether the session's site, owner and connector are of one user.
+ *
+ * @throws Refusal `unknown_site`, `owner_mismatch`.
+ */
+export async function requireOneOwner(
+  { site_id, owner, connector }: z.output<typeof OpenSessionInput>,
+  sites: Pick<SiteRegistry, 'get'> | undefined,
+): Promise<void> {
+  if (connector && connector.user_id !== owner) throw new Refusal('owner_mismatch')
+  if (!sites) return
+  const site = await sites.get(site_id)
+  if (site === null) throw new Refusal('unknown_site')
+  if (site.owner !== owner) throw new Refusal('owner_mismatch')
+}
 
 /** Rights of one viewer in one session, besides the owner's. */
 export const SessionShare = z.object({

@@ -71,6 +71,9 @@ export function refuseGenericActionNames(definition: unknown): void {
     throw new Refusal('generic_action_name')
 }
 
+/** Sites of one registry: they are declared by applications, not by traffic, so more than this is a leak, not a use. */
+export const SITES_MAX = 10_000
+
 /** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
 export interface SiteRegistry {
   get(siteId: string): Awaitable<Site | null>

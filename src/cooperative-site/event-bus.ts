@@ -1,10 +1,8 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
-import type { PublishedEvent, SiteEvent, SiteEventBus } from '../contract/event-bus.js'
+import { type PublishedEvent, QUEUE_SIZE, type SiteEvent, type SiteEventBus } from '../contract/event-bus.js'
 import { createTopic, type Topic } from '../contract/event-topic.js'
 import { Refusal } from '../refusal.js'
 
-/** Events that wait for one subscriber before its oldest are dropped (spec 8). */
-export const QUEUE_SIZE = 100
 // How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
 const UNREAD_MS = 600_000
 // An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most.

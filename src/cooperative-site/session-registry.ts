@@ -2,28 +2,18 @@
 import { toReason, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import {
+  FINAL_KEPT_MS,
   OpenSessionInput,
+  requireOneOwner,
+  SESSION_MOVES,
+  SESSIONS_MAX,
   type Session,
   type SessionRegistry,
   SessionShare,
-  type SessionState,
+  SHARES_MAX,
 } from '../contract/sessions.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { Refusal } from '../refusal.js'
-
-// Live sessions of one process; beyond, whoever opens them has lost count.
-const SESSIONS_MAX = 10_000
-// A session is shared with people one by one; a crowd is a policy of the host's own.
-const SHARES_MAX = 1_000
-// How long a session that has ended can still be asked about.
-const FINAL_KEPT_MS = 3_600_000
-
-/** Which states each move starts from; any other move is refused. `closed` and `expired` are in none: they are final. */
-const MOVES: Record<'active' | 'suspended' | 'closed', readonly SessionState[]> = {
-  active: ['pending', 'suspended'],
-  suspended: ['active'],
-  closed: ['pending', 'active', 'suspended'],
-}
 
 export interface SessionRegistryOptions {
   /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
@@ -88,10 +78,11 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
     for (const notify of [...entry.watchers]) notify()
   }
 
-  function move(sessionId: string, state: keyof typeof MOVES, reason: string | null = null): Session {
+  function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null = null): Session {
     const entry = known(sessionId)
     const { session } = entry
-    if (!MOVES[state].includes(session.state)) throw new Refusal('invalid_transition', `${session.state} to ${state}`)
+    if (!SESSION_MOVES[state].includes(session.state))
+      throw new Refusal('invalid_transition', `${session.state} to ${state}`)
     const moved: Session = Object.freeze({ ...session, state, updated_at: toTimestamp(now()), close_reason: reason })
     if (state === 'closed') finish(entry, moved)
     else entry.session = moved
@@ -111,12 +102,7 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
     },
     async open(given) {
       const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
-      if (input.connector && input.connector.user_id !== input.owner) throw new Refusal('owner_mismatch')
-      if (sites) {
-        const site = await sites.get(input.site_id)
-        if (site === null) throw new Refusal('unknown_site')
-        if (site.owner !== input.owner) throw new Refusal('owner_mismatch')
-      }
+      await requireOneOwner(input, sites)
       makeRoom()
       const at = now()
       const session: Session = Object.freeze({

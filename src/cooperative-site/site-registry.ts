@@ -4,11 +4,8 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import { deepFreeze, toJson } from '../contract/json.js'
 import { RECORD_BYTES } from '../contract/limits.js'
-import { refuseGenericActionNames, type Site, SiteInput, type SiteRegistry } from '../contract/sites.js'
+import { refuseGenericActionNames, SITES_MAX, type Site, SiteInput, type SiteRegistry } from '../contract/sites.js'
 import { Refusal } from '../refusal.js'
-
-// Sites are declared by applications, not by traffic: more than this is a leak, not a use.
-const SITES_MAX = 10_000
 
 export interface SiteRegistryOptions {
   /** Most sites. @default 10000 */

@@ -1,5 +1,5 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
-import type { SiteEventBus } from '../contract/event-bus.js'
+import { QUEUE_SIZE, type SiteEventBus } from '../contract/event-bus.js'
 import { toJson } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import { createEventTopics } from './event-topics.js'
@@ -8,8 +8,6 @@ import { runScript } from './script.js'
 import { PUBLISH } from './scripts/event-bus.js'
 import { createStore, type StoreOptions } from './store.js'
 
-/** Events that wait for one subscriber before its oldest are dropped (spec 8). */
-const QUEUE_SIZE = 100
 /** Bytes of one event: whatever a relay's body of 256 KiB can become as JSON. */
 const EVENT_BYTES = 1_048_576
 
