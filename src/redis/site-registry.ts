@@ -1,0 +1,79 @@
+/** The sites of a deployment, for relays on several nodes. */
+import { toTimestamp } from '../contract/ids.js'
+import { parseInput } from '../contract/input.js'
+import { deepFreeze, toJson } from '../contract/json.js'
+import { RECORD_BYTES } from '../contract/limits.js'
+import { refuseGenericActionNames, SITES_MAX, Site, SiteInput, type SiteRegistry } from '../contract/sites.js'
+import { Refusal } from '../refusal.js'
+import { shardOf } from './keys.js'
+import { BadRow } from './observe/rows.js'
+import { WrongType } from './reply.js'
+import { runScript } from './script.js'
+import { DELETE_SITE, PUT_SITE } from './scripts/sites.js'
+import { createStore, type StoreOptions } from './store.js'
+
+export type RedisSiteRegistryOptions = StoreOptions & {
+  /** Most sites of one shard. @default 10000 */
+  maxSites?: number | undefined
+}
+
+/**
+ * A registry of sites in Redis: what one node registers, the gate and the ingest of every node read. Nothing is cached,
+ * so a site that was deleted or changed counts at once everywhere.
+ *
+ * @example
+ * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
+ */
+export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
+  const { maxSites = SITES_MAX } = options
+  const store = createStore(options)
+
+  function read(siteId: string, value: string): Site | undefined {
+    // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
+    if (value.length > 2 * RECORD_BYTES) return undefined
+    const cut = value.indexOf('\n')
+    try {
+      const { owner, created_at, updated_at } = JSON.parse(value.slice(0, cut))
+      const times = { created_at: toTimestamp(created_at), updated_at: toTimestamp(updated_at) }
+      const found = Site.safeParse({ ...JSON.parse(value.slice(cut + 1)), owner, ...times })
+      return found.success && found.data.site_id === siteId ? deepFreeze(found.data) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    async get(siteId) {
+      const shard = shardOf(siteId, await store.claimShards())
+      const key = store.key(shard, 'sites', 'site', siteId)
+      let value: unknown
+      try {
+        value = await store.command(['GET', key], key)
+      } catch (error) {
+        if (!(error instanceof WrongType)) throw error
+        value = ''
+      }
+      if (value === null) return null
+      const site = read(siteId, String(value))
+      if (site === undefined) store.report(new BadRow(`${key} is no site`))
+      return site ?? null
+    },
+
+    async put(given) {
+      refuseGenericActionNames(given)
+      const { site_id, owner, ...definition } = parseInput(SiteInput, given)
+      const { text } = toJson({ site_id, ...definition }, RECORD_BYTES)
+      const shard = shardOf(site_id, await store.claimShards())
+      const reply = await runScript(store, PUT_SITE, shard, site_id, owner, text, maxSites)
+      const [value, isNew] = Array.isArray(reply) ? reply : []
+      const site = read(site_id, String(value))
+      if (site === undefined) throw new Refusal('unavailable', 'the store answered what is no site')
+      return { created: isNew === 1, site }
+    },
+
+    async delete(siteId, { owner } = {}) {
+      const shard = shardOf(siteId, await store.claimShards())
+      return (await runScript(store, DELETE_SITE, shard, siteId, owner ?? '')) === 1
+    },
+  }
+}
