@@ -126,8 +126,9 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
           counters.timed_out++
           end(entry).reject(new Refusal('timeout'))
         }, timeoutMs)
-        // A pending call is no reason for a process to live; runtimes without `unref` do not wait for timers either.
-        if (typeof timer === 'object') timer.unref?.()
+        // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
+        // no reason for a process to live. Runtimes without `unref` do not wait for timers either.
+        if (input.timeoutMs === undefined && typeof timer === 'object') timer.unref?.()
         const cancel = () => {
           counters.cancelled++
           end(entry).reject(new Refusal('cancelled'))

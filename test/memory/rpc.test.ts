@@ -40,6 +40,18 @@ describe('the correlator in memory', () => {
     await expect(result).rejects.toMatchObject({ code: 'timeout' })
   })
 
+  it('keeps a process alive for a timeout that the caller named, and for no other', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const rpc = createRpcCorrelator()
+    const before = timers()
+    await rpc.open(call)
+    expect(timers()).toBe(before)
+    await rpc.open({ ...call, timeoutMs: 60_000 })
+    expect(timers()).toBe(before + 1)
+    await rpc.close()
+    expect(timers()).toBe(before)
+  })
+
   it('leaves nothing on the signal of its caller', async () => {
     const listeners = new Set<unknown>()
     const signal = {
