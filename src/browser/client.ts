@@ -53,8 +53,7 @@ export interface CooperativeSiteClient {
  * ```
  */
 export function createCooperativeSiteClient(options: CooperativeSiteClientOptions): CooperativeSiteClient {
-  // Called through, not detached: a browser's fetch refuses any other receiver.
-  const { baseUrl, sessionId, fetch = (input, init) => globalThis.fetch(input, init), headers = {} } = options
+  const { baseUrl, sessionId, fetch = globalThis.fetch, headers = {} } = options
   const sessionUrl = `${baseUrl.replace(/\/+$/, '')}/sessions/${toSegment('sessionId', sessionId)}`
   const send = createSend(sessionUrl, fetch, headers)
   return {

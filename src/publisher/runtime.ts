@@ -60,8 +60,10 @@ export async function request(
 ): Promise<RelayAnswer> {
   const headers = new Headers({ accept: 'application/json' })
   if (body !== undefined) headers.set('content-type', 'application/json')
-  const more = await runtime.authorize(headers)
-  if (more !== null && typeof more === 'object') for (const [name, value] of new Headers(more)) headers.set(name, value)
+  const returned = await runtime.authorize(headers)
+  const more = returned !== null && typeof returned === 'object' ? new Headers(returned) : []
+  // Assigned like fields of a plain object they would be lost in silence.
+  for (const [name, value] of [...Object.entries(headers), ...more]) headers.set(name, value)
   const url = `${runtime.baseUrl.replace(/\/+$/, '')}${path}`
   const send = runtime.fetch ?? globalThis.fetch
   const sent = body === undefined ? {} : { body: JSON.stringify(body) }

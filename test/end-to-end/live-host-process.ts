@@ -1,6 +1,9 @@
 /** The live host as a child process: what it printed, how to ask it, and how it ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -26,11 +29,23 @@ export interface LiveHost {
   ask(path: string): Promise<{ status: number; body: never }>
 }
 
-/** Starts it and reads what it prints, up to the last line of its announcement. */
+/** A new directory for what the host keeps, and how to be rid of it. */
+function stateOf(): { args: string[]; forget: () => void } {
+  const dir = mkdtempSync(join(tmpdir(), 'relayscope-test-'))
+  return { args: ['--state', dir], forget: () => rmSync(dir, { recursive: true, force: true }) }
+}
+
+/** Starts it and reads what it prints, up to the last line of its announcement. Its state goes with it, unless given. */
 export async function startLiveHost(args: string[] = [], start = PROGRAM): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
   const [command, ...before] = start as [string, ...string[]]
-  const child = spawn(command, [...before, ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const own = args.includes('--state') ? undefined : stateOf()
+  const child = spawn(command, [...before, ...args, ...(own?.args ?? [])], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (own) child.on('exit', own.forget)
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)

@@ -50,10 +50,12 @@ describe('publish', () => {
     expect(new Set(asked.map(({ body }) => body?.message_id)).size).toBe(2)
   })
 
-  it('takes credentials that authorize returns instead of setting them', async () => {
+  it.each([
+    ['returns', async () => ({ 'x-host-key': 'k' })],
+    ['assigns', (headers: Headers) => void Object.assign(headers, { 'x-host-key': 'k' })],
+  ])('takes credentials that authorize %s instead of setting them', async (_how, authorize) => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
-    const returning = { ...runtime, authorize: async () => ({ 'x-host-key': 'k' }) }
-    await createCooperativeSitePublisher({ runtime: returning }).publish('notes', 'note_changed')
+    await createCooperativeSitePublisher({ runtime: { ...runtime, authorize } }).publish('notes', 'note_changed')
     expect(asked[0]?.headers['x-host-key']).toBe('k')
   })
 
