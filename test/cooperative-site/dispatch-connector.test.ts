@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Command } from '../../src/contract/delivery.js'
-import { createActionHandlers } from '../../src/cooperative-site/index.js'
+import { createActionHandlers, createDispatchConnector } from '../../src/cooperative-site/index.js'
 import { deferred } from './deferred.js'
 import { createWorld, laptop, type World } from './world.js'
 
@@ -112,13 +112,58 @@ describe('the connector over dispatcher and correlator', () => {
 
   it('is attempted once, though the hand-over fails, and then its outcome is unknown', async () => {
     const world = await createWorld()
-    let attempts = 0
-    await attach(world, () => {
-      attempts++
+    const delivered = deferred<Command>()
+    await attach(world, (command) => {
+      delivered.resolve(command)
       throw new Error('the socket broke')
     })
-    await expect(call(world, { timeout_ms: 50 })).rejects.toMatchObject({ code: 'timeout' })
-    expect(attempts).toBe(1)
+    const result = call(world, { timeout_ms: 50 })
+    const { command_id } = await delivered.promise
+    await new Promise((resolve) => setImmediate(resolve))
+    const key = { user_id: 'alice', client_id: 'laptop', command_id }
+    expect(await world.facilities.dispatcher.inspector.status(key, ask)).toMatchObject({
+      attempts: { count: 1 },
+      terminal: { state: 'failed', reason: 'attempts_exhausted' },
+    })
+    await expect(result).rejects.toMatchObject({ code: 'timeout' })
+  })
+
+  it.each([
+    'before',
+    'while',
+  ])('sends nothing that outlives a viewer who hangs up %s it is dispatched', async (moment) => {
+    const world = await createWorld()
+    const { history, dispatcher } = world.facilities
+    const controller = new AbortController()
+    const dispatched: string[] = []
+    const connector = createDispatchConnector({
+      ...world.facilities,
+      history: {
+        async append(message) {
+          if (moment === 'before') controller.abort()
+          return history.append(message)
+        },
+      },
+      dispatcher: {
+        ...dispatcher,
+        async dispatch(command) {
+          dispatched.push(command.command_id)
+          const status = await dispatcher.dispatch(command)
+          controller.abort()
+          return status
+        },
+      },
+    })
+    await attach(world, () => {})
+    await expect(call({ ...world, connector }, { signal: controller.signal })).rejects.toMatchObject({
+      code: 'cancelled',
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    if (moment === 'before') expect(dispatched).toEqual([])
+    else {
+      const key = { user_id: 'alice', client_id: 'laptop', command_id: dispatched[0] as string }
+      expect(await dispatcher.inspector.status(key, ask)).toMatchObject({ terminal: { state: 'cancelled' } })
+    }
   })
 
   it('cancels the command when the viewer hangs up', async () => {
@@ -144,7 +189,8 @@ describe('the connector over dispatcher and correlator', () => {
       await world.connector.reply({ ...laptop, correlation_id: command_id, outcome: { ok: true, result: 1 } })
     })
     expect(await call(world, { command_id })).toBe(1)
-    await expect(call(world, { command_id })).rejects.toMatchObject({ code: 'timeout' })
+    // At once: a call of that id has no reply to wait for.
+    await expect(call(world, { command_id, timeout_ms: 120_000 })).rejects.toMatchObject({ code: 'timeout' })
     expect(runs).toBe(1)
   })
 

@@ -317,6 +317,14 @@ describe('the action gate', () => {
       expect(JSON.stringify(invocation)).not.toContain('secret')
     })
 
+    it('shows at most 1,024 well-formed characters of a handler`s words', async () => {
+      const { world, invoke } = createWorld()
+      world.answer = async () => {
+        throw new ActionFailure('locked', `\ud800${'x'.repeat(2_000)}`)
+      }
+      expect((await invoke()).error?.message).toBe(`\ufffd${'x'.repeat(1_023)}`)
+    })
+
     it('answers null for a result that is none', async () => {
       const { world, invoke } = createWorld()
       world.answer = async () => undefined

@@ -172,6 +172,22 @@ describe('the action handlers of an application', () => {
     expect(await call({ signal: controller.signal })).toMatchObject({ error: { code: 'cancelled' } })
   })
 
+  it('do not run what nobody waits for any more when it has been approved', async () => {
+    const handlers = createActionHandlers()
+    const controller = new AbortController()
+    let ran = false
+    const approve = () => {
+      controller.abort()
+      return true
+    }
+    handlers.handle('archive_note', { parameters, approve }, () => {
+      ran = true
+    })
+    await handlers.execute({ action: 'archive_note', parameters: { id: 7 } }, { signal: controller.signal })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ran).toBe(false)
+  })
+
   it('drop a correlation id that they have seen, and remember ten thousand', async () => {
     const handlers = createActionHandlers()
     let runs = 0

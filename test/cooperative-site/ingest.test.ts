@@ -123,11 +123,17 @@ describe('ingesting a message of a cooperative site', () => {
       ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message })
     await expect(send(changed(1, { instance_id: 'laptop-0' }))).rejects.toMatchObject({ code: 'stale_instance' })
     await expect(send(changed(1, { message_id: 'a\nb' }))).rejects.toMatchObject({ code: 'invalid_input' })
-    let deep: unknown = null
-    for (let n = 0; n < 40; n++) deep = [deep]
-    await expect(send(changed(deep))).rejects.toMatchObject({ code: 'invalid_input' })
     expect(reader.pending).toBe(0)
     expect(await retained(world, TOPIC)).toEqual([])
+  })
+
+  it('refuses a payload that nests deeper than 32 levels, whatever the ingest would do with it', async () => {
+    const world = await createWorld()
+    let deep: unknown = null
+    for (let n = 0; n < 40; n++) deep = [deep]
+    const deps = { ...world, ingest: async () => ({ accepted: true, duplicate: false }) }
+    const ingest = ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed(deep) })
+    await expect(ingest).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
   it('keeps a message whose publication fails, and says so', async () => {
