@@ -3,31 +3,38 @@
 // #region inspector
 import { createDiagnosticsRouter, noopAuth, Refusal } from 'relayscope'
 
-/** Looks at `calls`, a map whose numeric keys only grow, so that a key is a cursor that survives deletes. */
+const SEQUENCE = /^[1-9][0-9]{0,14}$/
+
+/**
+ * Looks at `calls`, a host's own map from ids to `{ sequence, user, client, action, startedAt }` in the order of their
+ * sequence, which only grows: a position in it is a cursor that survives deletes.
+ */
 export function inspectCalls(calls, now = Date.now) {
   const toRecord = (id, { user, client, action, startedAt }) => ({
-    correlation_id: String(id),
+    correlation_id: id,
     action,
     user_id: user,
     client_id: client,
     instance_id: null,
     started_at: new Date(startedAt).toISOString(),
     deadline_at: null,
-    age_ms: now() - startedAt,
+    age_ms: Math.max(0, now() - startedAt),
   })
   return {
-    getPending: (id) => (calls.has(Number(id)) ? toRecord(Number(id), calls.get(Number(id))) : null),
+    getPending: (id) => (calls.has(id) ? toRecord(id, calls.get(id)) : null),
 
     listPending(filter, { limit, cursor }) {
-      const after = cursor === null ? 0 : Number(cursor)
-      if (!Number.isSafeInteger(after)) throw new Refusal('invalid_cursor')
+      if (cursor !== null && !SEQUENCE.test(cursor)) throw new Refusal('invalid_cursor')
       const items = []
+      let position = Number(cursor)
       for (const [id, call] of calls) {
-        if (id <= after) continue
-        // Something more is there, and the page is full: go on behind its last item.
-        if (items.length === limit) return { items, next_cursor: items.at(-1).correlation_id, has_more: true }
+        if (call.sequence <= position) continue
+        // The page is full and something is left: go on behind its last item.
+        if (items.length === limit) return { items, next_cursor: String(position), has_more: true }
         const record = toRecord(id, call)
-        if (Object.entries(filter).every(([name, value]) => record[name] === value)) items.push(record)
+        if (!Object.entries(filter).every(([name, value]) => record[name] === value)) continue
+        items.push(record)
+        position = call.sequence
       }
       return { items, next_cursor: null, has_more: false }
     },

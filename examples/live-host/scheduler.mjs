@@ -43,8 +43,8 @@ export function startScheduler({ facilities, connector, clients, signal }) {
     // The command that carries a task bears its id, so that a context leads to its delivery record.
     const command = { user_id, client_id, command_id: task_id }
     const payload = { task_id, context_id, document, text }
-    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadlineMs: DEADLINE_MS })
     assignments.set(context_id, command)
+    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadlineMs: DEADLINE_MS })
     Object.assign(latest, { task_id, context_id, command })
   }
 

@@ -34,38 +34,36 @@ describe('examples/first-look', () => {
 })
 
 describe('examples/custom-inspector', () => {
-  it('pages through the host’s own map, filtered, without losing an entry', async () => {
+  const call = (sequence: number, user: string) => ({ sequence, user, client: 'laptop', action: 'load', startedAt: 0 })
+  const ask = async (calls: Map<string, object>, path: string) => {
     const { createDiagnostics } = await import(example('custom-inspector'))
-    const call = (user: string) => ({ user, client: 'laptop', action: 'report_load', startedAt: 0 })
-    const diagnostics = createDiagnostics(new Map(['ada', 'bob', 'ada', 'ada'].map((user, i) => [i + 1, call(user)])))
+    return jsonOf(await createDiagnostics(calls)(new Request(`http://localhost${path}`)))
+  }
+
+  it('pages through the host’s own map, filtered, without losing an entry', async () => {
+    const calls = new Map(['ada', 'bob', 'ada', 'ada'].map((user, i) => [`c-${i + 1}`, call(i + 1, user)]))
     const seen: string[] = []
     let cursor: string | null = null
     do {
       const query: string = `user_id=ada&limit=2${cursor ? `&cursor=${cursor}` : ''}`
-      const { status, body } = await jsonOf(await diagnostics(new Request(`http://localhost/rpc/pending?${query}`)))
+      const { status, body } = await ask(calls, `/rpc/pending?${query}`)
       expect(status).toBe(200)
       seen.push(...body.items.map(({ correlation_id }: { correlation_id: string }) => correlation_id))
       cursor = body.next_cursor
     } while (cursor)
-    expect(seen).toEqual(['1', '3', '4'])
+    expect(seen).toEqual(['c-1', 'c-3', 'c-4'])
   })
 
-  it('refuses a cursor that it did not hand out, and knows what is absent', async () => {
-    const { createDiagnostics } = await import(example('custom-inspector'))
-    const diagnostics = createDiagnostics(new Map())
-    const ask = async (path: string) =>
-      (await jsonOf(await diagnostics(new Request(`http://localhost${path}`)))).body.code
-    expect(await ask('/rpc/pending?cursor=MTIz')).toBe('invalid_cursor')
-    expect(await ask('/rpc/pending/7')).toBe('not_found')
-    expect(await ask('/connections')).toBe('inspector_absent')
+  it.each([
+    ['/rpc/pending?cursor=MTIz', 'invalid_cursor'],
+    ['/rpc/pending/c-7', 'not_found'],
+    ['/connections', 'inspector_absent'],
+  ])('answers %s with %s', async (path, code) => {
+    expect((await ask(new Map(), path)).body.code).toBe(code)
   })
-})
 
-describe('examples/fake-world', () => {
-  it('answers from its plain data, and says what it has not', async () => {
-    const { ask } = await import(example('fake-world'))
-    expect(await ask('/workers/available?user_id=ada')).toMatchObject({ items: [{ context_id: 'worker-1' }] })
-    expect((await ask('/delivery/nodes')).items).toEqual([])
-    expect((await ask('/connections')).code).toBe('inspector_absent')
+  it('keeps its contract', async () => {
+    const child = spawn(process.execPath, ['--test', example('custom-inspector-test')], { stdio: 'ignore' })
+    expect(await once(child, 'exit')).toEqual([0, null])
   })
 })
