@@ -1,7 +1,7 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
 import { isHost } from './handler.js'
 
-/** What is read of an `IncomingMessage` (also of HTTP/2's). */
+/** What is read of an `IncomingMessage`. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -18,13 +18,13 @@ export interface NodeRequest {
   resume(): unknown
 }
 
-/** What is used of a `ServerResponse` (also of HTTP/2's). */
+/** What is used of a `ServerResponse`. */
 export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableFinished: boolean
   readonly destroyed: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
-  flushHeaders?(): void
+  flushHeaders(): void
   write(chunk: Uint8Array): boolean
   end(): unknown
   end(chunk: Uint8Array): unknown
@@ -56,8 +56,7 @@ export function readTarget(req: NodeRequest): Target | undefined {
 function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = (rawHeaders[i] as string).toLowerCase()
-    if (name !== 'host' && name !== ':authority') continue
+    if ((rawHeaders[i] as string).toLowerCase() !== 'host') continue
     if (host !== undefined) return undefined
     host = rawHeaders[i + 1] as string
   }
@@ -68,10 +67,7 @@ function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeReques
 
 export function readHeaders({ rawHeaders }: NodeRequest): Headers {
   const headers = new Headers()
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string
-    if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] as string)
-  }
+  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i] as string, rawHeaders[i + 1] as string)
   return headers
 }
 

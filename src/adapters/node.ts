@@ -56,7 +56,7 @@ async function send(res: NodeResponse, response: Response, method: string | unde
   const length = response.headers.get('content-length')
   res.writeHead(status, toNodeHeaders(response.headers))
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
-  if (length === null) res.flushHeaders?.()
+  if (length === null) res.flushHeaders()
   for (;;) {
     const { done, value } = await reader.read()
     if (res.destroyed) return
@@ -67,7 +67,7 @@ async function send(res: NodeResponse, response: Response, method: string | unde
 }
 
 /**
- * `handler` as a listener for `http.createServer`, `http2.createServer`, Connect, Fastify or Koa. The handler sees the
+ * `handler` as a listener for `http.createServer`, Connect, Fastify or Koa; HTTP/1 only. The handler sees the
  * whole public path. `request.signal` aborts when the client goes away. A target or `Host` with more than one reading
  * is 400 and reaches no handler; a handler that throws or rejects is 500.
  *

@@ -1,7 +1,5 @@
-/** What of the Node adapter only Node can show: kept-alive connections, HTTP/2, bodies that others have read, replies. */
+/** What of the Node adapter only Node can show: kept-alive connections, bodies that others have read, replies. */
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
@@ -140,19 +138,88 @@ describe('toNodeHandler', () => {
     expect(failure).toBeInstanceOf(TypeError)
   })
 
-  it('serves HTTP/2', async () => {
-    const server = createHttp2Server(toNodeHandler((request) => new Response(`${request.method} ${request.url}`)))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const session = connectHttp2(`http://127.0.0.1:${port}`)
-    onTestFinished(() => {
-      session.destroy()
-      server.close()
+  it('fails the reading of a body whose request the host has destroyed', async () => {
+    let fail: (error: unknown) => void = () => {}
+    const failed = new Promise((resolve) => {
+      fail = resolve
     })
-    const stream = session.request({ ':path': '/x?y' })
-    let text = ''
-    for await (const chunk of stream.setEncoding('utf8')) text += chunk
-    expect(text).toBe(`GET http://127.0.0.1:${port}/x?y`)
+    let destroy = () => {}
+    const handle = toNodeHandler(async (request) => {
+      const reader = request.body?.getReader()
+      await reader?.read()
+      destroy()
+      await reader?.read().catch(fail)
+      return new Response()
+    })
+    const port = await serve((req, res) => {
+      // Without an error: its end is all that can be heard of it.
+      destroy = () => req.on('error', () => {}).destroy()
+      handle(req, res)
+    })
+    const socket = await open(port)
+    socket.on('error', () => {})
+    socket.write(requestText(port, 'POST /', ['Content-Length: 10'], '12345'))
+    expect(await failed).toBeInstanceOf(TypeError)
+  })
+})
+
+/** A stream that tells when it is cancelled. */
+function cancellable(first?: string): { stream: ReadableStream<Uint8Array>; cancelled: Promise<void> } {
+  let cancel = () => {}
+  const cancelled = new Promise<void>((resolve) => {
+    cancel = resolve
+  })
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (first !== undefined) controller.enqueue(new TextEncoder().encode(first))
+    },
+    cancel,
+  })
+  return { stream, cancelled }
+}
+
+describe('a stream on Node', () => {
+  it('sends its head before its first chunk', async () => {
+    const port = await serve(toNodeHandler(() => new Response(cancellable().stream, { status: 203 })))
+    const left = new AbortController()
+    expect((await fetch(`http://127.0.0.1:${port}/`, { signal: left.signal })).status).toBe(203)
+    left.abort()
+  })
+
+  it('is cancelled when it answers HEAD', async () => {
+    const { stream, cancelled } = cancellable('unsent')
+    const port = await serve(toNodeHandler(() => new Response(stream)))
+    expect(await exchange(port, requestText(port, 'HEAD /'))).toMatchObject({ status: 200, body: '' })
+    await cancelled
+  })
+
+  it('is cancelled when the client has left before there was an answer', async () => {
+    const { stream, cancelled } = cancellable('unsent')
+    const port = await serve(
+      toNodeHandler(async (request) => {
+        await new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+        return new Response(stream)
+      }),
+    )
+    const socket = await open(port)
+    socket.write(requestText(port, 'GET /'), () => setImmediate(() => socket.destroy()))
+    await cancelled
+  })
+
+  it('ends with the length that it has promised', async () => {
+    const port = await serve(
+      toNodeHandler(() => new Response(cancellable('hello').stream, { headers: { 'content-length': '5' } })),
+    )
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ask = () =>
+      new Promise<number>((resolve, reject) => {
+        const outgoing = httpRequest({ port, agent, host: '127.0.0.1' }, (res) => {
+          res.resume().on('end', () => resolve(res.statusCode ?? 0))
+        })
+        outgoing.on('error', reject).end()
+      })
+    expect([await ask(), await ask()]).toEqual([200, 200])
   })
 })
 
@@ -205,7 +272,31 @@ describe('a handler with reply', () => {
     expect(JSON.parse(answer?.body ?? '')).toEqual([true, 'POST', '/path', 'k', 1, 1, 'body', true, 'POST', 'body'])
   })
 
-  it('hears of a client that leaves, also when it asks for the signal late', async () => {
+  it('finds the signal aborted when it asks after the client has left', async () => {
+    let tell: (aborted: boolean) => void = () => {}
+    const told = new Promise<boolean>((resolve) => {
+      tell = resolve
+    })
+    let left: Promise<void> | undefined
+    const handle = toNodeHandler(
+      Object.assign(neverCalled.bind(null), {
+        reply: async (request: Request) => {
+          await left
+          tell(request.signal.aborted)
+          return reply('')
+        },
+      }),
+    )
+    const port = await serve((req, res) => {
+      left = new Promise((resolve) => res.on('close', resolve))
+      handle(req, res)
+    })
+    const socket = await open(port)
+    socket.write(requestText(port, 'GET /'), () => setImmediate(() => socket.destroy()))
+    expect(await told).toBe(true)
+  })
+
+  it('hears of a client that leaves', async () => {
     const reasons: boolean[] = []
     let seen = () => {}
     const twice = new Promise<void>((resolve) => {

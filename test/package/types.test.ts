@@ -36,7 +36,7 @@ createDiagnosticsRouter({ inspectors: {} })
 
 const ON_NODE = `
 import { createServer } from 'node:http'
-import { createSecureServer } from 'node:http2'
+import { createServer as createSecureServer } from 'node:https'
 import { toNodeHandler } from 'relayscope/node'
 
 const handler = toNodeHandler((request, { remoteAddress }) => new Response(request.url + (remoteAddress ?? '')))
@@ -81,7 +81,7 @@ describe('the types of the package', () => {
     expect(await compile('portable.ts', [], mode)).toBe('')
   })
 
-  it('fit the servers of Node, HTTP/2 and control server included', async () => {
+  it('fit the servers of Node, the control server included', async () => {
     expect(await compile('on-node.ts', ['node'], { resolution: 'nodenext', module: 'nodenext' })).toBe('')
   })
 })
