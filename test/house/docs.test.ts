@@ -44,6 +44,11 @@ describe('the documents', () => {
     expect(blocks.filter(([, before]) => !/^<!-- from examples\/\S+ -->$/.test(before as string))).toEqual([])
   })
 
+  it('are all within one link of the README', () => {
+    const readme = textOf('README.md')
+    expect(documents.filter((path) => path !== 'README.md' && !readme.includes(`](${path})`))).toEqual([])
+  })
+
   it('name every subpath of the package in the README', () => {
     const { name, exports } = JSON.parse(textOf('package.json')) as { name: string; exports: Record<string, unknown> }
     const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
