@@ -82,7 +82,7 @@ export interface MessageHistory {
 /** Where payloads live that are too large for their message. References are the caller's; a store keeps text. */
 export interface SpillStore {
   put(ref: string, text: string): Awaitable<void>
-  /** The text, or `null` when it is not there. A store that can may stop reading at `maxBytes` and reject. */
-  get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null>
+  /** The text, or nothing when it is not there (as a `Map` answers). A store that can may stop reading at `maxBytes` and reject. */
+  get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null | undefined>
   delete(ref: string): Awaitable<void>
 }

@@ -56,7 +56,7 @@ async function fetchPayload(
   try {
     signal.throwIfAborted()
     const text = await orAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
-    if (text === null) return { payload: null, hydration: 'missing' }
+    if (text === null || text === undefined) return { payload: null, hydration: 'missing' }
     // A text of another length is not the one that was put, even where it still parses.
     if (utf8Length(text) !== bytes) return { payload: null, hydration: 'error' }
     return { payload: JSON.parse(text) as Json, hydration: 'hydrated' }

@@ -194,6 +194,12 @@ export function historyBattery(
       expect(await reads()).toBe('missing')
     })
 
+    it('takes undefined for a payload that is not there, as a Map answers', async () => {
+      await append('m1', { payload: large })
+      spill.get = async () => undefined
+      expect((await read()).items[0]?.externalized?.hydration).toBe('missing')
+    })
+
     it('does not read a payload over a mebibyte', async () => {
       await append('m1', { payload: 'x'.repeat(1_048_577) })
       await append('m2', { payload: large })
