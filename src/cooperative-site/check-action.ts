@@ -1,6 +1,6 @@
 /** Whether an action may be invoked now: the session, the rights and the four conditions, in their order. */
 import type { Principal, Session, SessionPolicy, SessionRegistry, SessionRight } from '../contract/sessions.js'
-import type { Site, SiteRegistry } from '../contract/sites.js'
+import { isGenericActionName, type Site, type SiteRegistry } from '../contract/sites.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
 export interface CheckActionDeps {
@@ -33,17 +33,21 @@ export async function findSession(
   viewer: Principal,
 ): Promise<Session> {
   const session = await sessions.get(sessionId)
-  if (session === null || !(await isAllowed(policy, { viewer, session, right: 'view' })))
-    throw new Refusal('session_not_found')
+  if (!session || !(await isAllowed(policy, { viewer, session, right: 'view' }))) throw new Refusal('session_not_found')
   return session
 }
 
 /** The first of the four conditions (spec 4.4) that does not hold. */
-export function checkAction(session: Session | null, site: Site | null, action: string): RefusalCode | undefined {
+export function checkAction(
+  session: Session | null | undefined,
+  site: Site | null | undefined,
+  action: string,
+): RefusalCode | undefined {
   if (session?.state !== 'active') return 'session_not_active'
-  if (site === null || site.owner !== session.owner || site.mode !== 'cooperative') return 'site_not_cooperative'
+  if (!site || site.owner !== session.owner || site.mode !== 'cooperative') return 'site_not_cooperative'
   if (site.capability_profile.action_invocation !== true) return 'action_invocation_disabled'
-  if (!site.action_names.includes(action)) return 'action_not_allowed'
+  // A registry of the host's own may have let a generic name in: it stands for any action, which nobody has allowed.
+  if (!site.action_names.includes(action) || isGenericActionName(action)) return 'action_not_allowed'
   return undefined
 }
 

@@ -9,8 +9,6 @@ import { type Admitted, admitAction, type CheckActionDeps, findSession } from '.
 import { createIdempotencyKeys, toCommandId } from './idempotency.js'
 import { parseParameters, refuseReserved, withReserved } from './parameters.js'
 
-// How long a person may take to approve.
-const APPROVAL_TIMEOUT_MS = 60_000
 // Calls that one session may have under way: each holds a request, a timer and a pending call.
 const CALLS_PER_SESSION = 1_000
 
@@ -20,7 +18,7 @@ export interface ActionGateOptions extends CheckActionDeps {
   approve?: Approve | undefined
   /** For a call that names no `timeout_ms`. @default 30000 */
   timeoutMs?: number | undefined
-  /** @default 60000 */
+  /** How long whoever approves may take. Default: as long as the call itself. */
   approvalTimeoutMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
@@ -60,13 +58,16 @@ const isUnsent = (error: unknown) =>
 /**
  * The gate of one process.
  *
+ * @throws TypeError when the policy is missing.
+ *
  * @example
  * const gate = createCooperativeActionGate({ sites, sessions, policy, connector })
  * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, onError, now = Date.now, newId = () => crypto.randomUUID() } = options
-  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs = APPROVAL_TIMEOUT_MS } = options
+  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs } = options
+  if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
   const keys = createIdempotencyKeys({ now })
   const callsBySession = new Map<string, number>()
   let pending = 0
@@ -85,8 +86,11 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
   }
 
   /** Asks for the yes to this call. It may take a while: whatever was taken back meanwhile counts. */
-  async function approved(call: Omit<ApprovalRequest, 'signal'>, signal: AbortSignal | undefined): Promise<Admitted> {
-    await requireApproval(call, { approve: approve as Approve, ms: approvalTimeoutMs, signal, onError })
+  async function approved(
+    call: Omit<ApprovalRequest, 'signal'>,
+    { signal, ms }: { signal: AbortSignal | undefined; ms: number },
+  ): Promise<Admitted> {
+    await requireApproval(call, { approve: approve as Approve, ms, signal, onError })
     const { viewer, action } = call
     const session = await findSession(options, call.session_id, viewer)
     return admitAction(options, { session, viewer, action })
@@ -117,7 +121,10 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
       try {
         release = occupy(session_id)
         if (approve)
-          admitted = await approved({ invocation_id, session_id, site_id, action, parameters, viewer }, signal)
+          admitted = await approved(
+            { invocation_id, session_id, site_id, action, parameters, viewer },
+            { signal, ms: approvalTimeoutMs ?? timeout_ms },
+          )
         sent = true
         const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
         const { result, error, bytes } = await callApplication(connector, {

@@ -45,7 +45,7 @@ async function project(
   const siteId = siteIdOf(message.stream)
   if (siteId === null) return { reason: 'not_site_stream' }
   const site = await sites.get(siteId)
-  if (site === null) return { reason: 'unknown_site' }
+  if (!site) return { reason: 'unknown_site' }
   if (site.owner !== host.user_id) return { reason: 'owner_mismatch' }
   const payload = message.payload as { name?: unknown; data?: PublishedEvent['data'] } | null | undefined
   const name = EventName.safeParse(payload?.name)
@@ -81,15 +81,17 @@ export async function ingestCooperativeSiteMessage(
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
   const stream = canonicalStream(host.user_id, message.stream)
   const { accepted, duplicate } = await deps.ingest({ ...message, stream, user_id: host.user_id })
-  const answer = (reason: NotPublishedReason | null): SiteMessageAnswer => ({
+  const answer = (reason: NotPublishedReason | null, published = reason === null): SiteMessageAnswer => ({
     accepted,
     duplicate,
     message_id: message.message_id,
     stream,
-    published: reason === null,
+    published,
     not_published_reason: reason,
   })
   if (duplicate) return answer('duplicate')
+  // Ours throws what it refuses; one that says it in its answer has not retained the message either.
+  if (!accepted) return answer(null, false)
   try {
     const projection = await project(deps, { host, message })
     if ('reason' in projection) return answer(projection.reason)

@@ -6,6 +6,15 @@ import { Refusal } from '../refusal.js'
 // The bound of the body that brings them.
 const PARAMETERS_BYTES = 262_144
 
+/** Whether JSON says all of `value`: a date or a function in it would arrive as something else, or not at all. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (value === null || typeof value !== 'object') return typeof value !== 'function' && typeof value !== 'symbol'
+  const prototype = Object.getPrototypeOf(value)
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return false
+  return Object.values(value).every(isPlain)
+}
+
 function hasPrototypeKey(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return false
   return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasPrototypeKey)
@@ -20,14 +29,15 @@ function hasPrototypeKey(value: unknown): boolean {
 export function parseParameters(given: unknown = {}): JsonObject {
   const refuse = (detail: string) => new Refusal('invalid_parameters', detail)
   if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('not an object')
-  const prototype = Object.getPrototypeOf(given)
-  if (prototype !== Object.prototype && prototype !== null) throw refuse('not a plain object')
   let copy: unknown
+  let plain: boolean
   try {
     copy = JSON.parse(toJson(given, PARAMETERS_BYTES).text)
+    plain = isPlain(given)
   } catch (cause) {
     throw new Refusal('invalid_parameters', 'not JSON within the bounds', { cause })
   }
+  if (!plain) throw refuse('not a plain object')
   // Own keys of that name are harmless here and a prototype to whoever copies by assignment.
   if (copy === null || typeof copy !== 'object' || hasPrototypeKey(copy)) throw refuse('has a __proto__ key')
   return deepFreeze(copy as JsonObject)

@@ -54,11 +54,11 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   let reads = 0
 
   async function endReason(viewer: Principal, sessionId: string): Promise<EndReason | null> {
-    const session: Session | null = await sessions.get(sessionId)
+    const session: Session | null | undefined = await sessions.get(sessionId)
     if (session?.state === 'expired') return 'session_expired'
     if (session?.state !== 'active' && session?.state !== 'suspended') return 'session_closed'
     const site = await sites.get(session.site_id)
-    if (site === null || site.owner !== session.owner) return 'session_closed'
+    if (!site || site.owner !== session.owner) return 'session_closed'
     return (await policy.check({ viewer, session, right: 'view' })) === true ? null : 'policy_revoked'
   }
 

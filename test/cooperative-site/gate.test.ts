@@ -65,6 +65,38 @@ function createWorld(options: Partial<Parameters<typeof createCooperativeActionG
 const refusal = (code: string) => ({ name: 'Refusal', code })
 
 describe('the action gate', () => {
+  it('refuses to be built without a policy', () => {
+    expect(() => createWorld({ policy: undefined as never })).toThrow(new TypeError('policy is required'))
+  })
+
+  it('takes what a port does not know for absent, whichever way it says so', async () => {
+    const get = async () => undefined as never
+    const noSession = createWorld({ sessions: { get } })
+    await expect(noSession.invoke()).rejects.toMatchObject(refusal('session_not_found'))
+    const noSite = createWorld({ sites: { get } })
+    await expect(noSite.invoke()).rejects.toMatchObject(refusal('site_not_cooperative'))
+  })
+
+  it('sends no generic name, though a registry of the host lists it', async () => {
+    const { world, invoke } = createWorld()
+    world.site = { ...(world.site as Site), action_names: ['execute', 'Run'] }
+    for (const action of world.site.action_names)
+      await expect(invoke({ action })).rejects.toMatchObject(refusal('action_not_allowed'))
+    expect(world.calls).toEqual([])
+  })
+
+  it.each<[string, unknown]>([
+    ['a date', { at: new Date(0) }],
+    ['a function', { fn() {} }],
+    ['a symbol', { is: Symbol('x') }],
+    ['a number that JSON has no word for', { list: [Number.NaN] }],
+    ['an object of a class', { map: new Map() }],
+  ])('refuses parameters with %s in them', async (_, parameters) => {
+    const { world, invoke } = createWorld()
+    await expect(invoke({ parameters })).rejects.toMatchObject(refusal('invalid_parameters'))
+    expect(world.calls).toEqual([])
+  })
+
   it('answers what the application answered, once all conditions hold', async () => {
     const { world, invoke, gate } = createWorld()
     world.answer = async () => {
@@ -482,6 +514,15 @@ describe('the action gate', () => {
       const { world, invoke } = createWorld({ approve: approve as () => boolean })
       await expect(invoke()).rejects.toMatchObject(refusal('approval_denied'))
       expect(world.calls).toEqual([])
+    })
+
+    it('runs out with the time of the call where it has none of its own', async () => {
+      const approve = () => new Promise<boolean>(() => {})
+      for (const [options, input] of [[{ timeoutMs: 5 }], [{}, { timeout_ms: 5 }]]) {
+        const { world, invoke } = createWorld({ approve, ...options })
+        await expect(invoke(input)).rejects.toMatchObject(refusal('approval_timeout'))
+        expect(world.calls).toEqual([])
+      }
     })
 
     it('runs out', async () => {

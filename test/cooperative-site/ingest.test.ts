@@ -40,6 +40,22 @@ describe('ingesting a message of a cooperative site', () => {
     expect(await retained(world, TOPIC)).toMatchObject([{ message_id: message.message_id, kind: 'event', sequence: 1 }])
   })
 
+  it('projects nothing that an ingest of the host did not accept', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const deps = { ...world, ingest: async () => ({ accepted: false, duplicate: false }) }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ accepted: false, published: false })
+    expect(reader.pending).toBe(0)
+  })
+
+  it('takes undefined from a registry of the host for an unknown site', async () => {
+    const world = await createWorld()
+    const deps = { ...world, ingest: world.facilities.ingest, sites: { get: async () => undefined as never } }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ published: false, not_published_reason: 'unknown_site' })
+  })
+
   it('says that it was published though nobody subscribes', async () => {
     const world = await createWorld()
     const deps = { ...world, ingest: world.facilities.ingest }
