@@ -86,7 +86,6 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
     if (req.readableEnded) close()
     else if (req.destroyed) cut()
     req.on('end', close)
-    req.on('error', cut)
     req.on('close', cut)
     req.on('data', (chunk: Uint8Array) => {
       if (!open) return

@@ -206,6 +206,29 @@ describe('a stream on Node', () => {
     await cancelled
   })
 
+  it('may say goodbye to a client that has left', async () => {
+    let leave = () => {}
+    const left = new Promise<void>((resolve) => {
+      leave = resolve
+    })
+    const port = await serve(
+      toNodeHandler(({ signal }) => {
+        const stream = new ReadableStream<Uint8Array>({
+          start(controller) {
+            signal.addEventListener('abort', () => controller.enqueue(new TextEncoder().encode('goodbye')))
+          },
+          cancel: leave,
+        })
+        return new Response(stream)
+      }),
+    )
+    const socket = await open(port)
+    socket.once('data', () => socket.destroy())
+    socket.write(requestText(port, 'GET /'))
+    await left
+    expect((await exchange(port, requestText(port, 'HEAD /')))?.status).toBe(200)
+  })
+
   it('ends with the length that it has promised', async () => {
     const port = await serve(
       toNodeHandler(() => new Response(cancellable('hello').stream, { headers: { 'content-length': '5' } })),
@@ -283,7 +306,7 @@ describe('a handler with reply', () => {
         reply: async (request: Request) => {
           await left
           tell(request.signal.aborted)
-          return reply('')
+          return reply('too late')
         },
       }),
     )
