@@ -6,6 +6,9 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { TableReader } from './rows.js'
 import { Millis } from './stored.js'
 
+/** How long a node that is silent stays in the list. */
+export const NODE_KEPT_MS = 3_600_000
+
 /** What a node says of itself, beside its name and the time, which are the store's. */
 export const NodeReport = DeliveryNode.pick({ active_drainers: true, connection_waiters: true, counters: true }).extend(
   {
@@ -26,6 +29,7 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
   indexes: [],
   read({ node_id, updated_at, is_listening, passed_at, ...report }, now) {
     const staleness_ms = Math.max(0, now - updated_at)
+    if (staleness_ms >= NODE_KEPT_MS) return undefined
     const stale = staleness_ms > STALE_MS
     return {
       node_id,

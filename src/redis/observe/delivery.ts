@@ -38,8 +38,12 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
             tracked: count(tracked),
             // What is not acknowledged and does not wait for a later attempt.
             due: Math.max(0, count(queued) - count(later)),
-            deadlines: scored(deadline).map(({ score }) => score).filter(isInstant),
-            queuedSince: scored(oldest).map(({ score }) => score).filter(isInstant),
+            deadlines: scored(deadline)
+              .map(({ score }) => score)
+              .filter(isInstant),
+            queuedSince: scored(oldest)
+              .map(({ score }) => score)
+              .filter(isInstant),
           }
         }),
       )

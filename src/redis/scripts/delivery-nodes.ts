@@ -1,4 +1,5 @@
 /** The scripts of a node: its waiters, its lease, the reconciliation of a shard, and its entry in the list of nodes. */
+import { NODE_KEPT_MS } from '../observe/delivery-nodes.js'
 import { defineScript } from '../script.js'
 import { DELIVERY_MOVES } from './delivery-moves.js'
 
@@ -6,8 +7,6 @@ import { DELIVERY_MOVES } from './delivery-moves.js'
 const REAP_MS = 60_000
 /** Waiters of a dead node that one pass removes, and notices that one look takes: about a millisecond. */
 const BATCH = 100
-/** How long a node that is silent stays in the list. */
-const NODE_KEPT_MS = 3_600_000
 /** Nodes listed: a deployment has tens; more are ids that somebody makes anew at each start. */
 const NODES_MAX = 1_000
 
