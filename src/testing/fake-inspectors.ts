@@ -73,10 +73,11 @@ function observeAction(
   }
 }
 
-/** The actions of the world and of its connections, in the order of their names. */
+/** The actions of the world and of its connected connections, in the order of their names. */
 function listActions({ actions = [], connections = [] }: World, filter: object, page: PageQuery) {
   const known = new Map(actions.map((action) => [action.name, action]))
-  for (const name of connections.flatMap((connection) => connection.actions))
+  const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? actions : []))
+  for (const name of offered)
     if (!known.has(name)) known.set(name, { name, description: null, parameters_schema: null })
   const after = page.cursor
   const items = [...known.values()]

@@ -37,6 +37,14 @@ describe('the memory facilities over the life of a relay', () => {
   for (const { name, run } of inspectorContract(() => memoryComposition(facilities).inspectors, LIVED)) it(name, run)
 })
 
+it('offers in a fake world what connected connections offer, as sampling it does', async () => {
+  const connections = [connection(), connection({ connection_id: 'conn-2', status: 'disconnected', actions: ['gone'] })]
+  const { registry } = createFakeInspectors({ connections, actions: [] })
+  const ask = { signal: new AbortController().signal }
+  const page = await registry?.listActions?.({}, { limit: 10, cursor: null }, ask)
+  expect(page?.items.map(({ name }) => name)).toEqual(['close', 'open'])
+})
+
 it('passes where there is no inspector at all', async () => {
   for (const { run } of inspectorContract(() => ({}))) await run()
 })
