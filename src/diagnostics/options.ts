@@ -47,7 +47,7 @@ const EXTENSIONS_BYTES = 65_536
 /** @throws TypeError or RangeError that names the option. */
 export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptions {
   const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {}, deadlineMs = 5_000 } = options
-  const { dashboardPath = '/dashboard' } = options
+  const dashboardPath = options.dashboardPath ?? '/dashboard'
   if (inspectors === null || typeof inspectors !== 'object') throw new TypeError('inspectors must be an object')
   if (typeof auth?.authenticate !== 'function')
     throw new TypeError('auth is required: pass apiKeyAuth, noopAuth or your own')
