@@ -32,8 +32,11 @@ export function shardOf(id: string, shards: number): number {
   return crc16(id) % shards
 }
 
+const PLAIN = /^[A-Za-z0-9_-]*$/
+
 /** One part of a key. Injective, and only `A-Z a-z 0-9 _ - %` come out, so no id can end a part or a hash tag. */
 export function encodePart(part: string): string {
+  if (PLAIN.test(part)) return part
   return encodeURIComponent(part).replace(
     /[*!'()~.]/g,
     (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
@@ -45,9 +48,11 @@ export function shardPrefix(deploymentId: string, shard: number): string {
   return `relayscope:{${deploymentId}:${shard}}:`
 }
 
-/** The key of `parts` in a shard. */
-export function keyOf(deploymentId: string, shard: number, ...parts: string[]): string {
-  return shardPrefix(deploymentId, shard) + parts.map(encodePart).join(':')
+/** The key of `parts` under the prefix of a shard. */
+export function keyOf(prefix: string, parts: readonly string[]): string {
+  let key = prefix
+  for (let i = 0; i < parts.length; i++) key += (i === 0 ? '' : ':') + encodePart(parts[i] as string)
+  return key
 }
 
 /** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */

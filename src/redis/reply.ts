@@ -33,9 +33,12 @@ export function strings(reply: Reply): string[] {
 
 /** Members with their scores: RESP2 answers a flat list, RESP3 a list of pairs. */
 export function scored(reply: Reply): { member: string; score: number }[] {
-  const flat = Array.isArray(reply) ? reply.flat() : []
+  const items = Array.isArray(reply) ? reply : []
   const pairs: { member: string; score: number }[] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push({ member: String(flat[i]), score: Number(flat[i + 1]) })
+  const add = (member: Reply | undefined, score: Reply | undefined) =>
+    pairs.push({ member: String(member), score: Number(score) })
+  if (Array.isArray(items[0])) for (const item of items) Array.isArray(item) && add(item[0], item[1])
+  else for (let i = 0; i + 1 < items.length; i += 2) add(items[i], items[i + 1])
   return pairs
 }
 

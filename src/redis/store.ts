@@ -3,7 +3,7 @@ import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { whenAborted } from './aborted.js'
 import { portOf, type RedisClient } from './client.js'
-import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf } from './keys.js'
+import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import { type Reply, toError } from './reply.js'
 
 /** Commands sent and not settled by the client: beyond these a stalled store would cost memory without end. */
@@ -59,7 +59,8 @@ export function createStore(options: StoreOptions): Store {
   if (given !== undefined && !(Number.isSafeInteger(given) && given >= 1 && given <= SHARDS_MAX))
     throw new RangeError(`shards must be a whole number from 1 to ${SHARDS_MAX}`)
   const port = portOf(client)
-  const key = (shard: number, ...parts: string[]) => keyOf(deploymentId, shard, ...parts)
+  const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
+  const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)
   let unanswered = 0
   let known: number | undefined
 

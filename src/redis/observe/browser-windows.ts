@@ -9,12 +9,11 @@ import {
   WindowType,
 } from '../../contract/browser-windows.js'
 import { Ownership } from '../../contract/contexts.js'
-import { toTimestamp } from '../../contract/ids.js'
 import type { Store } from '../store.js'
 import { clientIdsOf, countAll, tally } from './counts.js'
 import { readPage } from './pages.js'
 import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
-import { Millis } from './stored.js'
+import { Millis, timestampOf } from './stored.js'
 
 const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
   status: z.enum(['open', 'closed']),
@@ -34,7 +33,7 @@ export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> =
       ...row,
       status: row.status === 'open' && silence >= ttl_ms ? 'stale' : row.status,
       counts_source: 'snapshot',
-      updated_at: toTimestamp(row.updated_at),
+      updated_at: timestampOf(row.updated_at),
     }
   },
 }

@@ -1,9 +1,9 @@
 /** What a stored connection is, for every reader of the registry. */
 import * as z from 'zod'
 import { Connection } from '../../contract/connections.js'
-import { Reason, toTimestamp } from '../../contract/ids.js'
+import { Reason } from '../../contract/ids.js'
 import type { TableReader } from './rows.js'
-import { Millis } from './stored.js'
+import { Millis, timestampOf } from './stored.js'
 
 const StoredConnection = Connection.pick({
   connection_id: true,
@@ -54,9 +54,9 @@ export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
       client_type,
       node_id,
       status: ended ? 'disconnected' : 'connected',
-      connected_at: toTimestamp(row.connected_at),
-      last_seen_at: toTimestamp(row.seen_at),
-      disconnected_at: ended ? toTimestamp(ended.at) : null,
+      connected_at: timestampOf(row.connected_at),
+      last_seen_at: timestampOf(row.seen_at),
+      disconnected_at: ended ? timestampOf(ended.at) : null,
       actions: row.names ?? [],
       metadata,
     }

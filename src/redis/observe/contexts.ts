@@ -9,7 +9,6 @@ import {
   Ownership,
   type WindowCounts,
 } from '../../contract/contexts.js'
-import { toTimestamp } from '../../contract/ids.js'
 import { EXAMINED_MAX } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
@@ -18,7 +17,7 @@ import type { Store } from '../store.js'
 import { clientIdsOf, countAll, tally } from './counts.js'
 import { readPage } from './pages.js'
 import { allShards, getRecord, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
-import { Millis } from './stored.js'
+import { Millis, timestampOf } from './stored.js'
 
 const StoredContext = Context.omit({ status: true, task_assigned_at: true, created_at: true, updated_at: true }).extend(
   {
@@ -35,15 +34,23 @@ export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
   idOf: ({ context_id }) => context_id,
   schema: StoredContext,
   indexes: ['window_id', 'user_id'],
-  read({ ttl_ms, ...row }, now) {
+  // Field by field: a page is fifty of these, and spreading them costs more than parsing.
+  read(row, now) {
     const silence = now - row.updated_at
-    if (silence >= (row.status === 'closed' ? 1 : 2) * ttl_ms) return undefined
+    if (silence >= (row.status === 'closed' ? 1 : 2) * row.ttl_ms) return undefined
     return {
-      ...row,
-      status: row.status !== 'closed' && silence >= ttl_ms ? 'stale' : row.status,
-      task_assigned_at: row.task_assigned_at === null ? null : toTimestamp(row.task_assigned_at),
-      created_at: toTimestamp(row.created_at),
-      updated_at: toTimestamp(row.updated_at),
+      context_id: row.context_id,
+      user_id: row.user_id,
+      client_id: row.client_id,
+      instance_id: row.instance_id,
+      client_type: row.client_type,
+      status: row.status !== 'closed' && silence >= row.ttl_ms ? 'stale' : row.status,
+      ownership: row.ownership,
+      window_id: row.window_id,
+      task_id: row.task_id,
+      task_assigned_at: row.task_assigned_at === null ? null : timestampOf(row.task_assigned_at),
+      created_at: timestampOf(row.created_at),
+      updated_at: timestampOf(row.updated_at),
     }
   },
 }

@@ -2,13 +2,12 @@
 import * as z from 'zod'
 import { type HistoryInspector, HistoryMessage, HistoryStream, type SpillStore } from '../../contract/history.js'
 import { hydrate } from '../../contract/hydration.js'
-import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { readPage } from './pages.js'
 import { allShards, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
-import { Millis } from './stored.js'
+import { Millis, timestampOf } from './stored.js'
 
 const StoredStream = HistoryStream.extend({
   first_recorded_at: Millis,
@@ -25,8 +24,8 @@ export const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> =
     stream,
     user_id,
     message_count,
-    first_recorded_at: toTimestamp(first_recorded_at),
-    last_recorded_at: toTimestamp(last_recorded_at),
+    first_recorded_at: timestampOf(first_recorded_at),
+    last_recorded_at: timestampOf(last_recorded_at),
   }),
 }
 
@@ -45,7 +44,7 @@ export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>
   indexes: [],
   read: ({ recorded_at, externalized, payload, ...row }) => ({
     ...row,
-    recorded_at: toTimestamp(recorded_at),
+    recorded_at: timestampOf(recorded_at),
     payload: payload ?? null,
     externalized: externalized && { ...externalized, hydration: 'not_configured' },
   }),

@@ -69,7 +69,7 @@ export async function readPage<R extends object, S extends object>(
     isFirst = false
     const budget = Math.ceil((EXAMINED_MAX - examined) / group.length)
     const batch = isCovered ? page.limit - items.length : Math.min(PAGE_MAX, budget)
-    const runs = await Promise.all(
+    const runs = await Promise.allSettled(
       group.map((shard) => {
         const from = { shard, sequence: shard === at.shard ? at.sequence : 0 }
         return readRun(store, table, index, filter, from, batch, clock, ask)
@@ -77,7 +77,13 @@ export async function readPage<R extends object, S extends object>(
     )
     const isDone = () => items.length === page.limit || examined >= EXAMINED_MAX
     const more = () => ({ items, next_cursor: toToken(at), has_more: true })
-    for (const run of runs) {
+    for (const settled of runs) {
+      if (settled.status === 'rejected') {
+        // What was read before the shard that is lost is an answer; the next page starts there and fails.
+        if (items.length === 0 || ask.signal.aborted) throw settled.reason
+        return more()
+      }
+      const run = settled.value
       for (const { position, record } of run.entries) {
         if (isDone()) return more()
         examined++

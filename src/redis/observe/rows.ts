@@ -26,6 +26,8 @@ export type Found<S> = { id: string; row: S }
 /** What is longer was not written by us and is not parsed. Twice a record, because cjson escapes every slash. */
 const ROW_BYTES = 2 * RECORD_BYTES
 
+const EMPTY_BODY = '\n{}'
+
 /** A stored value that is not what its schema says. Carries the key, never the value. */
 export class BadRow extends Error {
   override readonly name = 'BadRow'
@@ -41,8 +43,11 @@ export function parseRow<R extends object, S extends object>(
   const cut = value.indexOf('\n')
   if (cut < 0) return 'is no row'
   try {
-    const merged = { ...JSON.parse(value.slice(0, cut)), ...JSON.parse(value.slice(cut + 1)) }
-    const read = table.schema.safeParse(merged)
+    const row = JSON.parse(value.slice(0, cut))
+    // Most tables keep everything in the state.
+    if (value.length !== cut + EMPTY_BODY.length || !value.endsWith(EMPTY_BODY))
+      Object.assign(row, JSON.parse(value.slice(cut + 1)))
+    const read = table.schema.safeParse(row)
     if (!read.success) return `has a wrong ${read.error.issues[0]?.path.join('.') || 'shape'}`
     return table.idOf(read.data) === id ? read.data : 'is stored under another id'
   } catch {

@@ -1,7 +1,6 @@
 /** Reads the correlator of a shared store. */
 import type * as z from 'zod'
 import type { Instance } from '../../contract/connections.js'
-import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { PendingCall, type RpcInspector } from '../../contract/rpc.js'
 import type { Store } from '../store.js'
@@ -9,7 +8,7 @@ import { clientIdsOf } from './counts.js'
 import { readCurrentInstance } from './current-instance.js'
 import { readPage } from './pages.js'
 import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
-import { Millis } from './stored.js'
+import { Millis, timestampOf } from './stored.js'
 
 const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
 
@@ -23,8 +22,8 @@ export const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
     if (deadline_at <= now) return undefined
     return {
       ...row,
-      started_at: toTimestamp(started_at),
-      deadline_at: toTimestamp(deadline_at),
+      started_at: timestampOf(started_at),
+      deadline_at: timestampOf(deadline_at),
       age_ms: Math.max(0, now - started_at),
     }
   },

@@ -1,8 +1,33 @@
 /** What stored rows are made of where they differ from records: times are epoch ms, which scripts can reckon with. */
 import * as z from 'zod'
+import { toTimestamp } from '../../contract/ids.js'
 
 // The last instant that a Date can hold; beyond, toISOString throws.
 const LAST_INSTANT = 8.64e15
 
 /** An instant or a duration in ms. */
 export const Millis = z.number().min(0).max(LAST_INSTANT)
+
+const DAY_MS = 86_400_000
+const TWO = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'))
+const THREE = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(3, '0'))
+let knownDay = Number.NaN
+let knownDate = ''
+
+/**
+ * `epochMs` as it stands on the wire. A page holds hundreds of instants of one day: formatting its date once makes them
+ * several times cheaper than `Date` does.
+ */
+export function timestampOf(epochMs: number): string {
+  const ms = Math.trunc(epochMs)
+  const day = Math.floor(ms / DAY_MS)
+  if (day !== knownDay) {
+    knownDate = toTimestamp(day * DAY_MS).slice(0, -'00:00:00.000Z'.length)
+    knownDay = day
+  }
+  const rest = ms - day * DAY_MS
+  const seconds = Math.floor(rest / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const time = `${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}`
+  return `${knownDate}${time}.${THREE[rest % 1_000]}Z`
+}

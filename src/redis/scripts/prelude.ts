@@ -9,7 +9,8 @@
  * - `t:leaves`: ids by the time at which they leave, `t:live:<user>` the same for one user. Writes sweep a few of those
  *   that are due: readers never write, and skip them.
  *
- * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user).
+ * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user, and
+ * alone it is left out).
  */
 import { KEY_LUA } from '../keys.js'
 
@@ -32,12 +33,20 @@ local function load(t, id)
   local cut = string.find(value, '\\n', 1, true)
   if not cut then return nil end
   local good, state = pcall(cjson.decode, string.sub(value, 1, cut - 1))
-  if not good or type(state) ~= 'table' or type(state.ix) ~= 'table' then return nil end
+  if not good or type(state) ~= 'table' then return nil end
+  if type(state.ix) ~= 'table' then
+    if type(state.user_id) ~= 'string' then return nil end
+    state.ix = { { 'user_id', state.user_id } }
+  end
   return state, string.sub(value, cut + 1)
 end
 
+-- The index that every row has goes without saying: readers parse each byte of a page.
 local function save(t, id, state, body)
+  local ix = state.ix
+  if #ix == 1 and ix[1][1] == 'user_id' and ix[1][2] == state.user_id then state.ix = nil end
   redis.call('SET', K(t, 'row', id), cjson.encode(state) .. '\\n' .. body)
+  state.ix = ix
 end
 
 local function unindex(t, id, ix)
