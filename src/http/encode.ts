@@ -28,43 +28,69 @@ function read(schema: z.ZodType, value: unknown): string {
   throw new UnacceptableAnswer(`${issue?.path.join('.') || 'answer'}: ${issue?.code}`)
 }
 
-const encoded = new WeakMap<z.ZodType, WeakMap<object, string>>()
+type Encoder = (value: unknown) => string
 
-/** A record that cannot change is read and encoded once, however often it is listed. */
-function encodeRecord(schema: z.ZodType, record: unknown): string {
-  if (record === null || typeof record !== 'object') return read(schema, record)
-  const texts = encoded.get(schema) ?? new WeakMap<object, string>()
-  encoded.set(schema, texts)
-  const known = texts.get(record)
-  if (known !== undefined) return known
-  const text = read(schema, record)
-  if (isImmutable(record)) texts.set(record, text)
-  return text
+const encoders = new WeakMap<z.ZodType, Encoder>()
+
+/** A record that cannot change is read and encoded once, however often and wherever it is listed. */
+function recordEncoder(schema: z.ZodType): Encoder {
+  const known = encoders.get(schema)
+  if (known) return known
+  const texts = new WeakMap<object, string>()
+  const toText: Encoder = (record) => {
+    if (record === null || typeof record !== 'object') return read(schema, record)
+    const kept = texts.get(record)
+    if (kept !== undefined) return kept
+    const text = read(schema, record)
+    if (isImmutable(record)) texts.set(record, text)
+    return text
+  }
+  encoders.set(schema, toText)
+  return toText
 }
 
 const isRecordList = (schema: unknown): schema is z.ZodArray<z.ZodObject> =>
   schema instanceof z.ZodArray && schema.element instanceof z.ZodObject
 
-type Encoder = (value: unknown) => string
+/** Adds the text of a member to `pieces`, which begin with the brace; nothing for a member that is left out. */
+type MemberEncoder = (pieces: string[], value: unknown) => void
 
-/** An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. */
+const opening = (pieces: string[], name: string): string => `${pieces.length > 1 ? ',' : ''}"${name}":`
+
+function listEncoder(name: string, element: z.ZodObject): MemberEncoder {
+  const toText = recordEncoder(element)
+  return (pieces, records) => {
+    if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: not a list`)
+    pieces.push(opening(pieces, name), '[')
+    // By index: a hole is read too, and refused.
+    for (let i = 0; i < records.length; i++) pieces.push(i > 0 ? ',' : '', toText(records[i]))
+    pieces.push(']')
+  }
+}
+
+function valueEncoder(name: string, field: z.ZodType): MemberEncoder {
+  return (pieces, value) => {
+    const text = read(field, value)
+    if (text !== undefined) pieces.push(opening(pieces, name), text)
+  }
+}
+
+/**
+ * An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. All
+ * pieces are joined once: each further copy of a page costs a request more than the rest of its encoding.
+ */
 function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
-  const fields = Object.entries(schema.shape) as [string, z.ZodType][]
+  const members = (Object.entries(schema.shape) as [string, z.ZodType][]).map(([name, field]) => ({
+    name,
+    add: isRecordList(field) ? listEncoder(name, field.element) : valueEncoder(name, field),
+  }))
   return (value) => {
     // What is no object has none of the fields, and the schema says so.
     const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
-    const members: string[] = []
-    for (const [name, field] of fields) {
-      if (!isRecordList(field)) {
-        const text = read(field, given[name])
-        if (text !== undefined) members.push(`"${name}":${text}`)
-        continue
-      }
-      const records = given[name]
-      if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: not a list`)
-      members.push(`"${name}":[${records.map((record) => encodeRecord(field.element, record)).join(',')}]`)
-    }
-    return `{${members.join(',')}}`
+    const pieces = ['{']
+    for (const { name, add } of members) add(pieces, given[name])
+    pieces.push('}')
+    return pieces.join('')
   }
 }
 
@@ -76,7 +102,7 @@ function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
  */
 export function createEncoder(schema: z.ZodType): Encoder {
   const envelope = schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList)
-  const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : (value) => encodeRecord(schema, value)
+  const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : recordEncoder(schema)
   return (value) => {
     const text = toText(value)
     if (text.length > BODY_LENGTH) throw new UnacceptableAnswer('the answer is too large')
