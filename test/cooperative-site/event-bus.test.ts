@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery, Subscription } from '../../src/contract/event-bus.js'
@@ -157,6 +158,43 @@ describe('the event bus of one process', () => {
     expect(bus.publish('t', event(0))).toBe(0)
   })
 
+  it('keeps neither events nor readers for nobody', async () => {
+    const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 0 } })
+    const kept = () => ['slots', 'parked'].map((name) => Reflect.get(topic, name).length)
+    topic.append({ ...event(1), seq: 1 })
+    expect(kept()).toEqual([0, 0])
+    const controller = new AbortController()
+    const readers = Array.from({ length: 10 }, () => topic.subscribe({ signal: controller.signal }))
+    const waits = readers.map((reader) => reader.next())
+    for (const reader of readers.slice(3, 6)) reader.close()
+    expect(kept()).toEqual([0, 7])
+    topic.append({ ...event(2), seq: 2 })
+    expect(await Promise.all(waits)).toHaveLength(10)
+    expect(kept()).toEqual([3, 0])
+    for (const reader of readers) reader.close()
+    expect(kept()).toEqual([0, 0])
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+  })
+
+  it('wakes nobody who was closed by the one before', async () => {
+    const bus = createCooperativeSiteEventBus()
+    const woken: string[] = []
+    const first = bus.subscribe('t', {
+      wake() {
+        woken.push('first')
+        second.close()
+      },
+    })
+    const second = bus.subscribe('t', { wake: () => woken.push('second') })
+    const third = bus.subscribe('t', { wake: () => woken.push('third') })
+    for (const reader of [first, second, third]) reader.take()
+    bus.publish('t', event(1))
+    await Promise.resolve()
+    expect(woken).toEqual(['first', 'third'])
+    expect(second.closed).toBe(true)
+    expect(bus.publish('t', event(2))).toBe(2)
+  })
+
   it('gives the newest hundred in order to every reader of 100,000 events in one tick', async () => {
     const bus = createCooperativeSiteEventBus()
     const readers = Array.from({ length: 20 }, () => bus.subscribe('t'))
@@ -224,6 +262,17 @@ describe('a topic whose positions come from elsewhere', () => {
     ])
     expect(reader.dropped).toBe(11)
     expect(reader.position).toEqual({ epoch: 'a', seq: 20 })
+  })
+
+  it('ignores what is not ahead, and drops what its queue no longer holds though it was never overwritten', () => {
+    const topic = createTopic({ queueSize: 2, position: { epoch: 'a', seq: 0 } })
+    const reader = topic.subscribe()
+    topic.append(at(2))
+    topic.append(at(1))
+    expect(topic.position).toEqual({ epoch: 'a', seq: 2 })
+    topic.moveTo({ epoch: 'a', seq: 10 })
+    expect([reader.pending, reader.dropped]).toEqual([2, 8])
+    expect(drain(reader)).toEqual([{ type: 'gap', reason: 'link_lost', dropped: 10, first_seq: 1, last_seq: 10 }])
   })
 
   it('reads another epoch as a gap of nulls, and goes on from its position', () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { event } from '../contract/event-bus.js'
@@ -430,6 +431,67 @@ describe('the event stream of a session', () => {
       expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event', 'end'])
     })
 
+    it('once, however many events wait for the answer', async () => {
+      const { world, asked, say } = await counting()
+      const viewers = [await watch(world), await watch(world)]
+      for (const viewer of viewers) void viewer.drain()
+      await settle()
+      asked.length = 0
+      const word = deferred<boolean>()
+      say(() => word.promise)
+      vi.setSystemTime(START + 500)
+      for (let n = 1; n <= 5; n++) {
+        publish(world, n, n)
+        await settle()
+      }
+      expect(asked).toHaveLength(1)
+      word.resolve(true)
+      await settle()
+      for (const viewer of viewers) expect(viewer.frames).toHaveLength(6)
+    })
+
+    it('anew when something has changed while it was being asked', async () => {
+      const { world, say } = await counting()
+      const viewer = await watch(world)
+      const rest = viewer.drain()
+      await settle()
+      const word = deferred<boolean>()
+      say(() => word.promise)
+      vi.setSystemTime(START + 500)
+      publish(world, 1, 1)
+      await settle()
+      await world.sessions.close(world.session_id)
+      word.resolve(true)
+      await rest
+      expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'end'])
+    })
+
+    it('about two hundred viewers at a time when time alone asks, until all were asked about', async () => {
+      const { world, asked, say } = await counting()
+      for (let n = 0; n < 300; n++) void (await watch(world, `user-${n}`)).drain()
+      await settle()
+      asked.length = 0
+      const word = deferred<boolean>()
+      say(() => word.promise)
+      await vi.advanceTimersByTimeAsync(500)
+      expect(asked).toHaveLength(200)
+      word.resolve(true)
+      await settle()
+      expect(new Set(asked.map(({ user }) => user)).size).toBe(300)
+    })
+
+    it('again when no answer came within five seconds', async () => {
+      const { world, asked, say } = await counting()
+      void (await watch(world)).drain()
+      await settle()
+      asked.length = 0
+      say(() => new Promise(() => {}))
+      await vi.advanceTimersByTimeAsync(500)
+      expect(asked).toHaveLength(1)
+      await vi.advanceTimersByTimeAsync(5_500)
+      expect(asked).toHaveLength(2)
+    })
+
     it('and while nobody can say, writes no event; after ten seconds it sends the client away', async () => {
       const { world, say } = await counting()
       const viewer = await watch(world)
@@ -467,6 +529,43 @@ describe('the event stream of a session', () => {
     await stalled.read()
     expect(stalled.comments).toEqual([])
     expect(stalled.frames.at(-1)?.event).toBe('site_event')
+  })
+
+  it('ends what was still being opened when the relay closed', async () => {
+    const word = deferred<{ user_id: string }>()
+    const world = await createWorld({ authenticateViewer: () => word.promise })
+    const opening = watch(world)
+    await settle()
+    const closing = world.relay.close()
+    word.resolve({ user_id: 'bob' })
+    const viewer = await opening
+    await closing
+    expect((await viewer.drain()).at(-1)?.data).toEqual({ reason: 'shutdown' })
+    expect(world.relay.streams).toBe(0)
+  })
+
+  it('watches a session while somebody does, and listens to a client while it is there', async () => {
+    const base = await createWorld()
+    let watched = 0
+    const sessions = {
+      get: base.sessions.get,
+      watch: (id: string, changed: () => void) => {
+        watched++
+        const unwatch = base.sessions.watch?.(id, changed)
+        return () => {
+          watched--
+          unwatch?.()
+        }
+      },
+    }
+    const world = await createWorld({ sessions, sites: base.sites, policy: base.policy })
+    const request = new Request(`http://relay.test/relay/sessions/${base.session_id}/events`, {
+      headers: { authorization: 'Bearer bob' },
+    })
+    const response = await world.relay(request)
+    expect([watched, getEventListeners(request.signal, 'abort').length]).toEqual([1, 1])
+    await response.body?.cancel()
+    expect([watched, getEventListeners(request.signal, 'abort').length]).toEqual([0, 0])
   })
 
   it('keeps no timer, no stream and no permission when viewers come and go', async () => {

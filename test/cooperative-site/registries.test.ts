@@ -68,6 +68,31 @@ describe('the registries in memory', () => {
     await expect(open()).resolves.toMatchObject({ state: 'pending' })
   })
 
+  it('remember as many ended sessions as live ones, the latest', async () => {
+    const sessions = createSessionRegistry({ maxSessions: 2, now: () => START })
+    const ids: string[] = []
+    for (let n = 0; n < 4; n++) {
+      const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
+      await sessions.close(session_id)
+      ids.push(session_id)
+    }
+    const known = await Promise.all(ids.map((id) => sessions.get(id)))
+    expect(known.map((session) => session?.state)).toEqual([undefined, undefined, 'closed', 'closed'])
+  })
+
+  it('share a session with at most a thousand users, of whom the expired do not count', async () => {
+    let time = START
+    const sessions = createSessionRegistry({ now: () => time })
+    const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
+    const share = (user_id: string, expires_at: string | null = null) =>
+      sessions.share(session_id, { user_id, rights: ['view'], expires_at })
+    for (let n = 0; n < 1_000; n++) await share(`u${n}`, n === 0 ? new Date(START + 5).toISOString() : null)
+    await expect(share('one more')).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await share('u7')
+    time += 5
+    await share('one more')
+  })
+
   it('forget a session an hour after it has ended', async () => {
     let time = START
     const sessions = createSessionRegistry({ now: () => time })

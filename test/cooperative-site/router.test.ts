@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { deferred } from './deferred.js'
 import { changed, createWorld, laptop, whoAsks } from './world.js'
 
 type Asked = [user: string | null, method: string, path: string, body?: unknown, headers?: object]
@@ -193,8 +194,14 @@ describe('the relay router', () => {
       ['null', 'null', json, 422, 'invalid_body'],
       ['a list', '[]', json, 422, 'invalid_body'],
       ['100,000 levels', '['.repeat(100_000) + ']'.repeat(100_000), json, 422, 'invalid_body'],
-      ['a member twice', '{"kind":"event","kind":"command"}', json, 422, 'invalid_body'],
-      ['a member twice in another spelling, far inside', '{"a":[{"x:{":1,"\\u0078:{":2}]}', json, 422, 'invalid_body'],
+      ['a member twice', JSON.stringify(changed()).replace('{', '{"kind":"event",'), json, 422, 'invalid_body'],
+      [
+        'a member twice in another spelling, far inside',
+        JSON.stringify(changed('here')).replace('"here"', '[{"x:{":1,"\\u0078:{":2}]'),
+        json,
+        422,
+        'invalid_body',
+      ],
       ['a control character in an id', JSON.stringify(changed(1, { message_id: 'a\nb' })), json, 422, 'invalid_body'],
     ])('are refused as %s', async (_, body, headers, status, code) => {
       const got = await answer(await createWorld(), 'alice', 'POST', '/messages', body, headers)
@@ -361,6 +368,29 @@ describe('the relay router', () => {
       )
       expect(cancelled).toBe(true)
     })
+  })
+
+  it('closes when the calls under way have ended, not before', async () => {
+    const called = deferred<void>()
+    const held = deferred<string>()
+    const connector = {
+      call: () => {
+        called.resolve()
+        return held.promise
+      },
+    }
+    const world = await createWorld({ connector })
+    const asked = answer(world, 'bob', 'POST', `/sessions/${world.session_id}/actions/archive_note`, {})
+    await called.promise
+    let closed = false
+    const closing = world.relay.close().then(() => {
+      closed = true
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(closed).toBe(false)
+    held.resolve('done')
+    await closing
+    expect((await asked).body).toMatchObject({ status: 'succeeded', result: 'done' })
   })
 
   it('answers 503 once it is closed', async () => {
