@@ -304,6 +304,23 @@ describe('the event stream of a session', () => {
       expect(last(viewer.frames)?.data).toEqual({ reason: 'session_expired' })
     })
 
+    it('without what was published after its expiry', async () => {
+      const world = await createWorld()
+      const session = await world.sessions.open({ site_id: 'notes', owner: 'alice', ttlMs: 1_300 })
+      await world.sessions.activate(session.session_id)
+      const viewer = await watch({ ...world, session_id: session.session_id }, 'alice')
+      const rest = viewer.drain()
+      await vi.advanceTimersByTimeAsync(1_250)
+      publish(world, 1, 1)
+      await vi.advanceTimersByTimeAsync(49)
+      expect(last(viewer.frames)).toMatchObject({ event: 'site_event' })
+      await vi.advanceTimersByTimeAsync(1)
+      publish(world, 2, 2)
+      await vi.advanceTimersByTimeAsync(1_000)
+      await rest
+      expect(viewer.frames.map(({ event }) => event)).toEqual(['ready', 'site_event', 'end'])
+    })
+
     it.each(['deleted', 'taken over'])('within a second of its site being %s', async (what) => {
       const world = await createWorld()
       const viewer = await watch(world)

@@ -63,6 +63,15 @@ describe('ingesting a message of a cooperative site', () => {
     expect(answer).toMatchObject({ published: true, not_published_reason: null })
   })
 
+  it('retains nothing under a name that nobody could ask for', async () => {
+    const world = await createWorld()
+    const deps = { ...world, ingest: world.facilities.ingest }
+    for (const stream of ['sites/notes/events\r\n', 'notes\u200b', ' ', '\ud800'])
+      await expect(
+        ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed(null, { stream }) }),
+      ).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
   it('is not what the ordinary ingest does: that retains and tells nobody', async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
