@@ -22,9 +22,9 @@ export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['browser_window_registry'],
       query: pageQuery(limits).extend(BrowserWindowFilter.shape),
       response: pageOf(BrowserWindow),
-      ask: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, ask) => {
-        const listed = await browserWindowRegistry.listBrowserWindows(filter, page, ask)
-        return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, ask) }
+      ask: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
+        const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ask)
+        return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, view) }
       },
     }),
     diagnosticsRow({
@@ -33,15 +33,15 @@ export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['browser_window_registry'],
       query: BrowserWindowFilter,
       response: BrowserWindowCount,
-      ask: ({ browserWindowRegistry }, { filter }, ask) =>
+      ask: ({ browserWindowRegistry }, { filter }, view) =>
         count(
           'browser_window_registry',
           { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
           {
-            exact: () => browserWindowRegistry.countBrowserWindows?.(filter, ask),
-            list: (page) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
+            exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ask),
+            list: (page) => browserWindowRegistry.listBrowserWindows(filter, page, view.ask),
           },
-          ask,
+          view,
         ),
     }),
     diagnosticsRow({
@@ -51,9 +51,9 @@ export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['browser_window_registry'],
       query: NoQuery,
       response: BrowserWindow,
-      ask: async ({ browserWindowRegistry, contextRegistry }, { params }, ask) => {
-        const window = await browserWindowRegistry.getBrowserWindow(params.window_id, ask)
-        return window && (await withLiveCounts([window], contextRegistry, ask))[0]
+      ask: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
+        const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ask)
+        return window && (await withLiveCounts([window], contextRegistry, view))[0]
       },
     }),
   ]

@@ -14,7 +14,7 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry'],
       query: pageQuery(limits).extend(ConnectionFilter.shape),
       response: pageOf(Connection),
-      ask: ({ registry }, { filter, page }, ask) => registry.listConnections(filter, page, ask),
+      ask: ({ registry }, { filter, page }, { ask }) => registry.listConnections(filter, page, ask),
     }),
     diagnosticsRow({
       path: '/connections/count',
@@ -22,15 +22,15 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry'],
       query: ConnectionFilter,
       response: ConnectionCount,
-      ask: ({ registry }, { filter }, ask) =>
+      ask: ({ registry }, { filter }, view) =>
         count(
           'registry',
           { status: ConnectionStatus, client_type: ClientType },
           {
-            exact: () => registry.countConnections?.(filter, ask),
-            list: (page) => registry.listConnections(filter, page, ask),
+            exact: () => registry.countConnections?.(filter, view.ask),
+            list: (page) => registry.listConnections(filter, page, view.ask),
           },
-          ask,
+          view,
         ),
     }),
     diagnosticsRow({
@@ -40,7 +40,7 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry'],
       query: NoQuery,
       response: Connection,
-      ask: ({ registry }, { params }, ask) => registry.getConnection(params.connection_id, ask),
+      ask: ({ registry }, { params }, { ask }) => registry.getConnection(params.connection_id, ask),
     }),
     diagnosticsRow({
       path: '/connections/{connection_id}/history',
@@ -48,7 +48,8 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry_connection_history'],
       query: pageQuery(limits),
       response: pageOf(ConnectionEvent),
-      ask: ({ registry }, { params, page }, ask) => registry.listConnectionHistory?.(params.connection_id, page, ask),
+      ask: ({ registry }, { params, page }, { ask }) =>
+        registry.listConnectionHistory?.(params.connection_id, page, ask),
     }),
   ]
 }

@@ -15,7 +15,7 @@ export function contextRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: pageQuery(limits).extend(ContextFilter.shape),
       response: pageOf(Context),
-      ask: ({ contextRegistry }, { filter, page }, ask) => contextRegistry.listContexts(filter, page, ask),
+      ask: ({ contextRegistry }, { filter, page }, { ask }) => contextRegistry.listContexts(filter, page, ask),
     }),
     diagnosticsRow({
       path: '/contexts/count',
@@ -23,15 +23,15 @@ export function contextRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: ContextFilter,
       response: ContextCount,
-      ask: ({ contextRegistry }, { filter }, ask) =>
+      ask: ({ contextRegistry }, { filter }, view) =>
         count(
           'context_registry',
           { status: ContextStatus, client_type: ClientType, ownership: Ownership },
           {
-            exact: () => contextRegistry.countContexts?.(filter, ask),
-            list: (page) => contextRegistry.listContexts(filter, page, ask),
+            exact: () => contextRegistry.countContexts?.(filter, view.ask),
+            list: (page) => contextRegistry.listContexts(filter, page, view.ask),
           },
-          ask,
+          view,
         ),
     }),
     diagnosticsRow({
@@ -41,7 +41,7 @@ export function contextRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: NoQuery,
       response: Context,
-      ask: ({ contextRegistry }, { params }, ask) => contextRegistry.getContext(params.context_id, ask),
+      ask: ({ contextRegistry }, { params }, { ask }) => contextRegistry.getContext(params.context_id, ask),
     }),
   ]
 }

@@ -11,7 +11,7 @@ export function deduplicatorRows(): DiagnosticsRow[] {
       needs: ['deduplicator'],
       query: NoQuery,
       response: DeduplicatorSummary,
-      ask: ({ deduplicator }, _input, ask) => deduplicator.summary(ask),
+      ask: ({ deduplicator }, _input, { ask }) => deduplicator.summary(ask),
     }),
     diagnosticsRow({
       path: '/deduplicator/users/{user_id}',
@@ -20,7 +20,7 @@ export function deduplicatorRows(): DiagnosticsRow[] {
       needs: ['dedup_per_user'],
       query: NoQuery,
       response: DeduplicatorUserSummary,
-      ask: ({ deduplicator }, { params }, ask) => deduplicator.userSummary?.(params.user_id, ask),
+      ask: ({ deduplicator }, { params }, { ask }) => deduplicator.userSummary?.(params.user_id, ask),
     }),
   ]
 }

@@ -13,7 +13,7 @@ export function deliveryRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['delivery'],
       query: NoQuery,
       response: DeliverySummary,
-      ask: ({ delivery }, _input, ask) => delivery.summary(ask),
+      ask: ({ delivery }, _input, { ask }) => delivery.summary(ask),
     }),
     diagnosticsRow({
       path: '/delivery/nodes',
@@ -21,7 +21,7 @@ export function deliveryRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['delivery'],
       query: pageQuery(limits),
       response: pageOf(DeliveryNode),
-      ask: ({ delivery }, { page }, ask) => delivery.listNodes(page, ask),
+      ask: ({ delivery }, { page }, { ask }) => delivery.listNodes(page, ask),
     }),
     diagnosticsRow({
       path: '/delivery/tenants',
@@ -29,7 +29,7 @@ export function deliveryRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['delivery'],
       query: pageQuery(limits),
       response: pageOf(DeliveryTenant),
-      ask: ({ delivery }, { page }, ask) => delivery.listTenants(page, ask),
+      ask: ({ delivery }, { page }, { ask }) => delivery.listTenants(page, ask),
     }),
     diagnosticsRow({
       path: '/delivery/status',
@@ -39,7 +39,7 @@ export function deliveryRows(limits: RouterLimits): DiagnosticsRow[] {
       query: CommandKey,
       response: DeliveryStatus,
       refusals: { invalid_identity: 'invalid_delivery_identity' },
-      ask: ({ delivery }, { filter }, ask) => delivery.status(filter, ask),
+      ask: ({ delivery }, { filter }, { ask }) => delivery.status(filter, ask),
     }),
   ]
 }

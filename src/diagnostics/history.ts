@@ -1,17 +1,10 @@
 /** The routes of the history family. */
 import * as z from 'zod'
-import { HistoryMessage, HistoryStream, HistoryStreamFilter, STREAM_LENGTH } from '../contract/history.js'
+import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
 import type { RouterLimits } from '../contract/limits.js'
 import { pageOf } from '../contract/page.js'
 import { pageQuery, sampleQuery } from './page-query.js'
 import { type DiagnosticsRow, diagnosticsRow } from './row.js'
-
-// A stream name is made of encoded ids, so it is longer than one of them; the characters it may hold are the same.
-const StreamName = z
-  .string()
-  .min(1)
-  .max(STREAM_LENGTH)
-  .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}]+$/u)
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
 export const RawHistory = z.object({ items: z.array(HistoryMessage), count: z.int().min(0) })
@@ -24,7 +17,7 @@ export function historyRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['history_list_streams'],
       query: pageQuery(limits).extend(HistoryStreamFilter.shape),
       response: pageOf(HistoryStream),
-      ask: ({ history }, { filter, page }, ask) => history.listStreams?.(filter, page, ask),
+      ask: ({ history }, { filter, page }, { ask }) => history.listStreams?.(filter, page, ask),
     }),
     diagnosticsRow({
       path: '/history/messages',
@@ -32,7 +25,7 @@ export function historyRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['history'],
       query: sampleQuery(limits).extend({ stream: StreamName }),
       response: RawHistory,
-      ask: async ({ history }, { filter, page: { limit } }, ask) => {
+      ask: async ({ history }, { filter, page: { limit } }, { ask }) => {
         const { items, truncated } = await history.readMessages({ stream: filter.stream, limit }, ask)
         // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.
         return { items, count: items.length, truncated }

@@ -161,8 +161,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        get signal() {
-          return deadline.signal
+        ask: {
+          // Made when an inspector looks at it: most answer at once and never do.
+          get signal() {
+            return deadline.signal
+          },
         },
         examined: limits.examined,
         now,

@@ -23,7 +23,7 @@ export function rpcRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['rpc'],
       query: pageQuery(limits).extend(PendingCallFilter.shape),
       response: pageOf(PendingCall),
-      ask: ({ rpc }, { filter, page }, ask) => rpc.listPending(filter, page, ask),
+      ask: ({ rpc }, { filter, page }, { ask }) => rpc.listPending(filter, page, ask),
     }),
     diagnosticsRow({
       path: '/rpc/pending/{correlation_id}',
@@ -32,7 +32,7 @@ export function rpcRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['rpc'],
       query: NoQuery,
       response: PendingCall,
-      ask: ({ rpc }, { params }, ask) => rpc.getPending(params.correlation_id, ask),
+      ask: ({ rpc }, { params }, { ask }) => rpc.getPending(params.correlation_id, ask),
     }),
     diagnosticsRow({
       path: '/rpc/instances/{instance_id}',
@@ -40,9 +40,9 @@ export function rpcRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['rpc_instance_check'],
       query: z.object({ user_id: Id, client_id: Id }),
       response: InstanceStatus,
-      ask: async ({ rpc }, { params: { instance_id }, filter }, ask) => {
-        const check = await rpc.checkInstance?.({ ...filter, instance_id }, ask)
-        return check && { ...check, instance_id, checked_at: toTimestamp(ask.now()) }
+      ask: async ({ rpc }, { params: { instance_id }, filter }, view) => {
+        const check = await rpc.checkInstance?.({ ...filter, instance_id }, view.ask)
+        return check && { ...check, instance_id, checked_at: toTimestamp(view.now()) }
       },
     }),
   ]

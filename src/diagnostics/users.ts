@@ -24,7 +24,7 @@ export function userRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: USER_SOURCES,
       query: pageQuery(limits),
       response: UserPage,
-      ask: (inspectors, { page }, ask) => listUsers(inspectors, page, ask),
+      ask: (inspectors, { page }, view) => listUsers(inspectors, page, view),
     }),
     diagnosticsRow({
       path: '/users/{user_id}/summary',
@@ -33,7 +33,7 @@ export function userRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: [...USER_SOURCES, 'dedup_per_user'],
       query: NoQuery,
       response: UserSummary,
-      ask: (inspectors, { params }, ask) => summarizeUser(inspectors, params.user_id, ask),
+      ask: (inspectors, { params }, view) => summarizeUser(inspectors, params.user_id, view),
     }),
   ]
 }
@@ -46,7 +46,7 @@ export function actionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry'],
       query: pageQuery(limits).extend(ActionFilter.shape),
       response: ActionPage,
-      ask: ({ registry }, { filter, page }, ask) => listActions(registry, filter, page, ask),
+      ask: ({ registry }, { filter, page }, view) => listActions(registry, filter, page, view),
     }),
   ]
 }

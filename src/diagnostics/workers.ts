@@ -21,7 +21,7 @@ export function workerRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: limitQuery(limits).extend(WorkerFilter.shape),
       response: Workers,
-      ask: ({ contextRegistry }, { filter, page }, ask) => listWorkers(contextRegistry, filter, page.limit, ask),
+      ask: ({ contextRegistry }, { filter, page }, view) => listWorkers(contextRegistry, filter, page.limit, view),
     }),
     diagnosticsRow({
       path: '/workers/count',
@@ -29,7 +29,7 @@ export function workerRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: WorkerFilter,
       response: WorkerCounts,
-      ask: ({ contextRegistry }, { filter }, ask) => countWorkers(contextRegistry, filter, ask),
+      ask: ({ contextRegistry }, { filter }, view) => countWorkers(contextRegistry, filter, view),
     }),
     diagnosticsRow({
       path: '/workers/available',
@@ -37,8 +37,8 @@ export function workerRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: pageQuery(limits).extend(WorkerFilter.shape),
       response: pageOf(Context),
-      ask: ({ contextRegistry }, { filter, page }, ask) =>
-        pageWorkers(contextRegistry, filter, page, ask, (context) => workerState(context) === 'idle'),
+      ask: ({ contextRegistry }, { filter, page }, view) =>
+        pageWorkers(contextRegistry, filter, page, view, (context) => workerState(context) === 'idle'),
     }),
     diagnosticsRow({
       path: '/workers/tasks/{task_id}',
@@ -46,12 +46,12 @@ export function workerRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['context_registry'],
       query: pageQuery(limits).extend(OfUser.shape),
       response: pageOf(Context),
-      ask: ({ contextRegistry }, { params, filter, page }, ask) =>
+      ask: ({ contextRegistry }, { params, filter, page }, view) =>
         pageWorkers(
           contextRegistry,
           filter,
           page,
-          ask,
+          view,
           (context) => workerState(context) === 'assigned' && context.task_id === params.task_id,
         ),
     }),

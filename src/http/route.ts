@@ -17,10 +17,12 @@ export interface RowInput<Filter, Param extends string = string> {
   page: PageQuery
 }
 
-/** What accompanies the call: the signal, the bounds, the clock, and where a view reports a source that failed. */
-export interface RowAsk extends Ask {
+/** What a row works with: what its inspectors are told, the bounds, the clock, and where a view reports a failed source. */
+export interface RowAsk {
+  /** What every call of an inspector gets, and all that it gets. */
+  readonly ask: Ask
   /** Entries to examine per source at most. */
-  examined: number
+  readonly examined: number
   now(): number
   report(source: string, error: unknown): void
 }

@@ -20,12 +20,12 @@ export async function listActions(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<ActionPage> {
   const { items, next_cursor, has_more, reading } = registry.listActions
-    ? await indexed(registry, filter, page, ask)
-    : await sampled(registry, filter, page, ask)
-  const completeness = completenessOf([reading], ask)
+    ? await indexed(registry, filter, page, view)
+    : await sampled(registry, filter, page, view)
+  const completeness = completenessOf([reading], view)
   return { items, next_cursor, has_more, completeness }
 }
 
@@ -40,10 +40,10 @@ async function indexed(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<Actions> {
   const source = 'registry'
-  const listed = await readOnce(source, () => registry.listActions?.(filter, page, ask), ask)
+  const listed = await readOnce(source, () => registry.listActions?.(filter, page, view.ask), view)
   if ('error' in listed || !listed.value) {
     const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
     return { items: [], next_cursor: null, has_more: false, reading: failed(source, error) }
@@ -62,13 +62,13 @@ async function sampled(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<Actions> {
   const offers = new Map<string, Offer>()
   const reading = await walk(
     'registry',
-    (p) => registry.listConnections(filter, p, ask),
-    ask,
+    (p) => registry.listConnections(filter, p, view.ask),
+    view,
     (connections) => {
       for (const { status, actions, user_id, client_type } of connections) {
         if (status !== 'connected') continue

@@ -68,19 +68,19 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
   source: SourceName,
   fields: F,
   from: { exact: () => Awaitable<Exact | null | undefined>; list: (page: PageQuery) => Awaitable<Page<Entry>> },
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
-  const observed_at = toTimestamp(ask.now())
-  const exact = await readOnce(source, from.exact, ask)
+  const observed_at = toTimestamp(view.now())
+  const exact = await readOnce(source, from.exact, view)
   if ('value' in exact && exact.value) {
     // An index examines no entry; what it stands for is never shown as more than the bound.
-    const examined = Math.min(exact.value.total, ask.examined)
+    const examined = Math.min(exact.value.total, view.examined)
     const reading: Reading = { source, examined, truncated: false, failed: false }
-    return { ...exact.value, completeness: completenessOf([reading], ask), observed_at }
+    return { ...exact.value, completeness: completenessOf([reading], view), observed_at }
   }
-  if ('error' in exact) completenessOf([failed(source, exact.error)], ask)
+  if ('error' in exact) completenessOf([failed(source, exact.error)], view)
   const entries: Entry[] = []
-  const reading = await walk(source, from.list, ask, (items) => entries.push(...items))
-  const completeness = completenessOf([reading], ask)
+  const reading = await walk(source, from.list, view, (items) => entries.push(...items))
+  const completeness = completenessOf([reading], view)
   return { ...tallyOf(fields, entries), completeness, observed_at }
 }

@@ -51,25 +51,25 @@ export function addTo(parts: Map<string, UserPart>, source: UserSource, entry: {
 }
 
 /** What `source` knows of these users: from its own index, or else by walking each user's entries. */
-export async function observe(source: UserSource, userIds: readonly string[], ask: ViewAsk): Promise<Finding> {
+export async function observe(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<Finding> {
   const { index, name } = source
   const parts = new Map<string, UserPart>()
   if (index.observeUsers) {
     const read = async () => {
-      for (const part of (await index.observeUsers?.(userIds, ask)) ?? []) parts.set(part.user_id, part)
+      for (const part of (await index.observeUsers?.(userIds, view.ask)) ?? []) parts.set(part.user_id, part)
     }
-    const observed = await readOnce(name, read, ask)
+    const observed = await readOnce(name, read, view)
     if ('error' in observed) return nothingFrom(name, observed.error)
     const reading = { source: name, examined: parts.size, truncated: false, failed: false }
     return { parts, reading, exhaustive: true }
   }
-  const budget = budgetOf(ask)
+  const budget = budgetOf(view)
   const whole: Reading = { source: name, examined: 0, truncated: false, failed: false }
   for (const user_id of userIds) {
     const visit = (entries: { user_id: string }[]) => {
       for (const entry of entries) if (entry.user_id === user_id) addTo(parts, source, entry)
     }
-    const reading = await walk(name, (page) => source.list({ user_id }, page, ask), ask, visit, budget)
+    const reading = await walk(name, (page) => source.list({ user_id }, page, view.ask), view, visit, budget)
     if (reading.failed && parts.size === 0) return { parts: null, reading, exhaustive: false }
     whole.examined += reading.examined
     whole.truncated ||= reading.truncated

@@ -4,10 +4,12 @@ import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
-/** What accompanies a view: the signal, the bound per source, the clock, and where failed sources are reported. */
-export interface ViewAsk extends Ask {
+/** What a view works with: what its inspectors are told, the bound per source, the clock, and where failures go. */
+export interface ViewAsk {
+  /** What every call of an inspector gets, and all that it gets. */
+  readonly ask: Ask
   /** Entries to examine per source at most. */
-  examined: number
+  readonly examined: number
   now(): number
   report(source: SourceName, error: unknown): void
 }
@@ -36,8 +38,8 @@ export interface Budget {
   pages: number
 }
 
-export function budgetOf(ask: ViewAsk): Budget {
-  return { entries: ask.examined, pages: SAMPLE_PAGES_MAX }
+export function budgetOf(view: ViewAsk): Budget {
+  return { entries: view.examined, pages: SAMPLE_PAGES_MAX }
 }
 
 /** `work`, or a rejection with the signal's reason as soon as it aborts. */
@@ -61,9 +63,9 @@ type List<T> = (page: PageQuery) => Awaitable<Page<T>>
 export async function walk<T>(
   source: SourceName,
   list: List<T>,
-  ask: ViewAsk,
+  view: ViewAsk,
   visit: (items: T[]) => void,
-  budget: Budget = budgetOf(ask),
+  budget: Budget = budgetOf(view),
 ): Promise<Reading> {
   let examined = 0
   let cursor: string | null = null
@@ -71,7 +73,7 @@ export async function walk<T>(
   try {
     while (budget.entries > 0 && budget.pages > 0) {
       const limit = Math.min(PAGE_MAX, budget.entries)
-      const page: Page<T> = await orAbort(list({ limit, cursor }), ask.signal)
+      const page: Page<T> = await orAbort(list({ limit, cursor }), view.ask.signal)
       checkPage(page, limit)
       visit(page.items)
       examined += page.items.length
@@ -84,7 +86,7 @@ export async function walk<T>(
     }
     return { source, examined, truncated: true, failed: false }
   } catch (error) {
-    ask.report(source, error)
+    view.report(source, error)
     return seen.size > 0 ? { source, examined, truncated: true, failed: false, error } : failed(source, error)
   }
 }
@@ -99,12 +101,12 @@ export function checkPage(page: Page<unknown>, limit: number): void {
 export async function readOnce<T>(
   source: SourceName,
   work: () => Awaitable<T>,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<{ value: T } | { error: unknown }> {
   try {
-    return { value: await orAbort(work(), ask.signal) }
+    return { value: await orAbort(work(), view.ask.signal) }
   } catch (error) {
-    ask.report(source, error)
+    view.report(source, error)
     return { error }
   }
 }
@@ -115,18 +117,18 @@ export async function readOnce<T>(
  * @throws the error of the one that says most when every source failed: running out of time before being unavailable
  * before anything else.
  */
-export function completenessOf(readings: readonly Reading[], ask: ViewAsk): Completeness {
+export function completenessOf(readings: readonly Reading[], view: ViewAsk): Completeness {
   const failed = readings.filter((reading) => reading.failed)
   if (failed.length > 0 && failed.length === readings.length) {
     const errors = failed.map((reading) => reading.error)
     const unavailable = (error: unknown) => error instanceof Refusal && error.code === 'unavailable'
-    throw errors.find((error) => error === ask.signal.reason) ?? errors.find(unavailable) ?? errors[0]
+    throw errors.find((error) => error === view.ask.signal.reason) ?? errors.find(unavailable) ?? errors[0]
   }
   const truncated = readings.filter((reading) => reading.truncated).map((reading) => reading.source)
   return {
     complete: truncated.length === 0,
     truncated_sources: [...new Set(truncated)],
     examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
-    limits: Object.fromEntries(readings.map((reading) => [reading.source, ask.examined])),
+    limits: Object.fromEntries(readings.map((reading) => [reading.source, view.examined])),
   }
 }

@@ -6,15 +6,14 @@ import type { Context } from '../contract/contexts.js'
 import type { HistoryStream } from '../contract/history.js'
 import type { Inspectors } from '../contract/inspectors.js'
 import type { UserIndex, UserPart } from '../contract/observation.js'
-import type { Awaitable, Page, PageQuery } from '../contract/page.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import type { PendingCall } from '../contract/rpc.js'
-import type { ViewAsk } from './reading.js'
 
 /** One source of users: its index where it keeps one, its list, and how an entry adds to what is known of its user. */
 export interface UserSource {
   name: SourceName
   index: UserIndex
-  list(filter: { user_id?: string }, page: PageQuery, ask: ViewAsk): Awaitable<Page<{ user_id: string }>>
+  list(filter: { user_id?: string }, page: PageQuery, ask: Ask): Awaitable<Page<{ user_id: string }>>
   /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
   add(part: UserPart, entry: { user_id: string }): void
 }
@@ -22,7 +21,7 @@ export interface UserSource {
 function source<Entry extends { user_id: string }>(
   name: SourceName,
   index: UserIndex,
-  list: (filter: { user_id?: string }, page: PageQuery, ask: ViewAsk) => Awaitable<Page<Entry>>,
+  list: (filter: { user_id?: string }, page: PageQuery, ask: Ask) => Awaitable<Page<Entry>>,
   add: (part: SampledPart, entry: Entry) => void,
 ): UserSource {
   return { name, index, list, add: add as UserSource['add'] }

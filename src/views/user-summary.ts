@@ -32,12 +32,16 @@ export const UserSummary = UserObservation.extend({
 export type UserSummary = z.infer<typeof UserSummary>
 
 /** Everything known of one user, or `null` when no source knows the user and every one was fully examined. */
-export async function summarizeUser(inspectors: Inspectors, userId: string, ask: ViewAsk): Promise<UserSummary | null> {
+export async function summarizeUser(
+  inspectors: Inspectors,
+  userId: string,
+  view: ViewAsk,
+): Promise<UserSummary | null> {
   const { deduplicator } = inspectors
   const [findings, seen] = await Promise.all([
-    Promise.all(userSources(inspectors).map((source) => observe(source, [userId], ask))),
+    Promise.all(userSources(inspectors).map((source) => observe(source, [userId], view))),
     deduplicator?.userSummary
-      ? readOnce('deduplicator', async () => checkSummary(await deduplicator.userSummary?.(userId, ask)), ask)
+      ? readOnce('deduplicator', async () => checkSummary(await deduplicator.userSummary?.(userId, view.ask)), view)
       : undefined,
   ])
   const dedup = seen && 'value' in seen ? seen.value : null
@@ -45,7 +49,7 @@ export async function summarizeUser(inspectors: Inspectors, userId: string, ask:
   const readings = findings.map((finding) => finding.reading)
   if (seen) readings.push('error' in seen ? failed('deduplicator', seen.error) : dedupReading(dedup !== null))
   const observed_client_ids = observedList('observed_client_ids', userId, findings)
-  const completeness = completenessOf(readings, ask)
+  const completeness = completenessOf(readings, view)
   if (dedup) observation.sources.push('deduplicator')
   if (observation.sources.length === 0 && completeness.complete) return null
   return {

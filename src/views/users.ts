@@ -30,11 +30,11 @@ function checkUserIds(ids: readonly string[] | undefined, { after, limit }: IdPa
 }
 
 /** The users of a source that lists them; of their parts nothing is known but that they are there. */
-async function list(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
   const { index, name } = source
   // One more than the page: that is how the page knows that another follows.
   const query = { after: page.cursor, limit: page.limit + 1 }
-  const listed = await readOnce(name, async () => checkUserIds(await index.listUserIds?.(query, ask), query), ask)
+  const listed = await readOnce(name, async () => checkUserIds(await index.listUserIds?.(query, view.ask), query), view)
   if ('error' in listed) return { ids: [], ...nothingFrom(name, listed.error) }
   const ids = listed.value
   const examined = Math.min(ids.length, page.limit)
@@ -43,13 +43,13 @@ async function list(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<
 }
 
 /** The users whom a walk over the entries of a source meets, with what the entries tell. */
-async function sample(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+async function sample(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
   const parts = new Map<string, UserPart>()
   const visit = (entries: { user_id: string }[]) => {
     for (const entry of entries)
       if (page.cursor === null || compareIds(entry.user_id, page.cursor) > 0) addTo(parts, source, entry)
   }
-  const reading = await walk(source.name, (p) => source.list({}, p, ask), ask, visit)
+  const reading = await walk(source.name, (p) => source.list({}, p, view.ask), view, visit)
   if (reading.failed) return { ids: [], parts: null, reading, exhaustive: false }
   return { ids: [...parts.keys()].sort(compareIds), parts, reading, exhaustive: !reading.truncated }
 }
@@ -58,12 +58,12 @@ async function sample(source: UserSource, page: PageQuery, ask: ViewAsk): Promis
  * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
-async function find(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<Candidates> {
+async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
   const { index } = source
-  const found = index.listUserIds ? await list(source, page, ask) : await sample(source, page, ask)
+  const found = index.listUserIds ? await list(source, page, view) : await sample(source, page, view)
   const counted = !index.listUserIds && !index.observeUsers
   if (!found.parts || counted || found.ids.length === 0) return found
-  const { parts, reading } = await observe(source, found.ids.slice(0, page.limit), ask)
+  const { parts, reading } = await observe(source, found.ids.slice(0, page.limit), view)
   const whole = parts && !reading.truncated
   return {
     ...found,
@@ -78,8 +78,8 @@ async function find(source: UserSource, page: PageQuery, ask: ViewAsk): Promise<
 }
 
 /** Users in the order of their ids. `page.cursor` is the last id of the page before. */
-export async function listUsers(inspectors: Inspectors, page: PageQuery, ask: ViewAsk): Promise<UserPage> {
-  const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, ask)))
+export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewAsk): Promise<UserPage> {
+  const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
   const merged = [...new Set(found.flatMap((candidates) => candidates.ids))].sort(compareIds)
   const ids = merged.slice(0, page.limit)
   const items = ids.map((id) => toObservation(id, found)).filter((user) => user.sources.length > 0)
@@ -90,7 +90,7 @@ export async function listUsers(inspectors: Inspectors, page: PageQuery, ask: Vi
     has_more,
     completeness: completenessOf(
       found.map((candidates) => candidates.reading),
-      ask,
+      view,
     ),
   }
 }

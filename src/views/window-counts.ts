@@ -15,11 +15,11 @@ const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
 export async function withLiveCounts(
   windows: readonly BrowserWindow[],
   contexts: ContextRegistryInspector | undefined,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<BrowserWindow[]> {
   if (!contexts) return [...windows]
   const ids = windows.map((window) => window.window_id)
-  const counts = ids.length === 0 ? new Map() : await countByWindow(ids, contexts, ask)
+  const counts = ids.length === 0 ? new Map() : await countByWindow(ids, contexts, view)
   return windows.map((window) => ({
     ...window,
     ...(counts.get(window.window_id) ?? UNKNOWN),
@@ -33,23 +33,24 @@ type Counts = Omit<WindowCounts, 'window_id'>
 async function countByWindow(
   ids: readonly string[],
   contexts: ContextRegistryInspector,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
   if (contexts.countByWindow) {
     for (const id of ids) counts.set(id, NONE)
-    for (const { window_id, ...counted } of await orAbort(contexts.countByWindow(ids, ask), ask.signal))
+    for (const { window_id, ...counted } of await orAbort(contexts.countByWindow(ids, view.ask), view.ask.signal))
       counts.set(window_id, counted)
     return counts
   }
-  const budget = budgetOf(ask)
+  const budget = budgetOf(view)
   for (const window_id of ids) {
     const counted = { ...NONE }
-    const list = (page: { limit: number; cursor: string | null }) => contexts.listContexts({ window_id }, page, ask)
+    const list = (page: { limit: number; cursor: string | null }) =>
+      contexts.listContexts({ window_id }, page, view.ask)
     const visit = (found: Context[]) => {
       for (const context of found) add(counted, context)
     }
-    const reading = await walk('context_registry', list, ask, visit, budget)
+    const reading = await walk('context_registry', list, view, visit, budget)
     if ('error' in reading) throw reading.error
     if (reading.truncated) break
     counts.set(window_id, counted)

@@ -42,9 +42,9 @@ export async function listWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
   limit: number,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<Workers> {
-  const { idle, assigned, other, reading } = await findWorkers(contexts, filter, ask)
+  const { idle, assigned, other, reading } = await findWorkers(contexts, filter, view)
   if (idle.length > limit || assigned.length > limit) reading.truncated = true
   return {
     user_id: filter.user_id,
@@ -53,7 +53,7 @@ export async function listWorkers(
     idle_count: idle.length,
     assigned_count: assigned.length,
     other_count: other.length,
-    completeness: completenessOf([reading], ask),
+    completeness: completenessOf([reading], view),
   }
 }
 
@@ -61,17 +61,17 @@ export async function listWorkers(
 export async function countWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
-  ask: ViewAsk,
+  view: ViewAsk,
 ): Promise<WorkerCounts> {
-  return listWorkers(contexts, filter, Number.POSITIVE_INFINITY, ask)
+  return listWorkers(contexts, filter, Number.POSITIVE_INFINITY, view)
 }
 
-async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, ask: ViewAsk) {
+async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
   const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
   const reading = await walk(
     'context_registry',
-    (page) => contexts.listContexts(ofWorkers(filter), page, ask),
-    ask,
+    (page) => contexts.listContexts(ofWorkers(filter), page, view.ask),
+    view,
     (p) => {
       for (const context of Contexts.parse(p))
         if (context.ownership === 'worker') found[workerState(context)].push(context)
@@ -88,21 +88,21 @@ export async function pageWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
   page: PageQuery,
-  ask: ViewAsk,
+  view: ViewAsk,
   accept: (context: Context) => boolean,
 ): Promise<Page<Context>> {
   let cursor = page.cursor
   let examined = 0
   for (let pages = 1; ; pages++) {
-    const limit = Math.min(page.limit, ask.examined - examined)
+    const limit = Math.min(page.limit, view.examined - examined)
     const listed: Page<Context> = await orAbort(
-      contexts.listContexts(ofWorkers(filter), { limit, cursor }, ask),
-      ask.signal,
+      contexts.listContexts(ofWorkers(filter), { limit, cursor }, view.ask),
+      view.ask.signal,
     )
     checkPage(listed, limit)
     const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
     examined += listed.items.length
-    const exhausted = examined >= ask.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
+    const exhausted = examined >= view.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }
     cursor = listed.next_cursor
   }

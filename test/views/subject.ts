@@ -8,7 +8,7 @@ export function createAsk(over: Partial<ViewAsk> = {}) {
   const reports: [source: string, error: unknown][] = []
   const controller = new AbortController()
   const ask: ViewAsk = {
-    signal: controller.signal,
+    ask: { signal: controller.signal },
     examined: 10_000,
     now: () => NOW,
     report: (source, error) => reports.push([source, error]),
