@@ -56,6 +56,16 @@ export interface HistoryInspector extends UserIndex {
 /** Most characters of a canonical stream name: a few encoded ids of 256 bytes. */
 export const STREAM_LENGTH = 2_048
 
+/**
+ * A stream as somebody names it: made of encoded ids, so longer than one of them, with the characters that ids may hold.
+ * What is retained under another name, nobody could ask for.
+ */
+export const StreamName = z
+  .string()
+  .min(1)
+  .max(STREAM_LENGTH)
+  .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}]+$/u)
+
 /** A message as it is handed to the history. `stream` is canonical. */
 export const AppendInput = z.object({
   message_id: Id,

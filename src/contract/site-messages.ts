@@ -1,6 +1,6 @@
 /** What a publisher sends about a site, and what became of it. */
 import * as z from 'zod'
-import { MessageKind, STREAM_LENGTH } from './history.js'
+import { MessageKind, StreamName } from './history.js'
 import { Id, SegmentId } from './ids.js'
 import { JsonValue } from './json.js'
 import { userStream } from './streams.js'
@@ -29,7 +29,7 @@ export const SiteMessage = z.object({
   message_id: Id,
   kind: MessageKind,
   /** Always a suffix under the authenticated host. */
-  stream: z.string().min(1).max(STREAM_LENGTH),
+  stream: StreamName,
   client_id: Id,
   instance_id: Id,
   payload: JsonValue.optional(),

@@ -53,8 +53,13 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   const grants = new Map<string, Held>()
   let reads = 0
 
-  async function endReason(viewer: Principal, sessionId: string): Promise<EndReason | null> {
+  async function endReason(
+    viewer: Principal,
+    sessionId: string,
+    seen: (session: Session) => void,
+  ): Promise<EndReason | null> {
     const session: Session | null | undefined = await sessions.get(sessionId)
+    if (session) seen(session)
     if (session?.state === 'expired') return 'session_expired'
     if (session?.state !== 'active' && session?.state !== 'suspended') return 'session_closed'
     const site = await sites.get(session.site_id)
@@ -65,8 +70,15 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   function open(key: string, viewer: Principal, sessionId: string): Held {
     let freshAt = Number.NEGATIVE_INFINITY
     let confirmedAt = now()
+    let expiresAt = Number.POSITIVE_INFINITY
     let reading = false
     let changed = false
+
+    /** What is read before it is over and written after is not fresh, however young. */
+    function expires({ expires_at }: Session): void {
+      const at = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at)
+      expiresAt = at > held.startedAt ? at : Number.POSITIVE_INFINITY
+    }
 
     async function read(): Promise<void> {
       reading = true
@@ -77,7 +89,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
         do {
           changed = false
           held.startedAt = now()
-          const reason = await withTimeout(() => endReason(viewer, sessionId), {
+          const reason = await withTimeout(() => endReason(viewer, sessionId, expires), {
             ms: READ_TIMEOUT_MS,
             code: 'unavailable',
           })
@@ -110,7 +122,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       holders: new Set(),
       startedAt: Number.NEGATIVE_INFINITY,
       get isFresh() {
-        return now() - freshAt < RECHECK_MS
+        return now() < Math.min(freshAt + RECHECK_MS, expiresAt)
       },
       refresh() {
         if (!reading && held.holders.size > 0) void read()
