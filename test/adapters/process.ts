@@ -19,7 +19,7 @@ const PORT = /"port":\s*(\d+)|127\.0\.0\.1:(\d+)/
 async function readPort(child: ChildProcess): Promise<number> {
   const said: string[] = []
   child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()))
-  const died = once(child, 'exit').then(() => Promise.reject(new Error(`the server ended: ${said.join('')}`)))
+  const died = once(child, 'close').then(() => Promise.reject(new Error(`the server ended: ${said.join('')}`)))
   died.catch(() => {})
   const told = (async () => {
     if (!child.stdout) throw new Error('the server has no output')
@@ -40,17 +40,16 @@ export async function run(command: string, args: string[], { cwd, env }: RunOpti
     env: { ...process.env, NO_COLOR: '1', ...env },
     ...(cwd === undefined ? {} : { cwd }),
   })
+  // Rejects for a command that is not there.
   const ended = once(child, 'exit')
-  // A command that is not there.
-  const failed = once(child, 'error').then(([error]) => Promise.reject(error))
-  failed.catch(() => {})
+  ended.catch(() => {})
   const close = async () => {
     if (child.pid === undefined) return
     child.kill('SIGKILL')
     await ended
   }
   try {
-    const port = await Promise.race([readPort(child), failed])
+    const port = await readPort(child)
     child.stdout?.resume()
     return { port, close }
   } catch (error) {
