@@ -1,6 +1,6 @@
 // Event streams to 1,000 connections over node:http: CPU per delivery and memory per connection, against a C epoll
 // broadcaster, hono's streamSSE and better-sse in the same run. Every server is a process of its own, read from /proc.
-// Run: npm run build && node bench/sse.mjs (better-sse: npm ci --prefix bench). Quote the ratios.
+// Run: npm run build && node bench/sse.mjs (better-sse: npm ci --prefix bench/peers). Quote the ratios.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -95,7 +95,7 @@ const servers = {
     }
   },
   async 'better-sse'() {
-    const { createChannel, createSession } = createRequire(new URL('package.json', import.meta.url))('better-sse')
+    const { createChannel, createSession } = createRequire(new URL('peers/package.json', import.meta.url))('better-sse')
     const channel = createChannel()
     let seq = 0
     return {
