@@ -47,13 +47,9 @@ export function createDeliveryAttempts(onChange: () => void) {
     return known.controller.signal
   }
 
-  function letGo(ref: string) {
-    for (const held of [...(byRef.get(ref) ?? [])]) held.letGo()
-  }
-
   /** A command was acknowledged or has ended in `state`, wherever that was said. */
   function told(state: string, ref: string) {
-    letGo(ref)
+    for (const held of [...(byRef.get(ref) ?? [])]) held.letGo()
     if (state === 'acknowledged') return
     const known = signals.get(ref)
     signals.delete(ref)
@@ -95,7 +91,8 @@ export function createDeliveryAttempts(onChange: () => void) {
         onChange()
         release(held.letGo)
         const settle = (outcome: 'delivered' | 'rejected') => {
-          concluded(outcome)
+          // Of a command that has ended, what becomes of an attempt changes nothing any more.
+          if (signals.has(ref)) concluded(outcome)
           held.letGo()
         }
         const call = async () => deliver(command, { signal })

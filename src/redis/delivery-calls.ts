@@ -4,7 +4,6 @@ import {
   AcknowledgeInput,
   CancelInput,
   type CommandDispatcher,
-  type DeliveryStatus,
   DispatchInput,
   SettleInput,
 } from '../contract/delivery.js'
@@ -35,12 +34,6 @@ export interface DeliveryCallsOptions {
 }
 
 type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'cancel'>
-
-function toStatus(reply: Reply): DeliveryStatus {
-  const read = toDeliveryStatus(reply)
-  if (!read) throw new Refusal('unavailable', 'the store answered what is no record of a command')
-  return read.status
-}
 
 export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, delivery, connections, capacityOf } = options
@@ -76,7 +69,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       let refusal = ''
       if (isElsewhere) {
         const known = await delivery.run(LOOK, shard, user_id, client_id, command_id)
-        const isNew = known.answer === 0 || toStatus(known.answer).terminal?.state === 'rejected'
+        const isNew = known.answer === 0 || toDeliveryStatus(known.answer).terminal?.state === 'rejected'
         if (isNew) {
           const reserved = await delivery.run(RESERVE, scopeShard, scope, ref, deadlineMs, capacity)
           if (reserved.answer !== 1) refusal = 'capacity_exceeded'
@@ -87,7 +80,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const terms = [deadlineMs, maxAttempts, fingerprint, text, needs, current, options.maxTracked, refusal]
       const { answer } = await delivery.run(ADMIT, shard, ...command, ...terms)
       const [what, record] = answer as [string, Reply]
-      const status = toStatus(record)
+      const status = toDeliveryStatus(record)
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
         await delivery.run(RELEASE, scopeShard, scope, ref).catch((error) => store.report(error))

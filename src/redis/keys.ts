@@ -58,6 +58,8 @@ export function keyOf(prefix: string, parts: readonly string[]): string {
 /** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */
 export const KEY_LUA = `
 local function encode(part)
+  -- Most ids are plain, and looking costs a tenth of replacing.
+  if not string.find(part, '[^A-Za-z0-9_-]') then return part end
   return (string.gsub(part, '[^A-Za-z0-9_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
 end
 local function K(...)

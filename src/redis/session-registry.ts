@@ -100,10 +100,11 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       return had === 1
     },
     async getShare(sessionId, userId) {
-      const key = store.key(await shardFor(sessionId), 'sessions', 'shares', sessionId)
+      const shard = await shardFor(sessionId)
+      const key = store.key(shard, 'sessions', 'shares', sessionId)
       const [session, now, stored] = await Promise.all([
         get(sessionId),
-        store.time(),
+        store.time(undefined, shard),
         readIndex(store, ['HGET', key, userId], ask),
       ])
       if (session === null || typeof stored !== 'string') return null

@@ -4,7 +4,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { Reply } from '../reply.js'
 
 /** What leaves as a `DeliveryStatus`, in the order in which it is read. Instants are epoch ms. */
-const SHOWN_FIELDS = [
+export const SHOWN_FIELDS = [
   'user_id',
   'client_id',
   'command_id',
@@ -27,7 +27,7 @@ const SHOWN_FIELDS = [
   'until_ms',
 ] as const
 
-/** All fields of a command's hash. */
+/** All fields of a command's hash; those that are shown stand first. */
 export const COMMAND_FIELDS = [
   ...SHOWN_FIELDS,
   'phase',
@@ -42,11 +42,8 @@ export const COMMAND_FIELDS = [
 
 type ShownField = (typeof SHOWN_FIELDS)[number]
 
-/** The arguments of the one read that answers a status, beside the key. */
-export const READ_FIELDS: readonly string[] = SHOWN_FIELDS
-
-/** A record as it was read, or `undefined` for what is none. `untilMs`: when it is forgotten, `null` before its end. */
-export function toDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+/** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for what is none. */
+export function toDeliveryStatus(reply: Reply): DeliveryStatus {
   const values = Array.isArray(reply) ? reply : []
   const text = (field: ShownField) => {
     const value = values[SHOWN_FIELDS.indexOf(field)]
@@ -60,35 +57,41 @@ export function toDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilM
     const at = number(field)
     return at === null ? null : toTimestamp(at)
   }
+  const terminal = text('terminal')
+  const isRejected = terminal === 'rejected'
+  return {
+    user_id: text('user_id'),
+    client_id: text('client_id'),
+    command_id: text('command_id'),
+    admission: {
+      state: isRejected ? 'rejected' : 'admitted',
+      at: instant('admitted_at'),
+      scope_id: text('scope_id'),
+      deadline_at: isRejected ? null : instant('deadline_at'),
+    },
+    attempts: {
+      count: number('attempts'),
+      last_at: instant('last_at'),
+      last_node_id: text('last_node_id'),
+      last_outcome: text('last_outcome'),
+    },
+    acknowledgement: {
+      state: text('acknowledged') ?? 'none',
+      at: instant('acknowledged_at'),
+      instance_id: text('acknowledged_by'),
+    },
+    recovery: { count: number('recoveries'), last_at: instant('recovered_at'), reason: text('recovery_reason') },
+    terminal:
+      terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
+  } as DeliveryStatus
+}
+
+/** A record as it was found, or `undefined` for what is none. `untilMs`: when it is forgotten, `null` before its end. */
+export function readDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+  const until = Array.isArray(reply) ? reply[SHOWN_FIELDS.indexOf('until_ms')] : null
   try {
-    const terminal = text('terminal')
-    const isRejected = terminal === 'rejected'
-    const read = DeliveryStatus.safeParse({
-      user_id: text('user_id'),
-      client_id: text('client_id'),
-      command_id: text('command_id'),
-      admission: {
-        state: isRejected ? 'rejected' : 'admitted',
-        at: instant('admitted_at'),
-        scope_id: text('scope_id'),
-        deadline_at: isRejected ? null : instant('deadline_at'),
-      },
-      attempts: {
-        count: number('attempts'),
-        last_at: instant('last_at'),
-        last_node_id: text('last_node_id'),
-        last_outcome: text('last_outcome'),
-      },
-      acknowledgement: {
-        state: text('acknowledged') ?? 'none',
-        at: instant('acknowledged_at'),
-        instance_id: text('acknowledged_by'),
-      },
-      recovery: { count: number('recoveries'), last_at: instant('recovered_at'), reason: text('recovery_reason') },
-      terminal:
-        terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
-    })
-    return read.success ? { status: read.data, untilMs: number('until_ms') } : undefined
+    const read = DeliveryStatus.safeParse(toDeliveryStatus(reply))
+    return read.success ? { status: read.data, untilMs: typeof until === 'string' ? Number(until) : null } : undefined
   } catch {
     // An instant that no Date can hold.
     return undefined

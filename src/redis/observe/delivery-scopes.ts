@@ -18,16 +18,17 @@ const ROUND = 100
 export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promise<Page<DeliveryTenant>> {
   const shards = await store.shards(ask)
   let at: Position = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
-  const now = await store.time(ask)
   const items: DeliveryTenant[] = []
   while (true) {
+    const { shard } = at
     const wanted = page.limit - items.length
     const key = store.key(at.shard, 'delivery', 'scopes')
     const range = ['ZRANGE', key, `(${at.sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(wanted + 1), 'WITHSCORES']
-    const reached = scored(await readIndex(store, range, ask))
+    const [now, index] = await Promise.all([store.time(ask, at.shard), readIndex(store, range, ask)])
+    const reached = scored(index)
     const shown = reached.slice(0, wanted)
     for (let i = 0; i < shown.length; i += ROUND) {
-      const some = shown.slice(i, i + ROUND).map(({ member }) => readScope(store, at.shard, member, now, ask))
+      const some = shown.slice(i, i + ROUND).map(({ member }) => readScope(store, shard, member, now, ask))
       for (const tenant of await Promise.all(some)) if (tenant.reserved_commands > 0) items.push(tenant)
     }
     const last = shown.at(-1)

@@ -7,10 +7,11 @@ import { count, scored } from '../reply.js'
 import type { Store } from '../store.js'
 import { type LegacyStream, readLegacy } from './delivery-legacy.js'
 import { NODES } from './delivery-nodes.js'
-import { READ_FIELDS, toDeliveryStatus } from './delivery-record.js'
+import { readDeliveryStatus, SHOWN_FIELDS } from './delivery-record.js'
 import { listScopes } from './delivery-scopes.js'
 import { readPage } from './pages.js'
-import { allShards, BadRow, readIndex } from './rows.js'
+import { BadRow, readIndex } from './rows.js'
+import { allShards } from './shards.js'
 import { Millis } from './stored.js'
 
 const NAME = 'delivery'
@@ -77,10 +78,14 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
       requireIdentity(read.data)
       const { user_id, client_id, command_id } = read.data
-      const key = store.key(await store.shardOf(user_id, ask), NAME, 'command', user_id, client_id, command_id)
-      const [now, values] = await Promise.all([store.time(ask), readIndex(store, ['HMGET', key, ...READ_FIELDS], ask)])
+      const shard = await store.shardOf(user_id, ask)
+      const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
+      const [now, values] = await Promise.all([
+        store.time(ask, shard),
+        readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask),
+      ])
       if (!Array.isArray(values) || values.every((value) => value === null)) return null
-      const found = toDeliveryStatus(values)
+      const found = readDeliveryStatus(values)
       if (
         found?.status.user_id !== user_id ||
         found.status.client_id !== client_id ||

@@ -16,7 +16,7 @@
  * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
  */
 import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
-import { COMMAND_FIELDS } from '../observe/delivery-record.js'
+import { COMMAND_FIELDS, SHOWN_FIELDS } from '../observe/delivery-record.js'
 
 /** What a node is to be told waits this long for it: longer than a lease, after which it looks for itself. */
 const CALLS_MS = 60_000
@@ -32,7 +32,7 @@ local told, counted, released = {}, {}, {}
 
 local function reply(answer) return { now, answer, told, counted, released } end
 local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
-local function zcall(command, key, ...) return redis.call(command, K(D, key), ...) end
+local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
 local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
 
 -- What another node is to be told waits in a set until it looks; the bell only makes it look sooner.
@@ -53,10 +53,12 @@ local function call(user, client)
   tell(redis.call('HGET', K(D, 'waiter', user, client), 'boot'), 'call\\n' .. user .. '\\n' .. client)
 end
 
+-- nil where there is none; then whether something else stands in its place.
 local function read(user, client, id)
   local key = K(D, 'command', user, client, id)
   local values = redis.pcall('HMGET', key, unpack(FIELDS))
-  if values.err or not values[1] then return nil end
+  if values.err then return nil, true end
+  if not values[1] then return nil, false end
   local c = { key = key }
   for i = 1, #FIELDS do c[FIELDS[i]] = values[i] or nil end
   c.user_id, c.client_id, c.command_id = user, client, id
@@ -79,24 +81,27 @@ local function close_scope(scope)
   zcall('ZREM', 'scope-until', scope)
 end
 
-local function reserve(scope, ref, deadline, capacity)
-  local key = K(D, 'scope', scope)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
-  if not redis.call('ZSCORE', key, ref) and not (redis.call('ZCARD', key) < capacity) then
-    close_scope(scope)
-    return false
-  end
-  redis.call('ZADD', key, 'GT', deadline, ref)
-  if not zcall('ZSCORE', 'scopes', scope) then
-    zcall('ZADD', 'scopes', redis.call('INCR', K(D, 'scope-seq')), scope)
-  end
-  zcall('ZADD', 'scope-until', 'GT', deadline, scope)
-  return true
-end
-
 local function release(scope, ref)
   redis.call('ZREM', K(D, 'scope', scope), ref)
   close_scope(scope)
+end
+
+local function reserve(scope, ref, deadline, capacity)
+  local key = K(D, 'scope', scope)
+  local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
+  local held = redis.call('ZCARD', key)
+  if isNew and held > capacity then
+    -- Those whose deadline has passed hold no place, whether or not the loop has come by.
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+    held = redis.call('ZCARD', key)
+    if held > capacity then
+      release(scope, ref)
+      return false
+    end
+  end
+  if isNew and held == 1 then zcall('ZADD', 'scopes', 'NX', redis.call('INCR', K(D, 'scope-seq')), scope) end
+  zcall('ZADD', 'scope-until', 'GT', deadline, scope)
+  return true
 end
 
 local function forget(kind, ref)
@@ -114,12 +119,16 @@ end
 -- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
 local function finish(c, state, reason)
   zcall('ZREM', 'deadlines', c.ref)
-  zcall('ZREM', 'queued', c.ref)
-  zcall('ZREM', 'wakes', c.ref)
-  redis.call('ZREM', box(c), c.command_id)
+  if not c.acknowledged then zcall('ZREM', 'queued', c.ref) end
+  if c.phase == 'ready' then
+    redis.call('ZREM', box(c), c.command_id)
+  elseif c.phase ~= 'acknowledged' then
+    zcall('ZREM', 'wakes', c.ref)
+  end
   redis.call('DEL', payload(c))
-  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', now, 'until_ms', now + retention)
-  if reason ~= '' then set(c, 'terminal_reason', reason) end
+  -- Without a reason the first pair stands twice.
+  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', now, 'until_ms', now + retention,
+    reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended')
   if c.scope_shard then
     released[#released + 1] = { c.scope_shard, c.scope_id, c.ref }
   else
@@ -130,11 +139,13 @@ local function finish(c, state, reason)
   keep('ended', c)
 end
 
--- The command as it stands now: one that is past its deadline is brought to its end first.
+-- The command as it stands now: one that is past its deadline is brought to its end first. Without one, whether its key
+-- is taken all the same.
 local function look(user, client, id)
-  local c = read(user, client, id)
-  if not c then return nil end
-  if c.terminal then return tonumber(c.until_ms) > now and c or nil end
+  local c, isTaken = read(user, client, id)
+  if not c then return nil, isTaken end
+  if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
+  if c.terminal then return c end
   if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed') end
   return c
 end
@@ -182,7 +193,7 @@ end
 
 local function shown(c)
   local values = {}
-  for i = 1, #FIELDS do values[i] = c[FIELDS[i]] or false end
+  for i = 1, ${SHOWN_FIELDS.length} do values[i] = c[FIELDS[i]] or false end
   return values
 end
 `

@@ -28,7 +28,7 @@ return reply(c and shown(c) or 0)`)
  */
 export const ADMIT = deliveryScript(`
 local user, client, id, scope, scope_shard = ARGV[6], ARGV[7], ARGV[8], ARGV[10], ARGV[11]
-local known = look(user, client, id)
+local known, isTaken = look(user, client, id)
 if known and known.terminal ~= 'rejected' then
   local same = known.fingerprint == ARGV[15]
   count('other', same and 'dispatch_repeated' or 'dispatch_conflict')
@@ -56,27 +56,32 @@ elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(ARGV[12]
 end
 
 local c = { key = K(D, 'command', user, client, id), user_id = user, client_id = client, command_id = id, ref = ref }
-redis.call('DEL', c.key)
-zcall('ZREM', 'rejected', ref)
-zcall('ZREM', 'ended', ref)
-set(c, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'fingerprint', ARGV[15],
-  'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'recoveries', 0)
+if known or isTaken then
+  redis.call('DEL', c.key)
+  zcall('ZREM', 'rejected', ref)
+  zcall('ZREM', 'ended', ref)
+end
 if refusal ~= '' then
-  set(c, 'phase', 'ended', 'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal,
+  set(c, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'fingerprint', ARGV[15],
+    'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'recoveries', 0, 'phase', 'ended', 'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal,
     'until_ms', now + retention)
   count('outcome', 'rejected')
   keep('rejected', c)
   return reply({ 'rejected', shown(c) })
 end
-set(c, 'action', ARGV[9], 'max_attempts', ARGV[14], 'seq', redis.call('INCR', K(D, 'seq')), 'phase', 'ready')
-if scope_shard ~= '' then set(c, 'scope_shard', scope_shard) end
+local seq = redis.call('INCR', KEYS[1] .. 'delivery:seq')
+redis.call('HSET', c.key, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope,
+  'fingerprint', ARGV[15], 'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'recoveries', 0,
+  'action', ARGV[9], 'max_attempts', ARGV[14], 'seq', seq, 'phase', 'ready')
+if scope_shard ~= '' then redis.call('HSET', c.key, 'scope_shard', scope_shard) end
 redis.call('SET', payload(c), ARGV[16])
 zcall('ZADD', 'deadlines', deadline, ref)
 zcall('ZADD', 'queued', now, ref)
-redis.call('ZADD', box(c), c.seq, id)
+redis.call('ZADD', box(c), seq, id)
 count('other', 'admitted')
 call(user, client)
-return reply({ 'admitted', shown(c) })`)
+return reply({ 'admitted', { user, client, id, scope, tostring(now), tostring(deadline), '0', false, false, false,
+  false, false, false, '0', false, false, false, false, false, false } })`)
 
 /**
  * The next attempt of a mailbox. ARGV: 6 user, 7 client, 8 the waiter's token, 9 node. Answers `missing` or `replaced`
