@@ -6,7 +6,7 @@ export const HEARTBEAT_MS = 2_000
 
 /** Everything is quick here, so that whoever breaks something sees it within seconds, not minutes. */
 const LOST_AFTER_MS = 7_000
-const STALE_AFTER_MS = 5_000
+const STALE_AFTER_MS = 10_000
 const ACK_TIMEOUT_MS = 2_000
 
 export function openFacilities() {
