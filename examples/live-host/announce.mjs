@@ -1,9 +1,10 @@
 /** What the host prints: where it is, who works for it, questions to paste, and ways to break it. */
-import { PREFIX } from './host.mjs'
+import { announceDeployment } from './announce-deployment.mjs'
 
 /** Every question that the router answers, with ids of things that are there now. */
-function questions({ connection, command, context_id, task_id, correlation_id, message }) {
+function questions({ connection, context, command, correlation_id, message }) {
   const { user_id, client_id, instance_id, connection_id } = connection
+  const { context_id, task_id } = context
   const query = (fields) => new URLSearchParams(fields)
   const at = encodeURIComponent
   return [
@@ -41,7 +42,7 @@ function questions({ connection, command, context_id, task_id, correlation_id, m
 }
 
 /** The cooperative application: where to look, how to say that something has changed, how to throw a viewer out. */
-function cooperation({ url, keyText, notes, control, state }) {
+function cooperation({ url, guest, keyText, notes, control }) {
   const json = `-H 'Authorization: Bearer ${control.token}' -H 'Content-Type: application/json'`
   const event = `{"name":"note_changed","data":{"id":null}}`
   return [
@@ -49,22 +50,27 @@ function cooperation({ url, keyText, notes, control, state }) {
     'publish from any program of this machine, through the control server of the application:',
     `  curl -s -X POST ${json} -d '${event}' '${control.url}/sites/${notes.site_id}/events'`,
     'throw a viewer out:',
-    `  curl -s -X DELETE -H "X-Admin-Key: ${keyText}" '${url}/viewers/guest-1'`,
-    'end the host, start it again, and see the viewers come back with a gap:',
-    `  npm start -- --port ${new URL(url).port} --state '${state}'`,
+    `  curl -s -X DELETE -H "X-Admin-Key: ${keyText}" '${url}/viewers/${guest}'`,
   ]
 }
 
+const again = (url, state) => [
+  'end the host, start it again, and see the viewers come back with a gap:',
+  `  npm start -- --port ${new URL(url).port} --state '${state}'`,
+]
+
 /** Prints it all. `keyText` stands in the commands for the administrator's key. */
-export function announce({ url, keyText, clients, notes, control, state, living }) {
+export function announce({ host, keyText, clients, notes, control, state, living }) {
+  const { diagnostics, guest, deployment } = host
+  const [url] = host.urls
   const who = [...clients, notes].map(({ user_id, client_id, pid }) => `  ${user_id}/${client_id}  pid ${pid}`)
-  const ask = questions(living).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${url}${PREFIX}${path}'`)
+  const ask = questions(living).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${diagnostics}${path}'`)
   const { client_id, pid } = clients.at(-1)
   console.log(
     [
       '',
       `relayscope live host: open ${url}/ in a browser to join as a client`,
-      `diagnostics: ${url}${PREFIX}`,
+      `diagnostics: ${diagnostics}`,
       `admin key: ${keyText}`,
       '',
       'clients, each a process of its own:',
@@ -73,12 +79,14 @@ export function announce({ url, keyText, clients, notes, control, state, living 
       'ask (some ids are of things that soon end; run again for new ones):',
       ...ask,
       '',
-      ...cooperation({ url, keyText, notes, control, state }),
+      ...cooperation({ url, guest, keyText, notes, control }),
+      ...(deployment ? [] : again(url, state)),
       '',
       `break ${client_id}, then ask for delivery, contexts and connections again:`,
       `  kill -STOP ${pid}   # hangs: attempts without acknowledgement, recoveries, then stale`,
       `  kill -CONT ${pid}   # comes back with a new instance`,
       `  kill -KILL ${pid}   # dies: its commands expire, its connection loses its heartbeat`,
+      ...(deployment ? announceDeployment({ ...deployment, diagnostics, keyText }) : []),
       '',
       'end with Ctrl-C',
     ].join('\n'),

@@ -4,7 +4,7 @@
  */
 import { delay, runRelayClient } from './client/relay-client.mjs'
 
-const { RELAY_URL, RELAY_TICKET, RELAY_CLIENT_ID, RELAY_CLUMSY } = process.env
+const { RELAY_URLS, RELAY_TICKET, RELAY_CLIENT_ID, RELAY_CLUMSY } = process.env
 const REPORT_MS = 2_000
 
 const leave = new AbortController()
@@ -28,17 +28,22 @@ const handlers = {
   /** Counts the words of a document, slowly enough to be watched. */
   async count_words({ context_id, document, text }, { command, relay }) {
     const context = contexts.find((own) => own.context_id === context_id)
-    if (context) await report(relay, Object.assign(context, { status: 'active' }))
-    await delay(1_000 + (text.length % 1_000), leave.signal)
-    const result = { document, words: text.split(/\s+/).filter(Boolean).length }
-    await relay.send('POST', '/relay/messages', {
-      message_id: `${command.command_id}-counted`,
-      stream: `documents/${encodeURIComponent(document)}`,
-      kind: 'event',
-      payload: { name: 'document_counted', data: result },
-    })
-    if (context) await report(relay, Object.assign(context, { status: 'idle' }))
-    return result
+    const be = (status) => context && report(relay, Object.assign(context, { status }))
+    try {
+      await be('active')
+      await delay(1_000 + (text.length % 1_000), leave.signal)
+      const result = { document, words: text.split(/\s+/).filter(Boolean).length }
+      await relay.send('POST', '/relay/messages', {
+        message_id: `${command.command_id}-counted`,
+        stream: `documents/${encodeURIComponent(document)}`,
+        kind: 'event',
+        payload: { name: 'document_counted', data: result },
+      })
+      return result
+    } finally {
+      // Also when the connection was lost over it: the next one reports a worker that is free.
+      await be('idle')
+    }
   },
   /** What this process weighs now. */
   report_load: async () => load(),
@@ -56,7 +61,7 @@ function ignores({ action, attempt }) {
 }
 
 await runRelayClient({
-  baseUrl: RELAY_URL,
+  baseUrls: RELAY_URLS.split(' '),
   ticket: RELAY_TICKET,
   hello: {
     client_id: RELAY_CLIENT_ID,

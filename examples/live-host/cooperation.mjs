@@ -1,37 +1,32 @@
 /** The host as a relay between one local application and its viewers. */
-import {
-  createCooperativeSiteEventBus,
-  createCooperativeSiteRouter,
-  createSessionPolicy,
-  createSessionRegistry,
-  createSiteRegistry,
-} from 'relayscope/cooperative-site'
+import { createCooperativeSiteRouter, createSessionPolicy } from 'relayscope/cooperative-site'
 import { openViewers } from './viewers.mjs'
 
 /** Where the relay's routes begin. */
 export const COOPERATIVE_PREFIX = '/cooperative'
 
 /**
- * Opens a session for `app` (`{ site_id, user_id, client_id }`) before the application is there, so that a viewer who
- * comes early, or back after a restart, waits instead of being turned away. Until the application declares its site
- * itself, the site can be watched and nothing can be invoked.
+ * Opens a session for `app`, `{ site_id, session_id, user_id, client_id }`, before the application is there, so that a
+ * viewer who comes early, or back after a restart, waits instead of being turned away. Until the application declares
+ * its site itself, the site can be watched and nothing can be invoked.
  */
-export async function openCooperation({ facilities, connector, authenticateHost, app, viewersFile }) {
-  const { site_id, user_id, client_id } = app
+export async function openCooperation({ live, connector, authenticateHost, app, guests, viewersFile }) {
+  const { site_id, session_id, user_id, client_id } = app
   // #region relay
-  const sites = createSiteRegistry()
-  // The same after a restart: a viewer's page still knows it.
-  const sessions = createSessionRegistry({ sites, newId: () => `${site_id}-room` })
+  const { facilities, sites, sessions, bus } = live
   await sites.put({ site_id, owner: user_id, mode: 'observe' })
-  const { session_id } = await sessions.open({ site_id, owner: user_id, connector: { user_id, client_id } })
-  await sessions.activate(session_id)
-  const viewers = await openViewers({ file: viewersFile, sessions, session_id })
+  // The same after a restart and on every node: a viewer's page still knows it, and a shared store may still have it.
+  if ((await sessions.get(session_id))?.state !== 'active') {
+    await sessions.open({ site_id, owner: user_id, connector: { user_id, client_id } })
+    await sessions.activate(session_id)
+  }
+  const viewers = await openViewers({ file: viewersFile, name: guests, sessions, session_id })
 
   const router = createCooperativeSiteRouter({
     sites,
     sessions,
     connector,
-    bus: createCooperativeSiteEventBus(),
+    bus,
     ingest: facilities.ingest,
     policy: createSessionPolicy({ sessions }),
     authenticateHost,
@@ -39,5 +34,5 @@ export async function openCooperation({ facilities, connector, authenticateHost,
     prefix: COOPERATIVE_PREFIX,
   })
   // #endregion
-  return { router, viewers, session_id }
+  return { router, viewers }
 }

@@ -1,5 +1,13 @@
-/** The live objects that the host writes to, and the inspectors that look at them: the one place that chooses a store. */
+/** The live objects that a node writes to, and the inspectors that look at them: the one place that chooses a store. */
+import { createCooperativeSiteEventBus, createSessionRegistry, createSiteRegistry } from 'relayscope/cooperative-site'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import {
+  createRedisEventBus,
+  createRedisFacilities,
+  createRedisSessionRegistry,
+  createRedisSiteRegistry,
+  redisComposition,
+} from 'relayscope/redis'
 
 /** How often clients give a sign of life. */
 export const HEARTBEAT_MS = 2_000
@@ -9,13 +17,54 @@ const LOST_AFTER_MS = 7_000
 const STALE_AFTER_MS = 10_000
 const ACK_TIMEOUT_MS = 2_000
 
-export function openFacilities() {
-  const facilities = createMemoryFacilities({
-    nodeId: 'live-host',
-    connections: { heartbeatTimeoutMs: LOST_AFTER_MS },
-    contexts: { ttlMs: STALE_AFTER_MS },
-    browserWindows: { ttlMs: STALE_AFTER_MS },
-    dispatcher: { ackTimeoutMs: ACK_TIMEOUT_MS },
-  })
-  return { facilities, composition: memoryComposition(facilities) }
+const PATIENCE = {
+  connections: { heartbeatTimeoutMs: LOST_AFTER_MS },
+  contexts: { ttlMs: STALE_AFTER_MS },
+  browserWindows: { ttlMs: STALE_AFTER_MS },
+  dispatcher: { ackTimeoutMs: ACK_TIMEOUT_MS },
+}
+
+/**
+ * Everything that a node is made of. `store`, `{ url, deploymentId }`, is shared with the other nodes of the deployment;
+ * without one it all lives in this process. `newSessionId` names the sessions of cooperative sites.
+ */
+export function openFacilities({ store, ...node }) {
+  return store ? openShared({ ...node, ...store }) : openOwn(node)
+}
+
+function openOwn({ nodeId = 'live-host', newSessionId }) {
+  const facilities = createMemoryFacilities({ nodeId, ...PATIENCE })
+  const sites = createSiteRegistry()
+  return {
+    facilities,
+    composition: memoryComposition(facilities),
+    sites,
+    sessions: createSessionRegistry({ sites, newId: newSessionId }),
+    bus: createCooperativeSiteEventBus(),
+    close: () => facilities.close(),
+  }
+}
+
+async function openShared({ nodeId, newSessionId, url, deploymentId }) {
+  // The library brings no client: the host does, and it is needed here alone.
+  const { createClient } = await import('redis')
+  const client = await createClient({ url })
+    .on('error', () => {})
+    .connect()
+  const shared = { client, deploymentId }
+  const facilities = createRedisFacilities({ ...shared, nodeId, ...PATIENCE })
+  const sites = createRedisSiteRegistry(shared)
+  const sessions = createRedisSessionRegistry({ ...shared, sites, newId: newSessionId })
+  const bus = createRedisEventBus(shared)
+  return {
+    facilities,
+    composition: redisComposition(shared),
+    sites,
+    sessions,
+    bus,
+    async close() {
+      await Promise.all([facilities.close(), sessions.disconnect(), bus.close()])
+      client.destroy()
+    },
+  }
 }

@@ -19,14 +19,16 @@ export const PREFIX = '/ops/diagnostics'
 const GRACE_MS = 500
 
 /** Starts the host on loopback. Resolves to where it listens, whom it knows, and how to end it. */
-export async function startHost({ facilities, composition, auth, app, viewersFile, host = '127.0.0.1', port = 0 }) {
+export async function startHost({ live, auth, clients, app, guests, viewersFile, host = '127.0.0.1', port = 0 }) {
+  const { facilities, composition } = live
   const ending = new AbortController()
-  const sessions = createSessions({ connections: facilities.connections, heartbeatMs: HEARTBEAT_MS })
+  const sessions = createSessions({ connections: facilities.connections, heartbeatMs: HEARTBEAT_MS, clients })
   const connector = createDispatchConnector(facilities)
   const wire = createWire({ facilities, sessions, connector, signal: ending.signal })
   const { authenticate: authenticateHost } = sessions
-  const cooperation = { facilities, connector, authenticateHost, app, viewersFile }
-  const { router, viewers, session_id: SESSION } = await openCooperation(cooperation)
+  const cooperation = { live, connector, authenticateHost, app, guests, viewersFile }
+  const { router, viewers } = await openCooperation(cooperation)
+  const { session_id: SESSION } = app
   const page = createPage({
     '/': () => ({ TICKET: sessions.ticket('visitor') }),
     '/notes': () => viewers.invite().then(({ user_id, token }) => ({ VIEWER: user_id, VIEWER_TOKEN: token, SESSION })),
@@ -57,7 +59,6 @@ export async function startHost({ facilities, composition, auth, app, viewersFil
 
   return {
     url: `http://${own[0]}`,
-    sessions,
     connector,
     /** Ends streams, mailboxes, connections, loops and timers. */
     async close() {
@@ -67,7 +68,7 @@ export async function startHost({ facilities, composition, auth, app, viewersFil
       ending.abort()
       await Promise.race([closed, delay(GRACE_MS)])
       server.closeAllConnections()
-      await facilities.close()
+      await live.close()
     },
   }
 }

@@ -11,6 +11,8 @@ const DOCUMENTS = new URL('../../docs/', import.meta.url)
 const TICK_MS = 2_000
 const DEADLINE_MS = 10_000
 const WATCH_MS = 8_000
+// By then a command has ended, and whoever gave the task has seen it.
+const ORPHAN_MS = 2 * DEADLINE_MS
 // Every so many ticks: an action that no client knows, and a command for a client that never connects.
 const UNKNOWN_EVERY = 5
 const ABSENT_EVERY = 7
@@ -18,12 +20,11 @@ const ABSENT_CLIENT = 'console-offline'
 // A document travels in a body of at most 64 KiB.
 const TEXT_CHARACTERS = 20_000
 
-/** Works until `signal` aborts. `clients`: the `{ user_id, client_id }` to work with. `latest` holds ids to ask about. */
+/** Works until `signal` aborts; then `done` resolves. `clients`: the `{ user_id, client_id }` to work with. */
 export function startScheduler({ facilities, connector, clients, signal }) {
   const { contexts, dispatcher } = facilities
   // Every call that is pending listens to it.
   setMaxListeners(0, signal)
-  const latest = {}
   const assignments = new Map()
   const watched = new Set()
 
@@ -45,7 +46,6 @@ export function startScheduler({ facilities, connector, clients, signal }) {
     const payload = { task_id, context_id, document, text }
     assignments.set(context_id, command)
     await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadlineMs: DEADLINE_MS })
-    Object.assign(latest, { task_id, context_id, command })
   }
 
   /** A task is released when its command has come to its end, whichever that was. */
@@ -56,6 +56,15 @@ export function startScheduler({ facilities, connector, clients, signal }) {
       await contexts.releaseTask(context_id)
       assignments.delete(context_id)
     }
+  }
+
+  /** A task that has outlived its command was given by a node that is gone. */
+  async function releaseOrphans({ user_id, client_id }) {
+    const filter = { user_id, client_id, ownership: 'worker' }
+    const { items } = await contexts.inspector.listContexts(filter, { limit: 100, cursor: null }, { signal })
+    for (const { context_id, task_assigned_at } of items)
+      if (task_assigned_at !== null && Date.parse(task_assigned_at) + ORPHAN_MS < Date.now())
+        await contexts.releaseTask(context_id)
   }
 
   /** Not waited for: a call is pending for as long as its client takes. One that fails has its delivery record. */
@@ -76,6 +85,7 @@ export function startScheduler({ facilities, connector, clients, signal }) {
   async function tick(n, documents) {
     await releaseEnded()
     for (const [i, client] of clients.entries()) {
+      await releaseOrphans(client)
       await assign(client, documents[(n + i) % documents.length])
       watch(client)
     }
@@ -92,5 +102,5 @@ export function startScheduler({ facilities, connector, clients, signal }) {
       await delay(TICK_MS, signal)
     }
   }
-  return { latest, done: work() }
+  return { done: work() }
 }

@@ -6,8 +6,8 @@ import { bearerOf } from './wire/http.mjs'
 // More tabs than a person opens; at the bound the oldest guest leaves.
 const VIEWERS_MAX = 100
 
-/** Guests of one session. `file` may be missing. */
-export async function openViewers({ file, sessions, session_id }) {
+/** Guests of one session, called `name` and a number. `file` may be missing. */
+export async function openViewers({ file, name, sessions, session_id }) {
   const text = await readFile(file, 'utf8').catch(() => '{"count":0,"guests":[]}')
   const { count, guests } = JSON.parse(text)
   const tokens = new Map(guests)
@@ -26,7 +26,7 @@ export async function openViewers({ file, sessions, session_id }) {
   return {
     /** A new guest. */
     async invite() {
-      const user_id = `guest-${++guest}`
+      const user_id = `${name}-${++guest}`
       const token = randomBytes(32).toString('base64url')
       tokens.set(token, user_id)
       if (tokens.size > VIEWERS_MAX) await revoke(tokens.values().next().value)

@@ -8,7 +8,8 @@ import { runRelayClient } from '../live-host/client/relay-client.mjs'
 import { createNoteActions } from './actions.mjs'
 import { openNotes } from './notes.mjs'
 
-const { RELAY_URL, RELAY_TICKET, RELAY_CLIENT_ID, NOTES_FILE, CONTROL_TOKEN } = process.env
+const { RELAY_URLS, RELAY_TICKET, RELAY_CLIENT_ID, NOTES_FILE, CONTROL_TOKEN } = process.env
+const baseUrls = RELAY_URLS.split(' ')
 const SITE = {
   site_id: 'notes',
   mode: 'cooperative',
@@ -24,10 +25,12 @@ for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
 process.on('disconnect', () => process.exit(0))
 
 // #region runtime
-// The one connection that there is: publisher and registry speak under its identity, as it is at that moment.
+// The one connection that there is: publisher and registry speak to its node, under its identity, as both are then.
 let relay
 const runtime = {
-  baseUrl: new URL('/cooperative', RELAY_URL).href,
+  get baseUrl() {
+    return new URL('/cooperative', relay?.baseUrl ?? baseUrls[0]).href
+  },
   identity() {
     if (!relay || relay.signal.aborted) throw new Error('not connected')
     return { client_id: relay.client_id, instance_id: relay.instance_id }
@@ -62,7 +65,7 @@ const control = await startCooperativeSiteControlServer({ token: CONTROL_TOKEN, 
 process.send?.({ control_url: control.url })
 
 await runRelayClient({
-  baseUrl: RELAY_URL,
+  baseUrls,
   ticket: RELAY_TICKET,
   hello: {
     client_id: RELAY_CLIENT_ID,

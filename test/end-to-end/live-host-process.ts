@@ -39,7 +39,8 @@ function stateOf(): { args: string[]; forget: () => void } {
 export async function startLiveHost(args: string[] = [], start = PROGRAM): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
   const [command, ...before] = start as [string, ...string[]]
-  const own = args.includes('--state') ? undefined : stateOf()
+  // On a shared store it keeps nothing, unless it is told to.
+  const own = args.includes('--state') || args.includes('--redis') ? undefined : stateOf()
   const child = spawn(command, [...before, ...args, ...(own?.args ?? [])], {
     cwd: ROOT,
     env,

@@ -11,16 +11,17 @@ const RETRY_MS = 500
 class Superseded extends Error {}
 
 /**
- * Stays connected until `signal` aborts or another instance takes over.
+ * Stays connected to one of the `baseUrls`, after a failure to the next one, until `signal` aborts or another instance
+ * takes over.
  *
  * `handlers` maps action names to `async (payload, { command, relay }) => result`; one that throws an error with `said`,
  * `{ code, message }`, fails in these words. `live(relay)` is called after each
  * connect; `relay.signal` ends with that connection. `ignores(command)` plays a client that loses a command.
  */
-export async function runRelayClient({ signal, ...options }) {
-  while (!signal.aborted) {
+export async function runRelayClient({ baseUrls, signal, ...options }) {
+  for (let life = 0; !signal.aborted; life++) {
     try {
-      await liveOnce({ signal, ...options })
+      await liveOnce({ baseUrl: baseUrls[life % baseUrls.length], signal, ...options })
     } catch (error) {
       if (error instanceof Superseded) return
     }
@@ -35,6 +36,7 @@ async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () =
   const ended = new AbortController()
   const relay = {
     ...welcome,
+    baseUrl,
     signal: AbortSignal.any([signal, ended.signal]),
     send: (method, path, body) => request(method, path, body, welcome.token),
   }

@@ -30,7 +30,7 @@ addEventListener('pagehide', () => leave.abort())
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 await runRelayClient({
-  baseUrl: location.origin,
+  baseUrls: [location.origin],
   ticket: document.querySelector('meta[name=relay-ticket]').content,
   hello: {
     client_id: tab,

@@ -16,21 +16,23 @@ function remember(map, key, value, max) {
   if (map.size > max) map.delete(map.keys().next().value)
 }
 
-export function createSessions({ connections, heartbeatMs }) {
+/** `clients`, `{ user_id, client_id, ticket }`, have a ticket from the start, which never ends. */
+export function createSessions({ connections, heartbeatMs, clients }) {
+  const own = new Map(clients.map(({ ticket, user_id, client_id }) => [ticket, { user_id, client_id }]))
   const tickets = new Map()
   const sessions = new Map()
 
   return {
-    /** A ticket to connect as `user_id`; given `client_id`, as that client alone. */
-    ticket(user_id, client_id) {
+    /** A ticket to connect as `user_id`. */
+    ticket(user_id) {
       const ticket = secret()
-      remember(tickets, ticket, { user_id, client_id }, TICKETS_MAX)
+      remember(tickets, ticket, { user_id }, TICKETS_MAX)
       return ticket
     },
 
     /** Connects a client with the ticket that it shows, and hands it its token. */
     async connect(request, { client_id, instance_id, client_type, actions, metadata }) {
-      const ticket = tickets.get(bearerOf(request))
+      const ticket = own.get(bearerOf(request)) ?? tickets.get(bearerOf(request))
       if (!ticket) throw new WireError(401, 'unknown_ticket')
       if (ticket.client_id !== undefined && ticket.client_id !== client_id) throw new WireError(403, 'another_client')
       const { user_id } = ticket

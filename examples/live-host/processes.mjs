@@ -1,0 +1,18 @@
+/** How the processes that the host has started are ended: asked first, and never left behind. */
+import { once } from 'node:events'
+import { delay } from './client/relay-client.mjs'
+
+// A process that is stopped or stuck does not hear a request to leave.
+const GRACE_MS = 2_000
+
+/** Asks `children` to leave, and ends those that do not. */
+export async function endAll(children) {
+  const alive = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+  const ended = Promise.all(alive.map((child) => once(child, 'exit')))
+  for (const child of alive) child.kill('SIGTERM')
+  const patience = new AbortController()
+  await Promise.race([ended, delay(GRACE_MS, patience.signal)])
+  patience.abort()
+  for (const child of alive) child.kill('SIGKILL')
+  await ended
+}

@@ -1,0 +1,187 @@
+/** Boots the live host as two nodes and an observer over a store of its own, kills one node, and misses nothing. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Connection, Context, DeliveryNode, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
+import { describeRedis, startServer } from '../redis/server.js'
+import { end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
+
+// A command has ten seconds; a slow machine shows its end later.
+const TERMINAL_MS = 30_000
+
+type Command = Pick<DeliveryStatus, 'user_id' | 'client_id' | 'command_id'>
+
+// Every folder that anything here makes is in this one.
+const folder = mkdtempSync(join(tmpdir(), 'relayscope-test-'))
+process.env.TMPDIR = folder
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describeRedis('the live host on a shared store', () => {
+  let host: LiveHost
+  const admitted = new Map<string, Command>()
+  beforeAll(async () => {
+    host = await startLiveHost(['--redis', 'embedded'], NPM_START)
+  })
+  afterAll(async () => {
+    await end(host, 'SIGTERM')
+  })
+
+  const found = (pattern: RegExp) => pattern.exec(host.text)?.[1] ?? ''
+  const pidOf = (name: string) => Number(found(new RegExp(`^ {2}${name} {2}pid (\\d+)`, 'm')))
+  const urlOf = (node: string) => found(new RegExp(`^ {2}node ${node} .* (http\\S+)$`, 'm'))
+  const all = () => ['node a', 'node b', 'observer', 'redis-server'].map(pidOf).concat(Object.values(host.pids))
+
+  async function itemsOf<T>(path: string): Promise<T[]> {
+    return ((await host.ask(path)).body as { items: T[] }).items
+  }
+
+  /** The record of a command; `undefined` where there is none yet. */
+  async function statusOf({ user_id, client_id, command_id }: Command): Promise<DeliveryStatus | undefined> {
+    const { status, body } = await host.ask(
+      `/delivery/status?${new URLSearchParams({ user_id, client_id, command_id })}`,
+    )
+    return status === 200 ? (body as DeliveryStatus) : undefined
+  }
+
+  /** Whatever is under way now: tasks that workers have, and calls that somebody waits for. */
+  async function note(): Promise<Map<string, Command>> {
+    const [contexts, calls] = await Promise.all([itemsOf<Context>('/contexts'), itemsOf<PendingCall>('/rpc/pending')])
+    const tasks = contexts.map(({ task_id, ...context }) => ({ ...context, command_id: task_id }))
+    for (const command of [...tasks, ...calls.map((call) => ({ ...call, command_id: call.correlation_id }))]) {
+      const { user_id, client_id, command_id } = command
+      // A task is assigned a moment before its command is admitted.
+      if (command_id === null || admitted.has(command_id) || !(await statusOf({ user_id, client_id, command_id })))
+        continue
+      admitted.set(command_id, { user_id, client_id, command_id })
+    }
+    return admitted
+  }
+
+  const nodesOfClients = async () =>
+    Object.fromEntries(
+      (await itemsOf<Connection>('/connections?status=connected')).map(({ client_id, node_id }) => [
+        client_id,
+        node_id,
+      ]),
+    )
+
+  it('answers every question that it prints, through an observer that is no part of it', async () => {
+    expect(host.diagnostics).not.toContain(urlOf('a'))
+    expect(host.diagnostics).not.toContain(urlOf('b'))
+    const answers = await Promise.all(host.questions.map(async (path) => [path, (await host.ask(path)).status]))
+    expect(answers).toEqual(host.questions.map((path) => [path, 200]))
+  })
+
+  it('has both nodes alive, with clients and work on each', async () => {
+    const nodes = await until('two nodes that admit and deliver', async () => {
+      const working = (await itemsOf<DeliveryNode>('/delivery/nodes')).filter(
+        ({ stale, connection_waiters, counters }) =>
+          !stale && connection_waiters === 2 && counters.other.admitted && counters.other.attempt_delivered,
+      )
+      return working.length === 2 ? working : undefined
+    })
+    expect(nodes.map(({ node_id }) => node_id).sort()).toEqual(['a', 'b'])
+    expect(await nodesOfClients()).toEqual({ 'console-1': 'a', 'console-2': 'b', 'console-3': 'a', 'notes-app': 'b' })
+  })
+
+  it('loses nothing that was admitted when a node is killed: the other delivers it', async () => {
+    // Stopped, it acknowledges nothing: what the node has attempted is still to be delivered when the node dies.
+    const client = host.pids['console-3'] as number
+    process.kill(client, 'SIGSTOP')
+    const attempted = await until('an attempt of node a without acknowledgement', async () => {
+      for (const command of (await note()).values()) {
+        const status = command.client_id === 'console-3' ? await statusOf(command) : undefined
+        const { attempts, acknowledgement, terminal } = status ?? {}
+        if (attempts?.last_node_id === 'a' && acknowledgement?.state === 'none' && !terminal) return command
+      }
+      return undefined
+    })
+    await note()
+    process.kill(pidOf('node a'), 'SIGKILL')
+    process.kill(client, 'SIGCONT')
+
+    const ends = await until(
+      'the end of every command',
+      async () => {
+        const statuses = await Promise.all([...admitted.values()].map(statusOf))
+        return statuses.every((status) => status?.terminal) ? (statuses as DeliveryStatus[]) : undefined
+      },
+      TERMINAL_MS,
+    )
+    expect(ends).toHaveLength(admitted.size)
+    expect(ends.find(({ command_id }) => command_id === attempted.command_id)).toMatchObject({
+      attempts: { last_node_id: 'b' },
+      acknowledgement: { state: 'acknowledged' },
+      terminal: { state: 'resulted' },
+    })
+  }, 60_000)
+
+  it('shows the dead node stale, and its clients at the other', async () => {
+    const nodes = await until('a stale node', async () => {
+      const listed = await itemsOf<DeliveryNode>('/delivery/nodes')
+      return listed.some(({ stale }) => stale) ? listed : undefined
+    })
+    expect(nodes.map(({ node_id, stale }) => [node_id, stale]).sort()).toEqual([
+      ['a', true],
+      ['b', false],
+    ])
+    const moved = { 'console-1': 'b', 'console-2': 'b', 'console-3': 'b', 'notes-app': 'b' }
+    const all = await until('all clients at node b', async () => {
+      const nodesNow = await nodesOfClients()
+      return Object.values(nodesNow).every((node) => node === 'b') && nodesNow['console-3'] ? nodesNow : undefined
+    })
+    expect(all).toEqual(moved)
+  })
+
+  it('goes on working: every client is given tasks again', async () => {
+    const busy = new Set<string>()
+    const since = new Date().toISOString()
+    await until('a new task of each', async () => {
+      for (const { client_id, task_assigned_at } of await itemsOf<Context>('/contexts?ownership=worker'))
+        if (task_assigned_at !== null && task_assigned_at > since) busy.add(client_id)
+      return busy.size === 3 ? true : undefined
+    })
+  }, 60_000)
+
+  it('ends at once after Ctrl-C, with exit code 0, no process and no folder left', async () => {
+    expect(await end(host)).toBe(0)
+    expect(all().filter(isAlive)).toEqual([])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('leaves nothing of its deployment in a server that stays', async () => {
+    const server = await startServer()
+    try {
+      await server.cli('SET', 'another', 'value')
+      expect(await end(await startLiveHost(['--redis', `redis://127.0.0.1:${server.port}`]))).toBe(0)
+      expect(await server.cli('KEYS', '*')).toBe('another')
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('a live host without a store', () => {
+  const fail = (redis: string, env = process.env) =>
+    new Promise((resolve) => {
+      const args = ['examples/live-host/main.mjs', '--redis', redis]
+      execFile(process.execPath, args, { env }, (error, _said, why) => resolve({ code: error?.code, why }))
+    })
+
+  it.each([
+    ['a closed port', 'redis://:hush@127.0.0.1:1', 'at 127.0.0.1:1: connect ECONNREFUSED'],
+    ['what is no URL', 'nowhere', 'at what is no URL'],
+  ])('says what is wrong with %s, and no password', async (_what, redis, words) => {
+    const why = expect.stringMatching(new RegExp(`^--redis: no Redis to use ${words}(?!.*hush)`))
+    expect(await fail(redis)).toEqual({ code: 1, why })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('says what to install where there is no redis-server', async () => {
+    const why = expect.stringMatching(/^--redis embedded starts the program redis-server, and there is none/)
+    expect(await fail('embedded', { ...process.env, PATH: folder })).toEqual({ code: 1, why })
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
