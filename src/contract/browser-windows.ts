@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Ownership } from './contexts.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const WindowStatus = z.enum(['open', 'stale', 'closed'])
 export type WindowStatus = z.infer<typeof WindowStatus>
@@ -56,7 +56,7 @@ export const BrowserWindowFilter = z.object({
 export type BrowserWindowFilter = z.infer<typeof BrowserWindowFilter>
 
 /** How many windows there are, every enum value present. */
-export interface BrowserWindowCounts {
+export interface BrowserWindowCounts extends Indexed {
   total: number
   by_status: Record<WindowStatus, number>
   by_ownership: Record<Ownership, number>

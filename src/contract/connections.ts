@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Id, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import type { UserIndex } from './observation.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 /** What kind of program a client is. */
 export const ClientType = z.enum(['browser', 'console', 'mobile', 'web'])
@@ -72,7 +72,7 @@ export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: 
 export type ActionFilter = z.infer<typeof ActionFilter>
 
 /** How many connections there are, every enum value present. */
-export interface ConnectionCounts {
+export interface ConnectionCounts extends Indexed {
   total: number
   by_status: Record<ConnectionStatus, number>
   by_client_type: Record<ClientType, number>
@@ -85,7 +85,7 @@ export interface RegistryInspector extends UserIndex {
   /** Oldest first. Mirrored by the capability `registry_connection_history`. */
   listConnectionHistory?(connectionId: string, page: PageQuery, ask: Ask): Awaitable<Page<ConnectionEvent>>
   /** Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. */
-  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<Page<ActionObservation>>
+  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<Page<ActionObservation> & Indexed>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
 }

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z.enum(['active', 'idle', 'closed', 'stale'])
 export type ContextStatus = z.infer<typeof ContextStatus>
@@ -43,7 +43,7 @@ export const ContextFilter = z.object({
 export type ContextFilter = z.infer<typeof ContextFilter>
 
 /** How many contexts there are, every enum value present. */
-export interface ContextCounts {
+export interface ContextCounts extends Indexed {
   total: number
   by_status: Record<ContextStatus, number>
   by_client_type: Record<ClientType, number>

@@ -1,5 +1,5 @@
 /** What one source can tell about its users without being scanned: the optional methods that `/users` builds on. */
-import type { Ask, Awaitable, IdPageQuery } from './page.js'
+import type { Ask, Awaitable, IdPageQuery, Indexed } from './page.js'
 
 /**
  * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
@@ -23,10 +23,13 @@ export interface UserPart {
   last_seen_at?: string | null
 }
 
+/** User ids in order, and whether some may be missing. */
+export type UserIds = string[] & Indexed
+
 /** An index over users that a source may keep; a source without it is sampled within 10,000 entries. */
 export interface UserIndex {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
-  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<string[]>
+  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds>
   /** What this source knows of these users (at most 500), one part for each that it knows. */
   observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserPart[]>
 }

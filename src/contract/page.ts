@@ -27,6 +27,11 @@ export interface Page<T> {
   has_more: boolean
 }
 
+/** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
+export interface Indexed {
+  truncated?: boolean
+}
+
 /** One page of ids in the order of their UTF-8 bytes, each greater than `after`. */
 export interface IdPageQuery {
   after: string | null

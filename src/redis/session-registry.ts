@@ -104,7 +104,7 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       const key = store.key(shard, 'sessions', 'shares', sessionId)
       const [session, now, stored] = await Promise.all([
         get(sessionId),
-        store.time(undefined, shard),
+        store.time(),
         readIndex(store, ['HGET', key, userId], ask),
       ])
       if (session === null || typeof stored !== 'string') return null

@@ -5,6 +5,7 @@ import { whenAborted } from './aborted.js'
 import { portOf, type RedisClient } from './client.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import { type Reply, toError } from './reply.js'
+import { createStoreClock } from './store-clock.js'
 
 /** Commands sent and not settled by the client: beyond these a stalled store would cost memory without end. */
 const UNANSWERED_MAX = 1_000
@@ -74,11 +75,18 @@ export function createStore(options: StoreOptions): Store {
       // Counted until the client settles it, however long ago the caller was told; a waiting one until it gives up.
       unanswered++
       let sent = false
-      const given = new AbortController()
+      let isGivenUp = false
+      // Made when a client asks for it: few do, and it is the dearest part of a command.
+      let taken: AbortController | undefined
+      const signal = () => {
+        taken ??= new AbortController()
+        return taken.signal
+      }
       const giveUp = (reason: unknown) => {
         reject(reason)
+        isGivenUp = true
         if (!sent) unanswered--
-        given.abort(reason)
+        taken?.abort(reason)
         done()
       }
       const timer = setTimeout(
@@ -92,15 +100,22 @@ export function createStore(options: StoreOptions): Store {
       const forget = ask && whenAborted(ask.signal, () => giveUp(ask.signal.reason))
 
       const send = () => {
-        if (given.signal.aborted) return
+        if (isGivenUp) return
         sent = true
-        port
-          .send(args, routeKey, given.signal)
-          .then(resolve, (error) => reject(toError(error)))
-          .finally(() => {
-            unanswered--
-            done()
-          })
+        const settled = () => {
+          unanswered--
+          done()
+        }
+        port.send(args, routeKey, signal).then(
+          (reply) => {
+            settled()
+            resolve(reply)
+          },
+          (error) => {
+            settled()
+            reject(toError(error))
+          },
+        )
       }
       if (link) link.then(send)
       else send()
@@ -139,11 +154,12 @@ export function createStore(options: StoreOptions): Store {
     claimShards,
     key,
     shardOf: async (userId, ask) => shardOf(userId, await shards(ask)),
-    async time(ask) {
-      if (now) return now()
-      const [seconds, micros] = (await command(['TIME'], key(0), ask)) as [string, string]
-      return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
-    },
+    time: now
+      ? async () => now()
+      : createStoreClock(async (ask) => {
+          const [seconds, micros] = [await command(['TIME'], key(0), ask)].flat()
+          return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+        }),
     report(error) {
       try {
         onError?.(error)

@@ -48,8 +48,8 @@ async function indexed(
     const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
     return { items: [], next_cursor: null, has_more: false, reading: failed(source, error) }
   }
-  const { items, next_cursor, has_more } = listed.value
-  return { items, next_cursor, has_more, reading: { source, examined: items.length, truncated: false, failed: false } }
+  const { items, next_cursor, has_more, truncated = false } = listed.value
+  return { items, next_cursor, has_more, reading: { source, examined: items.length, truncated, failed: false } }
 }
 
 interface Offer {

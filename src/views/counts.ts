@@ -5,7 +5,7 @@ import { Completeness, type SourceName } from '../contract/completeness.js'
 import { ClientType, ConnectionStatus } from '../contract/connections.js'
 import { ContextStatus, Ownership } from '../contract/contexts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import type { Awaitable, Page, PageQuery } from '../contract/page.js'
+import type { Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
 import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
@@ -64,7 +64,7 @@ function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<En
 /**
  * Counts by `fields`: what `exact` answers, or else what a walk over `list` finds within the bound.
  */
-export async function count<Entry, F extends Fields<Entry>, Exact extends { total: number }>(
+export async function count<Entry, F extends Fields<Entry>, Exact extends { total: number } & Indexed>(
   source: SourceName,
   fields: F,
   from: { exact: () => Awaitable<Exact | null | undefined>; list: (page: PageQuery) => Awaitable<Page<Entry>> },
@@ -75,7 +75,7 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
   if ('value' in exact && exact.value) {
     // An index examines no entry; what it stands for is never shown as more than the bound.
     const examined = Math.min(exact.value.total, view.examined)
-    const reading: Reading = { source, examined, truncated: false, failed: false }
+    const reading: Reading = { source, examined, truncated: exact.value.truncated === true, failed: false }
     return { ...exact.value, completeness: completenessOf([reading], view), observed_at }
   }
   if ('error' in exact) completenessOf([failed(source, exact.error)], view)

@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import { Completeness } from '../contract/completeness.js'
 import { compareIds } from '../contract/ids.js'
 import type { Inspectors } from '../contract/inspectors.js'
-import type { UserPart } from '../contract/observation.js'
+import type { UserIds, UserPart } from '../contract/observation.js'
 import { type IdPageQuery, type PageQuery, pageOf } from '../contract/page.js'
 import { addTo, type Finding, nothingFrom, observe, toObservation, UserObservation } from './findings.js'
 import { completenessOf, readOnce, type ViewAsk, walk } from './reading.js'
@@ -18,7 +18,7 @@ interface Candidates extends Finding {
   ids: string[]
 }
 
-function checkUserIds(ids: readonly string[] | undefined, { after, limit }: IdPageQuery): string[] {
+function checkUserIds(ids: UserIds | undefined, { after, limit }: IdPageQuery): UserIds {
   if (!Array.isArray(ids) || ids.length > limit) throw new TypeError('listUserIds: not a list within its limit')
   let last = after
   for (const id of ids) {
@@ -38,8 +38,9 @@ async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise
   if ('error' in listed) return { ids: [], ...nothingFrom(name, listed.error) }
   const ids = listed.value
   const examined = Math.min(ids.length, page.limit)
+  const truncated = ids.truncated === true
   const parts = new Map(ids.map((user_id): [string, UserPart] => [user_id, { user_id }]))
-  return { ids, parts, exhaustive: true, reading: { source: name, examined, truncated: false, failed: false } }
+  return { ids, parts, exhaustive: true, reading: { source: name, examined, truncated, failed: false } }
 }
 
 /** The users whom a walk over the entries of a source meets, with what the entries tell. */

@@ -102,10 +102,13 @@ export async function startServer(options: { port?: number; args?: string[] } = 
 }
 
 /** Starts `nodes` masters that share the slots, by hand: a second instead of the ten that `--cluster create` takes. */
-export async function startCluster(nodes = 3): Promise<{ servers: Server[]; stop(): Promise<void> }> {
+export async function startCluster(
+  nodes = 3,
+  extra: string[] = [],
+): Promise<{ servers: Server[]; stop(): Promise<void> }> {
   const servers = await Promise.all(
     Array.from({ length: nodes }, () =>
-      startServer({ args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'] }),
+      startServer({ args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...extra] }),
     ),
   )
   const step = Math.ceil(16_384 / nodes)

@@ -8,12 +8,13 @@ import {
   type Connection,
 } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import type { Ask, Indexed, Page, PageQuery } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
 import { count, scored, strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { CONNECTIONS } from './connection-row.js'
-import { allShards, BadRow, readIndex, readRows } from './rows.js'
+import { BadRow, readIndex, readRows } from './rows.js'
+import { allShards, readShards } from './shards.js'
 
 const NAME = 'connections'
 
@@ -44,27 +45,23 @@ export async function listActions(
   filter: ActionFilter,
   page: PageQuery,
   ask: Ask,
-): Promise<Page<ActionObservation>> {
+): Promise<Page<ActionObservation> & Indexed> {
   const { user_id, client_type } = filter
   const shards = user_id === undefined ? await allShards(store, ask) : [shardOf(user_id, await store.shards(ask))]
   const parts = user_id === undefined ? ['actions'] : ['actions-of', user_id]
   const from = page.cursor === null ? '-' : `(${page.cursor}`
   const limit = String(page.limit + 1)
-  const [now, lost, ...perShard] = await Promise.all([
-    store.time(ask),
-    Promise.all(shards.map((shard) => readLost(store, shard, ask))),
-    ...shards.map(async (shard) => {
-      const range = ['ZRANGE', store.key(shard, NAME, ...parts), from, '+', 'BYLEX', 'LIMIT', '0', limit]
-      return strings(await readIndex(store, range, ask))
-    }),
-  ])
-  const names = [...new Set(perShard.flat())].sort(compareIds)
+  const { answers, truncated } = await readShards(shards, ask, async (shard) => {
+    const range = ['ZRANGE', store.key(shard, NAME, ...parts), from, '+', 'BYLEX', 'LIMIT', '0', limit]
+    const [lost, names] = await Promise.all([readLost(store, shard, ask), readIndex(store, range, ask)])
+    return { shard, lost, names: strings(names) }
+  })
+  const names = [...new Set(answers.flatMap((answer) => answer.names))].sort(compareIds)
   const listed = names.slice(0, page.limit)
-  const lostByShard = lost.map((rows) => rows.filter((connection) => connection.lostAt <= now))
   const items = await Promise.all(
     listed.map(async (name) => {
       const offers = await Promise.all(
-        shards.map((shard, i) => readOffer(store, shard, name, user_id, lostByShard[i] ?? [], ask)),
+        answers.map(({ shard, lost }) => readOffer(store, shard, name, user_id, lost, ask)),
       )
       return toObservation(store, name, offers, user_id, client_type)
     }),
@@ -74,28 +71,22 @@ export async function listActions(
     items: items.filter((item) => item !== null),
     next_cursor: has_more ? (listed.at(-1) as string) : null,
     has_more,
+    ...(truncated ? { truncated } : {}),
   }
 }
 
-type Lost = Pick<Connection, 'user_id' | 'client_type' | 'actions'> & { lostAt: number }
+type Lost = Pick<Connection, 'user_id' | 'client_type' | 'actions'>
 
-/** Connections that may have been lost since a writer last looked: those whose time runs out first. */
+/** Connections that have been lost since a writer last looked; those whose time runs out first are the first of `beats`. */
 async function readLost(store: Store, shard: number, ask: Ask): Promise<Lost[]> {
-  const now = store.time(ask)
-  now.catch(() => {})
   const range = ['ZRANGE', store.key(shard, NAME, 'beats'), '0', String(LOST_MAX - 1), 'WITHSCORES']
-  const beats = scored(await readIndex(store, range, ask))
-  const due = await now
-  const ids = beats.filter(({ score }) => score <= due).map(({ member }) => member)
+  const [now, beats] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
+  const due = scored(beats).filter(({ score }) => score <= now)
+  const ids = due.map(({ member }) => member)
   const found = await readRows(store, CONNECTIONS, shard, ids, ask)
   return found
-    .filter(({ row }) => row.ended_at === undefined)
-    .map(({ row }) => ({
-      user_id: row.user_id,
-      client_type: row.client_type,
-      actions: row.names ?? [],
-      lostAt: row.seen_at + row.lost_after_ms,
-    }))
+    .filter(({ row }) => row.ended_at === undefined && row.seen_at + row.lost_after_ms <= now)
+    .map(({ row: { user_id, client_type, names } }) => ({ user_id, client_type, actions: names ?? [] }))
 }
 
 async function readOffer(

@@ -45,16 +45,17 @@ export function createBrowserWindowInspector(store: Store): BrowserWindowRegistr
     listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
     getBrowserWindow: async (id, ask) => (await getRecord(store, WINDOWS, id, ask))?.record ?? null,
     async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts | null> {
-      const windows = await countAll(store, WINDOWS, filter, ask)
-      return (
-        windows && {
-          total: windows.length,
-          by_status: byStatus(windows),
-          by_ownership: tally(Ownership.options, windows, ({ ownership }) => ownership),
-          by_type: tally(WindowType.options, windows, ({ type }) => type),
-          by_state: tally(WindowState.options, windows, ({ state }) => state),
-        }
-      )
+      const found = await countAll(store, WINDOWS, filter, ask)
+      if (!found) return null
+      const { records, lost } = found
+      return {
+        ...lost,
+        total: records.length,
+        by_status: byStatus(records),
+        by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
+        by_type: tally(WindowType.options, records, ({ type }) => type),
+        by_state: tally(WindowState.options, records, ({ state }) => state),
+      }
     },
     listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
     async observeUsers(userIds, ask) {

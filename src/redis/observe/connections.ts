@@ -31,14 +31,15 @@ export function createRegistryInspector(store: Store): RegistryInspector {
     },
     listActions: (filter, page, ask) => listActions(store, filter, page, ask),
     async countConnections(filter, ask): Promise<ConnectionCounts | null> {
-      const connections = await countAll(store, CONNECTIONS, filter, ask)
-      return (
-        connections && {
-          total: connections.length,
-          by_status: tally(ConnectionStatus.options, connections, ({ status }) => status),
-          by_client_type: tally(ClientType.options, connections, ({ client_type }) => client_type),
-        }
-      )
+      const found = await countAll(store, CONNECTIONS, filter, ask)
+      if (!found) return null
+      const { records, lost } = found
+      return {
+        ...lost,
+        total: records.length,
+        by_status: tally(ConnectionStatus.options, records, ({ status }) => status),
+        by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
+      }
     },
     listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
     async observeUsers(userIds, ask) {

@@ -16,7 +16,8 @@ import { count, strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { clientIdsOf, countAll, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { allShards, getRecord, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { getRecord, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { allShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 
 const StoredContext = Context.omit({ status: true, task_assigned_at: true, created_at: true, updated_at: true }).extend(
@@ -62,15 +63,16 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
     listContexts: (filter, page, ask) => readPage(store, CONTEXTS, filter, page, ask),
     getContext: async (id, ask) => (await getRecord(store, CONTEXTS, id, ask))?.record ?? null,
     async countContexts(filter, ask): Promise<ContextCounts | null> {
-      const contexts = await countAll(store, CONTEXTS, filter, ask)
-      return (
-        contexts && {
-          total: contexts.length,
-          by_status: byStatus(contexts),
-          by_client_type: tally(ClientType.options, contexts, ({ client_type }) => client_type),
-          by_ownership: tally(Ownership.options, contexts, ({ ownership }) => ownership),
-        }
-      )
+      const found = await countAll(store, CONTEXTS, filter, ask)
+      if (!found) return null
+      const { records, lost } = found
+      return {
+        ...lost,
+        total: records.length,
+        by_status: byStatus(records),
+        by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
+        by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
+      }
     },
     countByWindow: (windowIds, ask) => countByWindow(store, windowIds, ask),
     listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),

@@ -5,7 +5,8 @@ import type { Ask } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
 import { count, scored } from '../reply.js'
 import type { Store } from '../store.js'
-import { allShards, readIndex } from './rows.js'
+import { readIndex } from './rows.js'
+import { allShards } from './shards.js'
 
 const NAME = 'dedup'
 

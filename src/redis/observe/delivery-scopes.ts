@@ -24,7 +24,7 @@ export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promi
     const wanted = page.limit - items.length
     const key = store.key(at.shard, 'delivery', 'scopes')
     const range = ['ZRANGE', key, `(${at.sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(wanted + 1), 'WITHSCORES']
-    const [now, index] = await Promise.all([store.time(ask, at.shard), readIndex(store, range, ask)])
+    const [now, index] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
     const reached = scored(index)
     const shown = reached.slice(0, wanted)
     for (let i = 0; i < shown.length; i += ROUND) {

@@ -80,10 +80,7 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const { user_id, client_id, command_id } = read.data
       const shard = await store.shardOf(user_id, ask)
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
-      const [now, values] = await Promise.all([
-        store.time(ask, shard),
-        readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask),
-      ])
+      const [now, values] = await Promise.all([store.time(ask), readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask)])
       if (!Array.isArray(values) || values.every((value) => value === null)) return null
       const found = readDeliveryStatus(values)
       if (

@@ -6,7 +6,8 @@ import type { Ask } from '../../contract/page.js'
 import { strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { readPage } from './pages.js'
-import { allShards, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { allShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 
 const StoredStream = HistoryStream.extend({

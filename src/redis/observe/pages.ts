@@ -27,7 +27,7 @@ export function parseToken(cursor: string, first: number, last: number): Positio
 /** The token of a page that goes on after `position`. */
 export const toToken = ({ shard, sequence }: Position) => `${shard}.${sequence}`
 
-type Filter = Readonly<Record<string, unknown>>
+export type Filter = Readonly<Record<string, unknown>>
 
 /** One entry of an index in its place; `record` is `undefined` where there is none that may be shown. */
 interface Entry<R> {
@@ -39,6 +39,7 @@ interface Entry<R> {
  * A page under `filter`. Of a filter without an index of its own at most 10,000 entries are examined; then the page is
  * short and says that there is more.
  *
+ * @param within The one shard to keep to.
  * @throws Refusal `invalid_cursor`, `unavailable` (also where only the next shard is lost).
  */
 export async function readPage<R extends object, S extends object>(
@@ -47,19 +48,17 @@ export async function readPage<R extends object, S extends object>(
   filter: Filter,
   page: PageQuery,
   ask: Ask,
+  within: number | undefined = undefined,
 ): Promise<Page<R>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const index = table.indexes.find((field) => typeof filter[field] === 'string')
+  const index = narrowest(table, filter)
   const shards = await store.shards(ask)
   // All records of a user are in one shard.
-  const only = typeof filter.user_id === 'string' ? shardOf(filter.user_id, shards) : undefined
+  const only = within ?? (typeof filter.user_id === 'string' ? shardOf(filter.user_id, shards) : undefined)
   const first = only ?? 0
   const last = only ?? shards - 1
   let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
   const isCovered = wanted.every(([field]) => field === index)
-  const clock = store.time(ask)
-  clock.catch(() => {})
-
   const items: R[] = []
   let examined = 0
   let isFirst = true
@@ -72,7 +71,7 @@ export async function readPage<R extends object, S extends object>(
     const runs = await Promise.allSettled(
       group.map((shard) => {
         const from = { shard, sequence: shard === at.shard ? at.sequence : 0 }
-        return readRun(store, table, index, filter, from, batch, clock, ask)
+        return readRun(store, table, filter, from, batch, ask)
       }),
     )
     const isDone = () => items.length === page.limit || examined >= EXAMINED_MAX
@@ -99,20 +98,34 @@ export async function readPage<R extends object, S extends object>(
   }
 }
 
+function narrowest<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string | undefined {
+  return table.indexes.find((field) => typeof filter[field] === 'string')
+}
+
+/** The smallest index of a shard that holds all entries under `filter`. */
+export function indexKey<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  filter: Filter,
+  shard: number,
+): string {
+  const index = narrowest(table, filter)
+  return store.key(shard, table.name, ...(index === undefined ? ['all'] : [index, filter[index] as string]))
+}
+
 /** One stretch of one shard's index with its records. `isCut`: the index goes on. */
 async function readRun<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
-  index: string | undefined,
   filter: Filter,
   from: Position,
   batch: number,
-  clock: Promise<number>,
   ask: Ask,
 ): Promise<{ shard: number; entries: Entry<R>[]; isCut: boolean }> {
   const { shard } = from
-  const parts = index === undefined ? ['all'] : [index, filter[index] as string]
-  const key = store.key(shard, table.name, ...parts)
+  const clock = store.time(ask)
+  clock.catch(() => {})
+  const key = indexKey(store, table, filter, shard)
   const range = ['ZRANGE', key, `(${from.sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(batch + 1), 'WITHSCORES']
   const reached = scored(await readIndex(store, range, ask))
   const members = reached.slice(0, batch)

@@ -2,10 +2,12 @@
 import type * as z from 'zod'
 import { compareIds } from '../../contract/ids.js'
 import { EXAMINED_MAX, RECORD_BYTES } from '../../contract/limits.js'
+import type { UserIds } from '../../contract/observation.js'
 import type { Ask, IdPageQuery } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
 import { count, type Reply, strings, WrongType } from '../reply.js'
 import type { Store } from '../store.js'
+import { allShards, readShards } from './shards.js'
 
 /** A table as its readers know it. `R` is the record, `S` the stored row (state and body merged). */
 export interface TableReader<R extends object, S extends object = object> {
@@ -99,11 +101,6 @@ export async function readIndex(store: Store, args: string[], ask: Ask): Promise
   }
 }
 
-/** The numbers of all shards of the deployment. */
-export async function allShards(store: Store, ask: Ask): Promise<number[]> {
-  return Array.from({ length: await store.shards(ask) }, (_, shard) => shard)
-}
-
 /** The record of one id, asked of all shards in one round. */
 export async function getRecord<R extends object, S extends object>(
   store: Store,
@@ -112,26 +109,30 @@ export async function getRecord<R extends object, S extends object>(
   ask: Ask,
 ): Promise<{ record: R; row: S } | null> {
   const shards = await allShards(store, ask)
-  const [now, ...found] = await Promise.all([
-    store.time(ask),
-    ...shards.map((shard) => readRows(store, table, shard, [id], ask)),
-  ])
-  for (const { row } of found.flat()) {
-    const record = table.read(row, now)
-    if (record !== undefined) return { record, row }
-  }
+  const found = await Promise.allSettled(
+    shards.map(async (shard) => {
+      const [now, [held]] = await Promise.all([store.time(ask), readRows(store, table, shard, [id], ask)])
+      const record = held && table.read(held.row, now)
+      return record === undefined ? undefined : { record, row: (held as Found<S>).row }
+    }),
+  )
+  for (const one of found) if (one.status === 'fulfilled' && one.value) return one.value
+  // Not in any that answered: whether it is absent only the others know.
+  for (const one of found) if (one.status === 'rejected') throw one.reason
   return null
 }
 
 /** Users of a table after `after` that have a row now, by their UTF-8 bytes: the order of a sorted set without scores. */
-export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<string[]> {
+export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
   const shards = await allShards(store, ask)
-  const now = await store.time(ask)
-  const perShard = await Promise.all(shards.map((shard) => usersOfShard(store, table, shard, page, now, ask)))
-  return perShard.flat().sort(compareIds).slice(0, page.limit)
+  const { answers, truncated } = await readShards(shards, ask, (shard) => usersOfShard(store, table, shard, page, ask))
+  const ids: UserIds = answers.flat().sort(compareIds).slice(0, page.limit)
+  if (truncated) ids.truncated = true
+  return ids
 }
 
-async function usersOfShard(store: Store, table: string, shard: number, page: IdPageQuery, now: number, ask: Ask) {
+async function usersOfShard(store: Store, table: string, shard: number, page: IdPageQuery, ask: Ask) {
+  const now = await store.time(ask)
   const users: string[] = []
   let { after } = page
   for (let examined = 0; examined < EXAMINED_MAX; examined += page.limit) {
@@ -159,7 +160,8 @@ export async function readUsers<R extends object, S extends object>(
 ): Promise<{ userId: string; records: R[]; cut: boolean }[]> {
   if (userIds.length === 0) return []
   const each = Math.max(1, Math.floor(EXAMINED_MAX / userIds.length))
-  const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
+  const shards = await store.shards(ask)
+  const now = await store.time(ask)
   return Promise.all(
     userIds.map(async (userId) => {
       const shard = shardOf(userId, shards)
