@@ -11,7 +11,7 @@ import { createRedisCommandDispatcher } from 'relayscope/redis'
 
 const { Queue, Worker } = createRequire(new URL('peers/package.json', import.meta.url))('bullmq')
 
-const COMMANDS = Number(process.argv[2] ?? 5_000)
+const COMMANDS = Number(process.argv[2] ?? 20_000)
 const CLIENTS = 50
 const IN_FLIGHT = 200
 const ROUNDS = 3

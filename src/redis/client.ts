@@ -30,7 +30,7 @@ export interface Port {
   /** `undefined` when a command can be sent now; else a promise of the link, or `null` when the client was closed. */
   ready(): undefined | null | Promise<void>
   /** Sends one command. `key` routes it on a Cluster. `signal` takes it out of the client's queue where that can be. */
-  send(args: string[], key: string, signal: AbortSignal): Promise<Reply>
+  send(args: string[], key: string, signal: () => AbortSignal): Promise<Reply>
 }
 
 interface Loose {
@@ -98,9 +98,10 @@ function createPort(client: RedisClient): Port {
   }
 
   const send = {
-    'node-redis': (args: string[], _key: string, abortSignal: AbortSignal) => loose.sendCommand(args, { abortSignal }),
-    'node-redis-cluster': (args: string[], key: string, abortSignal: AbortSignal) =>
-      loose.sendCommand(key, false, args, { abortSignal }),
+    'node-redis': (args: string[], _key: string, signal: () => AbortSignal) =>
+      loose.sendCommand(args, { abortSignal: signal() }),
+    'node-redis-cluster': (args: string[], key: string, signal: () => AbortSignal) =>
+      loose.sendCommand(key, false, args, { abortSignal: signal() }),
     ioredis: ([name, ...args]: string[]) => loose.call(name as string, ...args),
     'ioredis-cluster': ([name, ...args]: string[]) => loose.call(name as string, ...args),
   }[kind]

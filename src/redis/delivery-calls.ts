@@ -16,7 +16,7 @@ import { RECORD_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
 import { commandRef, type DeliveryRun } from './delivery-run.js'
 import { shardOf } from './keys.js'
-import { toDeliveryStatus } from './observe/delivery-record.js'
+import { admittedRecord, toDeliveryStatus } from './observe/delivery-record.js'
 import type { Reply } from './reply.js'
 import { ACKNOWLEDGE, ADMIT, END, LOOK, RELEASE, RESERVE } from './scripts/delivery.js'
 import type { Store } from './store.js'
@@ -78,14 +78,17 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const maxAttempts = input.maxAttempts ?? options.maxAttempts
       const command = [user_id, client_id, command_id, action, scope, isElsewhere ? scopeShard : '', capacity]
       const terms = [deadlineMs, maxAttempts, fingerprint, text, needs, current, options.maxTracked, refusal]
-      const { answer } = await delivery.run(ADMIT, shard, ...command, ...terms)
+      const { now, answer } = await delivery.run(ADMIT, shard, ...command, ...terms)
       const [what, record] = answer as [string, Reply]
+      if (what === 'admitted') {
+        options.nudge(deadlineMs)
+        return toDeliveryStatus(admittedRecord({ user_id, client_id, command_id, scope }, now, Number(record)))
+      }
       const status = toDeliveryStatus(record)
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
         await delivery.run(RELEASE, scopeShard, scope, ref).catch((error) => store.report(error))
       if (what === 'conflict') throw new Refusal('command_conflict')
-      if (what === 'admitted') options.nudge(deadlineMs)
       return status
     },
 

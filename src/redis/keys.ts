@@ -29,7 +29,7 @@ export function crc16(text: string): number {
 
 /** The shard that holds all records of `userId`, and the claim on a deployment-wide unique id. */
 export function shardOf(id: string, shards: number): number {
-  return crc16(id) % shards
+  return shards === 1 ? 0 : crc16(id) % shards
 }
 
 const PLAIN = /^[A-Za-z0-9_-]*$/

@@ -107,7 +107,7 @@ export function createMailboxes(options: MailboxesOptions) {
     if (!(await isCurrent(waiter))) return false
     const { user_id, client_id, shard, token } = waiter
     const { now, answer } = await delivery.run(CLAIM, shard, user_id, client_id, token, nodeId)
-    const [kind, command_id, action, payload, attempt, deadlineAt] = answer as [string, ...string[]]
+    const [kind, command_id, action, payload, attempt, deadlineAt, behind] = answer as [string, ...string[]]
     if (kind === 'more') return true
     if (kind === 'empty') return false
     if (kind !== 'command') {
@@ -145,7 +145,8 @@ export function createMailboxes(options: MailboxesOptions) {
     )
     waiter.letGo = null
     await turn()
-    return true
+    // Whatever has come since has called.
+    return Number(behind) > 0
   }
 
   function takeTurn() {

@@ -42,6 +42,18 @@ export const COMMAND_FIELDS = [
 
 type ShownField = (typeof SHOWN_FIELDS)[number]
 
+/** The record of a command that was admitted just now, as it would be read. */
+export function admittedRecord(
+  { user_id, client_id, command_id, scope }: { user_id: string; client_id: string; command_id: string; scope: string },
+  now: number,
+  deadlineAt: number,
+): Reply {
+  // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
+  const values: Reply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
+  values[SHOWN_FIELDS.indexOf('recoveries')] = '0'
+  return values
+}
+
 /** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for what is none. */
 export function toDeliveryStatus(reply: Reply): DeliveryStatus {
   const values = Array.isArray(reply) ? reply : []

@@ -24,7 +24,8 @@ return reply(c and shown(c) or 0)`)
 /**
  * ARGV: 6 user, 7 client, 8 command, 9 action, 10 scope, 11 its shard where that is another, 12 capacity, 13 ms to the
  * deadline, 14 most attempts, 15 fingerprint, 16 payload, 17 which waiter it needs ('', any, current), 18 the current
- * instance, 19 most tracked commands, 20 why it is refused already. Answers what became of it, and the record.
+ * instance, 19 most tracked commands, 20 why it is refused already. Answers what became of it, and the record, or
+ * of a new one its deadline.
  */
 export const ADMIT = deliveryScript(`
 local user, client, id, scope, scope_shard = ARGV[6], ARGV[7], ARGV[8], ARGV[10], ARGV[11]
@@ -80,12 +81,11 @@ zcall('ZADD', 'queued', now, ref)
 redis.call('ZADD', box(c), seq, id)
 count('other', 'admitted')
 call(user, client)
-return reply({ 'admitted', { user, client, id, scope, tostring(now), tostring(deadline), '0', false, false, false,
-  false, false, false, '0', false, false, false, false, false, false } })`)
+return reply({ 'admitted', deadline })`)
 
 /**
  * The next attempt of a mailbox. ARGV: 6 user, 7 client, 8 the waiter's token, 9 node. Answers `missing` or `replaced`
- * for a waiter that is none, `empty`, `more`, or the command.
+ * for a waiter that is none, `empty`, `more`, or the command and how many wait behind it.
  */
 export const CLAIM = deliveryScript(`
 local user, client = ARGV[6], ARGV[7]
@@ -104,7 +104,7 @@ for _ = 1, ${CLAIM_LOOKS} do
       set(c, 'phase', 'attempted', 'attempts', c.attempts + 1, 'last_at', now, 'last_node_id', ARGV[9],
         'last_instance_id', waiter[2], 'boot', boot)
       zcall('ZADD', 'wakes', now + patience, c.ref)
-      return reply({ 'command', id, c.action, text, c.attempts, c.deadline_at })
+      return reply({ 'command', id, c.action, text, c.attempts, c.deadline_at, redis.call('ZCARD', ids) })
     end
     finish(c, 'failed', 'payload_missing')
   end
