@@ -66,4 +66,7 @@ local function K(...)
   local parts = {...}
   for i = 1, #parts do parts[i] = encode(parts[i]) end
   return KEYS[1] .. table.concat(parts, ':')
-end`
+end
+-- Where several keys end in the same ids these are encoded once: ended('delivery', 'box', ids(user, client)).
+local function ids(first, second) return encode(first) .. ':' .. encode(second) end
+local function ended(t, name, last) return KEYS[1] .. t .. ':' .. name .. ':' .. last end`

@@ -27,17 +27,24 @@ export const SHOWN_FIELDS = [
   'until_ms',
 ] as const
 
-/** All fields of a command's hash; those that are shown stand first. */
-export const COMMAND_FIELDS = [
-  ...SHOWN_FIELDS,
+/** What decides about a command: what scripts read before each move. `phase` is always there. */
+export const RULING_FIELDS = [
   'phase',
   'seq',
+  'scope_id',
+  'scope_shard',
   'action',
   'fingerprint',
+  'deadline_at',
   'max_attempts',
-  'scope_shard',
+  'attempts',
+  'last_outcome',
   'last_instance_id',
   'boot',
+  'acknowledged',
+  'recoveries',
+  'terminal',
+  'until_ms',
 ] as const
 
 type ShownField = (typeof SHOWN_FIELDS)[number]

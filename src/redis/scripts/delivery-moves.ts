@@ -8,15 +8,16 @@
  * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node;
  * - `deadlines`, `queued` (not acknowledged, by admission), `wakes` (attempted or in a pause, by when that is over),
  *   `ended` and `rejected` (by when they are forgotten): command references by an instant;
- * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation, `scope-until` by their last
- *   deadline. A scope lives in the shard of its own id, which need not be that of the user;
+ * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
+ *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
+ *   the last of those is over;
  * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there, `calls:<boot>` what it
  *   is to be told, `bell:<boot>` the channel that says so.
  *
  * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
  */
 import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
-import { COMMAND_FIELDS, SHOWN_FIELDS } from '../observe/delivery-record.js'
+import { RULING_FIELDS, SHOWN_FIELDS } from '../observe/delivery-record.js'
 
 /** What a node is to be told waits this long for it: longer than a lease, after which it looks for itself. */
 const CALLS_MS = 60_000
@@ -27,7 +28,6 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 export const DELIVERY_MOVES = `
 local D, boot = 'delivery', ARGV[2]
 local retention, kept_max, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local FIELDS = { ${names(COMMAND_FIELDS)} }
 local told, counted, released = {}, {}, {}
 
 local function reply(answer) return { now, answer, told, counted, released } end
@@ -50,19 +50,26 @@ local function tell(to, notice)
 end
 
 local function call(user, client)
-  tell(redis.call('HGET', K(D, 'waiter', user, client), 'boot'), 'call\\n' .. user .. '\\n' .. client)
+  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'boot')
+  if to then tell(to, 'call\\n' .. user .. '\\n' .. client) end
+end
+
+-- A command that is not read: its ids, and the ends of its keys.
+local function named(user, client, id)
+  local mailbox = ids(user, client)
+  local c = { user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id }
+  c.mailbox, c.path = mailbox, mailbox .. ':' .. encode(id)
+  c.key = ended(D, 'command', c.path)
+  return c
 end
 
 -- nil where there is none; then whether something else stands in its place.
 local function read(user, client, id)
-  local key = K(D, 'command', user, client, id)
-  local values = redis.pcall('HMGET', key, unpack(FIELDS))
+  local c = named(user, client, id)
+  local values = redis.pcall('HMGET', c.key, ${names(RULING_FIELDS)})
   if values.err then return nil, true end
   if not values[1] then return nil, false end
-  local c = { key = key }
-  for i = 1, #FIELDS do c[FIELDS[i]] = values[i] or nil end
-  c.user_id, c.client_id, c.command_id = user, client, id
-  c.ref = user .. '\\n' .. client .. '\\n' .. id
+${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join('\n')}
   return c
 end
 
@@ -72,8 +79,8 @@ local function set(c, ...)
   redis.call('HSET', c.key, unpack(list))
 end
 
-local function box(c) return K(D, 'box', c.user_id, c.client_id) end
-local function payload(c) return K(D, 'payload', c.user_id, c.client_id, c.command_id) end
+local function box(c) return ended(D, 'box', c.mailbox) end
+local function payload(c) return ended(D, 'payload', c.path) end
 
 local function close_scope(scope)
   if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
@@ -86,6 +93,7 @@ local function release(scope, ref)
   close_scope(scope)
 end
 
+-- A place in a scope, in the shard of the scope.
 local function reserve(scope, ref, deadline, capacity)
   local key = K(D, 'scope', scope)
   local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
@@ -100,7 +108,6 @@ local function reserve(scope, ref, deadline, capacity)
     end
   end
   if isNew and held == 1 then zcall('ZADD', 'scopes', 'NX', redis.call('INCR', K(D, 'scope-seq')), scope) end
-  zcall('ZADD', 'scope-until', 'GT', deadline, scope)
   return true
 end
 
@@ -187,13 +194,11 @@ end
 -- last attempted.
 local function fenced(c, instance, asked, current)
   if asked ~= '' then return current ~= instance end
-  local attached = redis.call('HGET', K(D, 'waiter', c.user_id, c.client_id), 'instance')
+  local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
   return (attached or c.last_instance_id) ~= instance
 end
 
 local function shown(c)
-  local values = {}
-  for i = 1, ${SHOWN_FIELDS.length} do values[i] = c[FIELDS[i]] or false end
-  return values
+  return redis.call('HMGET', c.key, ${names(SHOWN_FIELDS)})
 end
 `

@@ -92,7 +92,8 @@ for _, kind in ipairs({ 'ended', 'rejected' }) do
 end
 for _, scope in ipairs(due('scope-until', left)) do
   left = left - 1
-  redis.call('DEL', K(D, 'scope', scope))
+  redis.call('ZREMRANGEBYSCORE', K(D, 'scope', scope), '-inf', now)
+  zcall('ZREM', 'scope-until', scope)
   close_scope(scope)
 end
 

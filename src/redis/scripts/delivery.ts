@@ -9,7 +9,10 @@ const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`
 
 /** In the shard of the scope, where that is another than the command's. ARGV: 6 scope, 7 reference, 8 ms to the deadline, 9 capacity. */
 export const RESERVE = deliveryScript(`
-return reply(reserve(ARGV[6], ARGV[7], now + ARGV[8], tonumber(ARGV[9])) and 1 or 0)`)
+local deadline = now + ARGV[8]
+if not reserve(ARGV[6], ARGV[7], deadline, tonumber(ARGV[9])) then return reply(0) end
+zcall('ZADD', 'scope-until', 'GT', deadline, ARGV[6])
+return reply(1)`)
 
 /** ARGV: 6 scope, 7 reference. */
 export const RELEASE = deliveryScript(`
@@ -37,13 +40,14 @@ if known and known.terminal ~= 'rejected' then
 end
 
 local function waited_for()
-  local waiter = redis.call('HMGET', K(D, 'waiter', user, client), 'boot', 'instance')
+  local waiter = redis.call('HMGET', ended(D, 'waiter', ids(user, client)), 'boot', 'instance')
   if not waiter[1] or (ARGV[17] == 'current' and waiter[2] ~= ARGV[18]) then return false end
   local lease = zcall('ZSCORE', 'boots', waiter[1])
   return waiter[1] == boot or (lease and tonumber(lease) > now)
 end
 
-local ref = user .. '\\n' .. client .. '\\n' .. id
+local c = named(user, client, id)
+local ref = c.ref
 local deadline = now + ARGV[13]
 local refusal = ''
 if ARGV[17] ~= '' and not waited_for() then
@@ -56,7 +60,6 @@ elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(ARGV[12]
   refusal = 'capacity_exceeded'
 end
 
-local c = { key = K(D, 'command', user, client, id), user_id = user, client_id = client, command_id = id, ref = ref }
 if known or isTaken then
   redis.call('DEL', c.key)
   zcall('ZREM', 'rejected', ref)
@@ -89,14 +92,15 @@ return reply({ 'admitted', deadline })`)
  */
 export const CLAIM = deliveryScript(`
 local user, client = ARGV[6], ARGV[7]
-local waiter = redis.call('HMGET', K(D, 'waiter', user, client), 'token', 'instance')
+local mailbox = ids(user, client)
+local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'token', 'instance')
 if waiter[1] ~= ARGV[8] then return reply({ waiter[1] and 'replaced' or 'missing' }) end
-local ids = K(D, 'box', user, client)
+local waiting = ended(D, 'box', mailbox)
 for _ = 1, ${CLAIM_LOOKS} do
-  local id = redis.call('ZRANGE', ids, 0, 0)[1]
+  local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then return reply({ 'empty' }) end
   local c = look(user, client, id)
-  redis.call('ZREM', ids, id)
+  redis.call('ZREM', waiting, id)
   if c and c.phase == 'ready' then
     local text = redis.call('GET', payload(c))
     if text then
@@ -104,7 +108,7 @@ for _ = 1, ${CLAIM_LOOKS} do
       set(c, 'phase', 'attempted', 'attempts', c.attempts + 1, 'last_at', now, 'last_node_id', ARGV[9],
         'last_instance_id', waiter[2], 'boot', boot)
       zcall('ZADD', 'wakes', now + patience, c.ref)
-      return reply({ 'command', id, c.action, text, c.attempts, c.deadline_at, redis.call('ZCARD', ids) })
+      return reply({ 'command', id, c.action, text, c.attempts, c.deadline_at, redis.call('ZCARD', waiting) })
     end
     finish(c, 'failed', 'payload_missing')
   end
