@@ -4,15 +4,20 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000)
 const KIND = process.argv[3] ?? 'node-redis'
-const PORT = 20_000 + (process.pid % 10_000)
 const ASK = { signal: new AbortController().signal }
 
+const probe = createServer().listen(0, '127.0.0.1')
+await once(probe, 'listening')
+const PORT = probe.address().port
+probe.close()
+await once(probe, 'close')
 const server = spawn(
   'redis-server',
   ['--port', String(PORT), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
@@ -21,15 +26,16 @@ const server = spawn(
   },
 )
 process.on('exit', () => server.kill('SIGKILL'))
-await new Promise((resolve) => setTimeout(resolve, 500))
 
 async function connect() {
   if (KIND === 'ioredis') {
-    const client = new Redis(PORT, '127.0.0.1')
-    await once(client, 'ready')
+    const client = new Redis(PORT, '127.0.0.1', { retryStrategy: () => 50 }).on('error', () => {})
+    await new Promise((resolve) => client.once('ready', resolve))
     return { client, send: (...args) => client.call(...args), close: () => client.disconnect() }
   }
-  const client = await createClient({ url: `redis://127.0.0.1:${PORT}` }).connect()
+  const client = createClient({ url: `redis://127.0.0.1:${PORT}` }).on('error', () => {})
+  // Both try again until the server is up.
+  await client.connect()
   return { client, send: (...args) => client.sendCommand(args), close: () => client.destroy() }
 }
 const { client, send, close } = await connect()
@@ -63,7 +69,7 @@ for (let i = 0; i < ENTRIES; i += 1_000) {
   if (!pipe.stdin.write(chunk)) await once(pipe.stdin, 'drain')
 }
 pipe.stdin.end()
-await once(pipe, 'exit')
+if (pipe.exitCode === null) await once(pipe, 'exit')
 
 /** Milliseconds of one call of each in its least disturbed round; they take turns. */
 async function times(calls) {
@@ -102,4 +108,4 @@ line('page of 50, middle', middle)
 line('page of 50, last', last)
 console.log(`last / first ${(last / first).toFixed(2)}`)
 close()
-server.kill('SIGKILL')
+process.exit()
