@@ -1,0 +1,124 @@
+/** One truth about delivery: the same life told to both dispatchers reads the same through both compositions' routers. */
+import { expect, it } from 'vitest'
+import type { Command } from '../../src/contract/delivery.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { memoryComposition } from '../../src/memory/composition.js'
+import { createCommandDispatcher } from '../../src/memory/delivery.js'
+import { redisComposition } from '../../src/redis/composition.js'
+import { createRedisCommandDispatcher } from '../../src/redis/delivery.js'
+import { type Clock, createClock } from '../contract/clock.js'
+import { command, connection, eventually, first, key, second, type TestedDispatcher } from '../contract/delivery.js'
+import { describeStores } from './matrix.js'
+import { get, type Router } from './router.js'
+
+const SETTINGS = { nodeId: 'node', capacity: 6, ackTimeoutMs: 5_000 }
+const IDS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'r1', 'r2', 'none']
+/** What the contract declares to differ (rulings 15, 44). */
+const DECLARED = ['deployment_id', 'mode', 'node_id', 'last_node_id', 'mailbox_listener_alive']
+
+/** Everything that can become of a command. */
+async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
+  const advance = async (ms: number) => {
+    clock.advance(ms)
+    await dispatcher.reconcile()
+  }
+  const attempted = async (id: string, outcome: string, count = 1) =>
+    eventually(async () => {
+      const status = await dispatcher.inspector.status(key(id), { signal: new AbortController().signal })
+      expect(status?.attempts).toMatchObject({ count, last_outcome: outcome })
+    })
+  const tab = connection(({ command_id, attempt }: Command) => {
+    if (command_id === 'c2' && attempt === 1) throw new Error('gone')
+    return undefined
+  })
+  await dispatcher.dispatch(command('r1', { requireWaiter: true }))
+  await dispatcher.attach(first, tab.deliver)
+  for (const id of ['c1', 'c2', 'c3', 'c4']) {
+    await dispatcher.dispatch(command(id, { scope_id: id < 'c3' ? 'ada' : 'team', deadlineMs: 60_000 }))
+    await attempted(id, id === 'c2' ? 'rejected' : 'delivered')
+  }
+  await dispatcher.dispatch(command('c1', { scope_id: 'ada', deadlineMs: 60_000 }))
+  await expect(dispatcher.dispatch(command('c1', { action: 'other' }))).rejects.toThrow()
+  await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+  await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+  await dispatcher.acknowledge({ ...second, command_id: 'c3' })
+  await dispatcher.acknowledge({ ...first, command_id: 'c3', state: 'refused', reason: 'busy' })
+  await dispatcher.acknowledge({ ...first, command_id: 'c9' })
+  await advance(1_000)
+  await attempted('c2', 'delivered', 2)
+  await dispatcher.settle({ ...key('c1'), state: 'resulted' })
+  await dispatcher.settle({ ...key('c2'), state: 'failed', reason: 'No disk!' })
+  await advance(5_000)
+  await advance(300)
+  await attempted('c4', 'delivered', 2)
+  for (const id of ['c5', 'c6', 'c7', 'c8'])
+    await dispatcher.dispatch(command(id, { client_id: 'phone', deadlineMs: 1_000 * Number(id[1]), scope_id: id }))
+  await dispatcher.cancel({ ...key('c5'), client_id: 'phone', reason: 'by_user' })
+  await advance(6_000)
+  for (let n = 0; n < 7; n++) await dispatcher.dispatch(command(`full${n}`, { client_id: 'phone', scope_id: 'full' }))
+  await dispatcher.dispatch(command('r2', { client_id: 'phone', scope_id: 'full' }))
+  clock.advance(250)
+}
+
+async function walkAll(router: Router, path: string): Promise<unknown[]> {
+  const items: unknown[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { status, body } = await get(router, `${path}?limit=2${cursor && `&cursor=${cursor}`}`)
+    expect(status).toBe(200)
+    items.push(...body.items)
+    cursor = body.next_cursor
+  }
+  return items.map(strip).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+}
+
+/** `value` without what may differ, in one order of keys. */
+function strip(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).filter(([name]) => !DECLARED.includes(name))
+  return Object.fromEntries(
+    entries.map(([name, inner]) => [name, strip(inner)] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+  )
+}
+
+async function readAll(router: Router) {
+  const statuses = []
+  for (const id of IDS)
+    for (const client_id of ['tab', 'phone']) {
+      const { status, body } = await get(router, `/delivery/status?user_id=ada&client_id=${client_id}&command_id=${id}`)
+      statuses.push([id, client_id, status, status === 200 ? strip(body) : body.code])
+    }
+  const bad = await get(router, '/delivery/status?user_id=ada&client_id=a%2Fb&command_id=c1')
+  return {
+    statuses,
+    bad: [bad.status, bad.body.code],
+    summary: strip((await get(router, '/delivery/summary')).body),
+    tenants: await walkAll(router, '/delivery/tenants'),
+    nodes: await walkAll(router, '/delivery/nodes'),
+  }
+}
+
+describeStores('what is told of delivery', (_kind, place) => {
+  it('is the same over memory and over the store, but for what is declared', async () => {
+    const told = []
+    for (const store of ['memory', 'redis'] as const) {
+      const clock = createClock()
+      const where = { ...place(), now: clock.now }
+      const dispatcher =
+        store === 'memory'
+          ? createCommandDispatcher({ ...SETTINGS, now: clock.now })
+          : createRedisCommandDispatcher({ ...SETTINGS, ...where })
+      try {
+        await live(dispatcher, clock)
+        await dispatcher.reconcile()
+        // A node tells of itself soon after a change; asking it makes that now.
+        await dispatcher.inspector.listNodes({ limit: 1, cursor: null }, { signal: new AbortController().signal })
+        const composition = store === 'memory' ? memoryComposition({ dispatcher }) : redisComposition(where)
+        told.push(await readAll(createDiagnosticsRouter({ ...composition, auth: noopAuth(), now: clock.now })))
+      } finally {
+        await dispatcher.close()
+      }
+    }
+    expect(told[1]).toEqual(told[0])
+  })
+})

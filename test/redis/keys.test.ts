@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkDeploymentId, crc16, encodePart, keyOf, shardOf, shardPrefix } from '../../src/redis/keys.js'
+import { defineScript, runScript } from '../../src/redis/script.js'
+import { createStore } from '../../src/redis/store.js'
+import { clients, describeRedis, startServer } from './server.js'
+
+describe('a key', () => {
+  it('is made of parts that only their own id encodes to, and that end nothing', () => {
+    const id = fc.string({ unit: 'grapheme' })
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        expect(encodePart(a)).toMatch(/^[A-Za-z0-9_%-]*$/)
+        expect(decodeURIComponent(encodePart(a))).toBe(a)
+        expect(encodePart(a) === encodePart(b)).toBe(a === b)
+      }),
+    )
+  })
+
+  it('cannot be reached by another split of the same characters', () => {
+    const prefix = shardPrefix('prod', 3)
+    expect(prefix).toBe('relayscope:{prod:3}:')
+    expect(keyOf(prefix, ['a', 'b:c'])).toBe('relayscope:{prod:3}:a:b%3Ac')
+    expect(keyOf(prefix, ['a:b', 'c'])).not.toBe(keyOf(prefix, ['a', 'b:c']))
+  })
+
+  it('belongs to a deployment that no other name begins', () => {
+    for (const name of ['a', 'A-1_z', 'x'.repeat(64)]) expect(checkDeploymentId(name)).toBe(name)
+    for (const name of ['', 'a:b', 'a}', 'ä', 'a\n', 'x'.repeat(65)])
+      expect(() => checkDeploymentId(name)).toThrow(RangeError)
+  })
+})
+
+describeRedis('the store and we', () => {
+  it('hash and encode alike, in this process and in scripts', async () => {
+    const server = await startServer({ args: ['--cluster-enabled', 'yes'] })
+    // 0x31C3 is the check value of CRC16-XMODEM.
+    expect(crc16('123456789')).toBe(0x31c3)
+    for (const text of ['user-1', 'ünïcode', '\u{1f600}'])
+      expect(crc16(text) % 16_384).toBe(Number(await server.cli('CLUSTER', 'KEYSLOT', text)))
+    await server.stop()
+    expect(shardOf('user-1', 1)).toBe(0)
+  })
+
+  it('make the same key of any id', async () => {
+    const server = await startServer()
+    const { client, close } = await clients.ioredis([server.port])
+    const store = createStore({ client, deploymentId: 'keys', shards: 64 })
+    const script = defineScript(`return K('t', ARGV[2], ARGV[3])`)
+    const ids = ['a:b', '*', "!'()~.", '%41', '}{', 'ü', '\u{1f600}', ' ', '\\', 'a/b', '']
+    for (const id of ids) expect(await runScript(store, script, 63, id, 'x')).toBe(store.key(63, 't', id, 'x'))
+    await close()
+    await server.stop()
+  })
+})

@@ -1,0 +1,104 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createFileBucket, createFileSpillStore } from '../../src/redis/file-bucket.js'
+import { createRedisMessageHistory } from '../../src/redis/history.js'
+import { createObjectSpillStore } from '../../src/redis/object-spill-store.js'
+import { createObserver, get } from './router.js'
+import { clients, describeRedis, startServer } from './server.js'
+
+const options = { signal: new AbortController().signal, maxBytes: 1_000 }
+
+describe('a spill store in a directory', () => {
+  let root: string
+  let directory: string
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'relayscope-spill-'))
+    directory = join(root, 'made', 'on', 'demand')
+  })
+  afterAll(() => rm(root, { recursive: true }))
+
+  it('gives back what it was given, until that is deleted', async () => {
+    const spill = createFileSpillStore({ directory })
+    expect(await spill.get('ref', options)).toBeNull()
+    await spill.put('ref', '"ü\u{1f600}"')
+    expect(await spill.get('ref', options)).toBe('"ü\u{1f600}"')
+    await spill.put('ref', '2')
+    expect(await spill.get('ref', options)).toBe('2')
+    await spill.delete('ref')
+    await spill.delete('ref')
+    expect(await spill.get('ref', options)).toBeNull()
+    expect(await readdir(directory)).toEqual([])
+  })
+
+  it('names one file in its directory, whatever somebody has written as the reference', async () => {
+    await writeFile(join(root, 'secret.json'), '"secret"')
+    const spill = createFileSpillStore({ directory })
+    for (const ref of [
+      '../../../secret',
+      '../../../secret.json',
+      '/etc/passwd',
+      'a/b',
+      '.',
+      '..',
+      'a\u0000b',
+      '%2e%2e%2fsecret',
+    ]) {
+      expect(await spill.get(ref, options)).toBeNull()
+      await spill.put(ref, '1')
+      expect(await spill.get(ref, options)).toBe('1')
+    }
+    expect((await readdir(root)).sort()).toEqual(['made', 'secret.json'])
+    await expect(spill.put('x'.repeat(300), '1')).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
+  it('refuses to read what is larger than the reader can take', async () => {
+    const spill = createFileSpillStore({ directory })
+    await spill.put('large', 'x'.repeat(1_001))
+    await expect(spill.get('large', options)).rejects.toMatchObject({ code: 'payload_too_large' })
+  })
+
+  it('keeps two prefixes of one bucket apart', async () => {
+    const bucket = createFileBucket({ directory })
+    const [a, b] = ['a-', 'b-'].map((prefix) => createObjectSpillStore({ bucket, prefix }))
+    await a?.put('ref', '"of a"')
+    expect(await b?.get('ref', options)).toBeNull()
+    expect(await bucket.getObject({ key: 'a-ref', ...options })).toBe('"of a"')
+  })
+})
+
+describeRedis('an observer of spilled payloads', () => {
+  it('hydrates them from a directory that it shares with the nodes, and without it says so', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'relayscope-spill-'))
+    const server = await startServer()
+    const { client, close } = await clients['node-redis']([server.port])
+    const spill = createFileSpillStore({ directory })
+    const history = createRedisMessageHistory({ client, deploymentId: 'spill', spill, inlineBytes: 100 })
+    const message = {
+      stream: 'users/ann/log',
+      kind: 'event',
+      user_id: 'ann',
+      client_id: 'c',
+      instance_id: 'i',
+    } as const
+    await history.append({ ...message, message_id: 'm', payload: { text: 'x'.repeat(500) } })
+    const path = '/history/messages?stream=users%2Fann%2Flog'
+    const read = async (spilled: object) => {
+      const { body } = await get(createObserver({ client, deploymentId: 'spill', ...spilled }), path)
+      return [body.items[0].message_id, body.items[0].payload?.text?.length, body.items[0].externalized.hydration]
+    }
+    expect(await read({ spill })).toEqual(['m', 500, 'hydrated'])
+    expect(await read({})).toEqual(['m', undefined, 'not_configured'])
+    for (const name of await readdir(directory)) await rm(join(directory, name))
+    expect(await read({ spill })).toEqual(['m', undefined, 'missing'])
+    // Whoever writes to the store may name anything; it stays a name in the directory.
+    const key = 'relayscope:{spill:0}:messages:row:users%2Fann%2Flog%0Am'
+    const row = await server.cli('GET', key)
+    await server.cli('SET', key, row.replace(/"ref":"[^"]+"/, '"ref":"..\\/..\\/etc\\/passwd"'))
+    expect(await read({ spill })).toEqual(['m', undefined, 'missing'])
+    await close()
+    await server.stop()
+    await rm(directory, { recursive: true })
+  })
+})
