@@ -64,13 +64,14 @@ export function createDeliveryAttempts(onChange: () => void) {
     },
 
     /**
-     * Hands a command over; `concluded` is told how that ended, however late. Resolves when the mailbox may go on: then,
+     * Hands a command over; `concluded` is told how that ended, however late, and
+     * whether the command is known to have ended before. Resolves when the mailbox may go on: then,
      * or when the attempt is over for another reason. `release` is given the means to end the wait.
      */
     async handOver(
       claimed: Claimed,
       deliver: Deliver,
-      concluded: (outcome: 'delivered' | 'rejected') => void,
+      concluded: (outcome: 'delivered' | 'rejected', isLate: boolean) => void,
       release: (letGo: () => void) => void,
     ): Promise<void> {
       const { deadlineAt, untilMs, ...rest } = claimed
@@ -91,8 +92,7 @@ export function createDeliveryAttempts(onChange: () => void) {
         onChange()
         release(held.letGo)
         const settle = (outcome: 'delivered' | 'rejected') => {
-          // Of a command that has ended, what becomes of an attempt changes nothing any more.
-          if (signals.has(ref)) concluded(outcome)
+          concluded(outcome, !signals.has(ref))
           held.letGo()
         }
         const call = async () => deliver(command, { signal })

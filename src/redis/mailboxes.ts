@@ -132,7 +132,8 @@ export function createMailboxes(options: MailboxesOptions) {
     await attempts.handOver(
       claimed,
       waiter.deliver,
-      (outcome) => {
+      (outcome, isLate) => {
+        if (isLate) return delivery.count('other', 'late_outcome')
         delivery
           .run(CONCLUDE, shard, user_id, client_id, claimed.command_id, claimed.attempt, outcome)
           // Left open, the attempt ends with its patience.
