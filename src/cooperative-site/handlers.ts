@@ -142,7 +142,9 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
       if (declared.has(name)) throw new Refusal('invalid_input', 'the action is declared already')
       declared.set(name, { options, handler } as unknown as Declared)
     },
-    async execute(call, { signal = NEVER } = {}) {
+    async execute(given, { signal = NEVER } = {}) {
+      // Commands come from the wire: one that is no call at all is answered like one that nobody handles.
+      const call: ActionCall = given ?? { action: '' }
       const text = (value: unknown) => (typeof value === 'string' ? value : null)
       const context: ActionContext = Object.freeze({
         action: call.action,

@@ -55,6 +55,15 @@ describe('the action handlers of an application', () => {
     expect(() => handlers.handle('archive note', { parameters }, () => null)).toThrow(invalid)
   })
 
+  it.each([null, undefined, 'archive_note', 7, {}])('never reject, though what came is no call: %j', async (call) => {
+    const handlers = createActionHandlers()
+    handlers.handle('archive_note', { parameters }, () => 'ran')
+    expect(await handlers.execute(call as never)).toEqual({
+      ok: false,
+      error: { code: 'unknown_action', message: null },
+    })
+  })
+
   it.each<[string, object, string]>([
     ['an action that nobody declared', { action: 'toString' }, 'unknown_action'],
     ['parameters that the schema refuses', { parameters: { id: 'seven' } }, 'invalid_parameters'],
