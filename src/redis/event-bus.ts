@@ -50,7 +50,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       if (closed) throw new Refusal('closed', 'the event bus is closed')
       const { text } = toJson(event, EVENT_BYTES)
       const known = topics.find(name)
-      const { epoch, seq } = known && !known.early ? known.topic.position : { epoch: '', seq: 0 }
+      const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
       const shard = shardOf(name, await store.claimShards())
       await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq)
       return topics.find(name)?.topic.readers ?? 0
@@ -60,7 +60,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       const local = open(name)
       const subscription = local.topic.subscribe(subscribeOptions)
       // What fails now is tried again: until then the subscription waits at a place that it does not know yet.
-      if (local.early) topics.place(local).catch((error) => store.report(error))
+      if (!local.isPlaced) topics.place(local).catch((error) => store.report(error))
       return subscription
     },
 

@@ -55,6 +55,23 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     expect(await b.settle({ ...key('c1'), state: 'resulted' })).toBe(false)
   })
 
+  it('are told at once: a run of commands does not wait for passes of the loop', async () => {
+    const { a, b } = pair()
+    const tab = connection()
+    await b.attach(first, tab.deliver)
+    await soon(async () => {
+      const nodes = (await b.inspector.listNodes(FIRST, ASK)).items
+      expect(nodes.find(({ node_id }) => node_id === 'b')?.mailbox_listener_alive).toBe(true)
+    })
+    const start = performance.now()
+    for (let n = 1; n <= 20; n++) {
+      await a.dispatch(command(`c${n}`))
+      await soon(() => expect(tab.ids()).toHaveLength(n))
+    }
+    // By the passes alone it would take half a second each.
+    expect(performance.now() - start).toBeLessThan(5_000)
+  })
+
   it('abort the signal of an attempt on one when the command is cancelled on the other', async () => {
     const { a, b } = pair()
     const signals: AbortSignal[] = []

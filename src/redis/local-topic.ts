@@ -1,0 +1,159 @@
+/** One topic as this node hears it: messages become events of its ring, or holes that its readers see. */
+import { SiteEvent } from '../contract/event-bus.js'
+import { createTopic, type Topic } from '../contract/event-topic.js'
+import { deepFreeze } from '../contract/json.js'
+import { BadRow } from './observe/rows.js'
+
+/** Longest wait for events that were published before and are still on their way. */
+const CATCH_UP_MS = 1_000
+
+/** Where the store stands in a topic. */
+export interface Standing {
+  epoch: string
+  seq: number
+}
+
+export interface LocalTopic {
+  readonly name: string
+  readonly topic: Topic
+  /** Both are known once it is placed. */
+  channel: string
+  shard: number
+  /** Whether its position is known. */
+  readonly isPlaced: boolean
+  placing: Promise<void> | undefined
+  /** When the last reader left, on the process's own clock. */
+  unreadAt: number
+  /** Takes a message in; whether it lies behind what is known, which only the store can explain. */
+  hear(message: string): boolean
+  /** Where the store stood after the subscription: what was heard in between comes after it. */
+  place(standing: Standing): void
+  /**
+   * Compares with where the store stands now, and whether events were found never to come. One that is not here may
+   * still be on its way: lost is what was missing at the look before too, or, `isRelinked`, all that is missing.
+   */
+  compare(standing: Standing, isRelinked: boolean): boolean
+  /** Resolves when the topic stands there, or after a second: then what is missing is left to the next look. */
+  reach(standing: Standing): Promise<void>
+  close(): void
+}
+
+const MESSAGE = /^([^\n]*)\n([1-9][0-9]{0,15})\n/
+
+/** @param report Told of what is no event; a hole stands in its place. */
+export function createLocalTopic(name: string, queueSize: number, report: (error: unknown) => void): LocalTopic {
+  const topic = createTopic({
+    queueSize,
+    position: null,
+    onUnread() {
+      local.unreadAt = performance.now()
+    },
+  })
+  /** Heard before the position was known; the ring takes no more than its size anyway. */
+  let early: string[] | null = []
+  /** Where the store stood ahead of this node at the last look. */
+  let behind: number | null = null
+  let waiting: { seq: number; resolve: () => void }[] = []
+
+  function take(message: string): boolean {
+    const match = MESSAGE.exec(message)
+    if (!match) {
+      report(new BadRow(`a message of the topic ${JSON.stringify(name)} is none`))
+      return false
+    }
+    const [head, epoch, digits] = match as unknown as [string, string, string]
+    const seq = Number(digits)
+    // Another epoch: how many were lost of the former one nobody can say, but this one is not among them.
+    if (epoch !== topic.position.epoch) topic.moveTo({ epoch, seq: seq - 1 })
+    if (seq <= topic.position.seq) return true
+    const event = parse(message.slice(head.length), seq)
+    if (event) topic.append(event)
+    else {
+      report(new BadRow(`an event of the topic ${JSON.stringify(name)} is none`))
+      topic.moveTo({ epoch, seq })
+    }
+    settle()
+    return false
+  }
+
+  function parse(text: string, seq: number): SiteEvent | undefined {
+    try {
+      const read = SiteEvent.safeParse({ ...JSON.parse(text), seq })
+      return read.success ? deepFreeze(read.data) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  function settle() {
+    if (waiting.length === 0) return
+    const { seq } = topic.position
+    for (const waits of waiting) if (waits.seq <= seq) waits.resolve()
+    waiting = waiting.filter((waits) => waits.seq > seq)
+  }
+
+  const local: LocalTopic = {
+    name,
+    topic,
+    channel: '',
+    shard: 0,
+    placing: undefined,
+    unreadAt: performance.now(),
+    get isPlaced() {
+      return early === null
+    },
+
+    hear(message) {
+      if (!early) return take(message)
+      early.push(message)
+      if (early.length > queueSize) early.shift()
+      return false
+    },
+
+    place({ epoch, seq }) {
+      if (!early) return
+      const messages = early.filter((message) => MESSAGE.exec(message)?.[1] === epoch)
+      const first = Math.min(...messages.map((message) => Number(MESSAGE.exec(message)?.[2])))
+      early = null
+      topic.begin({ epoch, seq: Math.min(seq, first - 1) })
+      for (const message of messages) take(message)
+    },
+
+    compare({ epoch, seq }, isRelinked) {
+      if (early) return false
+      let isDeaf = false
+      if (epoch !== topic.position.epoch || (isRelinked && seq > topic.position.seq)) topic.moveTo({ epoch, seq })
+      else if (behind !== null && behind > topic.position.seq) {
+        topic.moveTo({ epoch, seq: behind })
+        isDeaf = true
+      }
+      behind = seq > topic.position.seq ? seq : null
+      settle()
+      return isDeaf
+    },
+
+    async reach({ epoch, seq }) {
+      if (epoch !== topic.position.epoch || seq <= topic.position.seq) return
+      await new Promise<void>((resolve) => {
+        const waits = {
+          seq,
+          resolve() {
+            clearTimeout(late)
+            resolve()
+          },
+        }
+        const late = setTimeout(() => {
+          waiting = waiting.filter((other) => other !== waits)
+          resolve()
+        }, CATCH_UP_MS)
+        waiting.push(waits)
+      })
+    },
+
+    close() {
+      topic.close()
+      for (const { resolve } of waiting) resolve()
+    },
+  }
+  return local
+}
