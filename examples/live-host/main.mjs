@@ -36,7 +36,7 @@ const state = values.state ? resolve(values.state) : await mkdtemp(join(tmpdir()
 await mkdir(state, { recursive: true })
 
 const ending = new AbortController()
-for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => ending.abort())
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => ending.abort())
 const say = (name, pid, how) => ending.signal.aborted || console.log(`${name} (pid ${pid}) ended: ${how}`)
 
 const fromEnvironment = process.env.SERVICE_ADMIN_KEY?.trim()
