@@ -1,4 +1,5 @@
 /** All live objects of one process, wired to each other. */
+import type { SpillStore } from '../contract/history.js'
 import { createIngest, type Ingest } from '../contract/ingest.js'
 import { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
 import { type ConnectionRegistryOptions, createConnectionRegistry } from './connections.js'
@@ -7,6 +8,7 @@ import { createDeduplicator, type DeduplicatorOptions } from './deduplicator.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from './delivery.js'
 import { createMessageHistory, type MessageHistoryOptions } from './history.js'
 import { createRpcCorrelator, type RpcCorrelatorOptions } from './rpc.js'
+import { createMemorySpillStore } from './spill-store.js'
 
 export interface MemoryFacilitiesOptions {
   /** Epoch ms, for all of them. @default Date.now */
@@ -15,6 +17,8 @@ export interface MemoryFacilitiesOptions {
   newId?: () => string
   /** What connections and delivery records say of the node; one process needs no name. */
   nodeId?: string
+  /** Where payloads go that are too large for their message. @default createMemorySpillStore() */
+  spill?: SpillStore
   connections?: ConnectionRegistryOptions
   history?: MessageHistoryOptions
   rpc?: RpcCorrelatorOptions
@@ -33,14 +37,14 @@ export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
  * and rejects every pending call.
  *
  * @example
- * const facilities = createMemoryFacilities({ history: { spill: createMemorySpillStore() } })
+ * const facilities = createMemoryFacilities()
  * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
-  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
+  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId, spill = createMemorySpillStore() } = options
   const node = nodeId === undefined ? {} : { nodeId }
   const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
-  const history = createMessageHistory({ now, newId, ...options.history })
+  const history = createMessageHistory({ now, newId, spill, ...options.history })
   const rpc = createRpcCorrelator({ now, connections, ...options.rpc })
   const deduplicator = createDeduplicator({ now, ...options.deduplicator })
   const dispatcher = createCommandDispatcher({ now, ...node, connections, ...options.dispatcher })

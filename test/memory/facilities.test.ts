@@ -21,10 +21,20 @@ describe('the facilities of one process', () => {
   })
 
   it('give a claim back when the history could not retain the message', async () => {
-    const facilities = createMemoryFacilities({ history: { inlineBytes: 10 } })
+    const facilities = createMemoryFacilities({ history: { inlineBytes: 10, maxPayloadBytes: 10 } })
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     await expect(facilities.ingest(message)).rejects.toMatchObject({ code: 'payload_too_large' })
     expect(await facilities.ingest({ ...message, payload: 1 })).toEqual({ accepted: true, duplicate: false })
+    await facilities.close()
+  })
+
+  it('retain a payload too large for its message, and answer with it', async () => {
+    const facilities = createMemoryFacilities()
+    await facilities.connections.connect({ ...desk, client_type: 'console' })
+    const text = 'x'.repeat(200_000)
+    await facilities.ingest({ ...message, payload: { name: 'x', data: text } })
+    const read = await facilities.history.inspector.readMessages({ stream: 'users/ann/sites/x/events', limit: 5 }, ASK)
+    expect(read.items[0]).toMatchObject({ payload: { data: text }, externalized: { hydration: 'hydrated' } })
     await facilities.close()
   })
 
