@@ -1,0 +1,154 @@
+/** Cooperative sites on two nodes of one deployment: the application is at one, its viewers are at the other. */
+import { expect, it, onTestFinished } from 'vitest'
+import * as z from 'zod'
+import {
+  createActionHandlers,
+  createCooperativeSiteRouter,
+  createDispatchConnector,
+  createSessionPolicy,
+} from '../../src/cooperative-site/index.js'
+import { createRedisEventBus } from '../../src/redis/event-bus.js'
+import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
+import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { notes } from '../contract/sites.js'
+import { changed, laptop, whoAsks } from '../cooperative-site/world.js'
+import { describeStores, type Place } from './matrix.js'
+
+function createNode(place: Place, nodeId: string) {
+  const facilities = createRedisFacilities({ ...place, nodeId })
+  const sites = createRedisSiteRegistry(place)
+  const sessions = createRedisSessionRegistry({ ...place, sites })
+  const bus = createRedisEventBus(place)
+  const connector = createDispatchConnector(facilities)
+  const relay = createCooperativeSiteRouter({
+    sites,
+    sessions,
+    bus,
+    ingest: facilities.ingest,
+    connector,
+    policy: createSessionPolicy({ sessions }),
+    authenticateHost: whoAsks,
+    authenticateViewer: whoAsks,
+  })
+  onTestFinished(async () => {
+    await relay.close()
+    await Promise.all([facilities.close(), sessions.disconnect(), bus.close()])
+  })
+  const ask = (user: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    relay(
+      new Request(`http://relay.test${path}`, {
+        method,
+        headers: { authorization: `Bearer ${user}`, 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    )
+  return { facilities, sites, sessions, connector, ask }
+}
+
+/** Two nodes; alice's laptop is connected to the first, and bob may watch and act. */
+async function createWorld(place: Place) {
+  const [a, b] = [createNode(place, 'a'), createNode(place, 'b')]
+  await a.sites.put(notes)
+  await a.facilities.connections.connect({ ...laptop, client_type: 'console' })
+  const { session_id } = await a.sessions.open({
+    site_id: 'notes',
+    owner: 'alice',
+    connector: { user_id: 'alice', client_id: 'laptop' },
+  })
+  await a.sessions.activate(session_id)
+  await a.sessions.share(session_id, { user_id: 'bob', rights: ['view', 'invoke'] })
+  return { a, b, session_id }
+}
+
+type Node = ReturnType<typeof createNode>
+
+/** Bob's event stream, read until it holds what is asked for. */
+async function watch(node: Node, session_id: string, headers: Record<string, string> = {}) {
+  const response = await node.ask('bob', 'GET', `/sessions/${session_id}/events`, undefined, headers)
+  expect(response.status).toBe(200)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  return {
+    async until(pattern: RegExp): Promise<RegExpExecArray> {
+      for (;;) {
+        const found = pattern.exec(text)
+        if (found) return found
+        const { value, done } = await reader.read()
+        if (done) throw new Error(`the stream has ended: ${text}`)
+        text += decoder.decode(value, { stream: true })
+      }
+    },
+    get text() {
+      return text
+    },
+    cancel: () => reader.cancel(),
+  }
+}
+
+describeStores('cooperative sites over two nodes', (_kind, place) => {
+  it('bring an event that was published at one to a viewer at the other, once', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const [near, far] = [await watch(a, session_id), await watch(b, session_id)]
+    await Promise.all([near.until(/event: ready/), far.until(/event: ready/)])
+    const message = changed({ note: 7 })
+    const accepted = await a.ask('alice', 'POST', '/messages', message)
+    expect(accepted.status).toBe(202)
+    expect(await accepted.json()).toMatchObject({ accepted: true, published: true })
+    expect(await (await b.ask('alice', 'POST', '/messages', message)).json()).toMatchObject({
+      duplicate: true,
+      published: false,
+    })
+    await a.ask('alice', 'POST', '/messages', changed({ note: 8 }))
+    const ids = []
+    for (const stream of [near, far]) {
+      const [, id] = await stream.until(/id: (\S+)\nevent: site_event\ndata: .*"note":8/)
+      ids.push(id)
+      expect(stream.text.match(/"note":7/g)).toHaveLength(1)
+      await stream.cancel()
+    }
+    expect(ids[0]).toBe(ids[1])
+  })
+
+  it('tell a viewer that moves to the other exactly what it missed', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const near = await watch(a, session_id)
+    const [, seen] = await near.until(/id: (\S+)\nevent: ready/)
+    await near.cancel()
+    for (let n = 0; n < 3; n++) await a.ask('alice', 'POST', '/messages', changed())
+    const far = await watch(b, session_id, { 'last-event-id': seen as string })
+    const [, data] = await far.until(/event: gap\ndata: (.*)\n/)
+    expect(JSON.parse(data as string)).toMatchObject({ reason: 'resume', dropped: 3, first_seq: 1, last_seq: 3 })
+    await far.cancel()
+  })
+
+  it('carry an action from a viewer at one to the application at the other, and its result back', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const handlers = createActionHandlers()
+    handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) => ({ archived: id }))
+    await a.facilities.dispatcher.attach(laptop, async ({ command_id, action, payload }, { signal }) => {
+      await a.facilities.dispatcher.acknowledge({ ...laptop, command_id })
+      const call = { action, parameters: payload as Record<string, unknown>, correlation_id: command_id }
+      const outcome = await handlers.execute(call, { signal })
+      await a.connector.reply({ ...laptop, correlation_id: command_id, outcome })
+    })
+    const invoke = () => b.ask('bob', 'POST', `/sessions/${session_id}/actions/archive_note`, { parameters: { id: 7 } })
+    const response = await invoke()
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ status: 'succeeded', result: { archived: 7 }, error: null })
+    await a.sessions.suspend(session_id)
+    expect((await invoke()).status).toBe(409)
+  })
+
+  it('end a stream at one within a second of the end of its session at the other', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const far = await watch(b, session_id)
+    await far.until(/event: ready/)
+    await a.sessions.close(session_id)
+    const closedAt = performance.now()
+    await far.until(/"reason":"session_closed"/)
+    expect(performance.now() - closedAt).toBeLessThan(1_000)
+    expect((await b.ask('bob', 'GET', `/sessions/${session_id}/events`)).status).toBe(409)
+  })
+})
