@@ -1,9 +1,12 @@
-// Event streams to 1,000 connections over node:http: CPU per delivery and memory per connection, against a C epoll
-// broadcaster, hono's streamSSE and better-sse in the same run. Every server is a process of its own, read from /proc.
-// Run: npm run build && node bench/sse.mjs (better-sse: npm ci --prefix bench/peers). Quote the ratios.
+// Event streams to 1,000 connections over node:http: CPU per delivery and memory per connection, and what 10,000 idle
+// ones and one event to all of them cost; against a C epoll broadcaster, nchan (nginx), hono's streamSSE and better-sse
+// in the same run. Every server is a process of its own, read from /proc. Quote the ratios.
+// Run: npm run build && node bench/sse.mjs [name…]
+// Peers: npm ci --prefix bench/peers, apt-get install nginx-light libnginx-mod-nchan. Who is absent is left out by name.
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,12 +16,15 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const CONNECTIONS = 1_000
+const IDLE = 10_000
+const JOINING = 100 // at once
 const WARM = 100
 const SINGLES = 150
 const BURSTS = 15
 const BURST = 20
 const TICK_MS = 10 // of utime and stime in /proc, on every Linux that node runs on
 const PAGE_BYTES = 4_096
+const BASE = 'C broadcaster'
 
 const event = () => ({
   event_id: 'message-1',
@@ -127,9 +133,69 @@ async function start(command, args) {
   for await (const line of createInterface({ input: child.stdout })) {
     const said = JSON.parse(line)
     const { port, path } = typeof said === 'number' ? { port: said, path: '/' } : said
-    return { child, port, path }
+    return { child, port, path, pid: child.pid, publish: (count) => child.stdin.write(`${count}\n`) }
   }
   throw new Error(`${command} ended`)
+}
+
+const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so'
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  return port
+}
+
+/** nginx with one worker, which alone is measured: it takes events by POST and keeps none. */
+async function startNchan(here) {
+  if (!existsSync(NCHAN)) throw new Error(`${NCHAN} is not installed`)
+  const port = await freePort()
+  const config = join(here, 'nginx.conf')
+  writeFileSync(
+    config,
+    `load_module ${NCHAN};
+daemon off; worker_processes 1; worker_rlimit_nofile 20000; error_log stderr crit; pid ${here}/nginx.pid;
+events { worker_connections 12000; }
+http {
+  access_log off; keepalive_requests 100000000;
+  client_body_temp_path ${here}/body; proxy_temp_path ${here}/proxy; fastcgi_temp_path ${here}/fastcgi;
+  uwsgi_temp_path ${here}/uwsgi; scgi_temp_path ${here}/scgi;
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location /events { nchan_subscriber eventsource; nchan_channel_id notes; }
+    location /publish { nchan_publisher; nchan_channel_id notes; nchan_message_buffer_length 100; }
+  }
+}
+`,
+  )
+  const child = spawn('nginx', ['-p', here, '-c', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const worker = async () => {
+    for (let n = 0; n < 100; n++) {
+      const [pid] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ')
+      if (pid) return Number(pid)
+      await setTimeout(20)
+    }
+    throw new Error('nginx has no worker')
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  let seq = 0
+  const publish = (count) => {
+    for (let n = 0; n < count; n++) {
+      const post = request({ agent, port, host: '127.0.0.1', method: 'POST', path: '/publish' }, (res) => res.resume())
+      // What it does not take is missed as frames.
+      post.on('error', () => {})
+      post.setHeader('x-eventsource-event', 'site_event')
+      post.end(JSON.stringify({ ...event(), seq: ++seq }))
+    }
+  }
+  // Its worker goes with the master that is asked to go, not with one that is killed.
+  const stop = () => {
+    agent.destroy()
+    child.kill('SIGTERM')
+  }
+  return { child, stop, port, path: '/events', pid: await worker(), publish }
 }
 
 const cpuMs = (pid) => {
@@ -150,8 +216,8 @@ function createAudience(port, path) {
   }
   return {
     async join(connections) {
-      for (let n = 0; n < connections; n++) {
-        await new Promise((resolve, reject) => {
+      const one = () =>
+        new Promise((resolve, reject) => {
           const socket = connect(port, '127.0.0.1')
           let first = true
           socket.on('error', reject)
@@ -165,7 +231,8 @@ function createAudience(port, path) {
           socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n\r\n`)
           sockets.push(socket)
         })
-      }
+      for (let left = connections; left > 0; left -= JOINING)
+        await Promise.all(Array.from({ length: Math.min(left, JOINING) }, one))
       frames = 0
     },
     /** Resolves when `more` frames have come since the last time. */
@@ -188,64 +255,95 @@ function createAudience(port, path) {
   }
 }
 
-async function measure({ child, port, path }) {
+/** Opens the connections of one server; `act` measures what they cost. */
+async function withAudience({ child, stop = () => child.kill('SIGKILL'), pid, port, path, publish }, act) {
   const audience = createAudience(port, path)
-  try {
-    // What the first connections cost is the program's, and what a collection frees is nobody's.
-    const settled = async () => {
-      child.stdin.write('0\n')
-      await setTimeout(200)
-      return rssKb(child.pid)
-    }
+  // What the first connections cost is the program's, and what a collection frees is nobody's.
+  const settled = async () => {
+    publish(0)
+    await setTimeout(200)
+    return rssKb(pid)
+  }
+  const join = async (connections) => {
     await audience.join(WARM)
     const before = await settled()
-    await audience.join(CONNECTIONS - WARM)
-    const rss = ((await settled()) - before) / (CONNECTIONS - WARM)
-    const run = async (times, burst) => {
-      const start = cpuMs(child.pid)
-      for (let n = 0; n < times; n++) {
-        child.stdin.write(`${burst}\n`)
-        await audience.receive(burst * CONNECTIONS)
-      }
-      return ((cpuMs(child.pid) - start) * 1_000) / (times * burst * CONNECTIONS)
-    }
-    await run(20, 1)
-    await run(3, BURST)
-    return { rss, single: await run(SINGLES, 1), burst: await run(BURSTS, BURST) }
+    await audience.join(connections - WARM)
+    return ((await settled()) - before) / (connections - WARM)
+  }
+  try {
+    return await act({ audience, join, publish, pid })
   } finally {
     audience.leave()
-    child.kill('SIGKILL')
+    stop()
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 }
 
-async function compare() {
+async function measure({ audience, join, publish, pid }) {
+  const rss = await join(CONNECTIONS)
+  const run = async (times, burst) => {
+    const start = cpuMs(pid)
+    for (let n = 0; n < times; n++) {
+      publish(burst)
+      await audience.receive(burst * CONNECTIONS)
+    }
+    return ((cpuMs(pid) - start) * 1_000) / (times * burst * CONNECTIONS)
+  }
+  await run(20, 1)
+  await run(3, BURST)
+  return { rss, single: await run(SINGLES, 1), burst: await run(BURSTS, BURST) }
+}
+
+/** The time of the one event is that of the slower of the server and this process, which reads it. */
+async function measureIdle({ audience, join, publish, pid }) {
+  const rss = ((await join(IDLE)) * (IDLE - WARM)) / 1_024
+  const [cpu, start] = [cpuMs(pid), performance.now()]
+  publish(1)
+  await audience.receive(IDLE)
+  return { rss, ms: performance.now() - start, cpu: cpuMs(pid) - cpu }
+}
+
+async function compare(only) {
   const here = mkdtempSync(join(tmpdir(), 'bench-sse-'))
   try {
     const binary = join(here, 'broadcaster')
     const source = fileURLToPath(new URL('broadcaster.c', import.meta.url))
     const compiled = spawnSync('gcc', ['-O2', '-o', binary, source], { stdio: 'inherit' }).status === 0
     if (!compiled) return console.log('no C compiler: nothing to compare with')
-    const starts = { 'C broadcaster': [binary, ['170']] }
-    for (const name of Object.keys(servers)) starts[name] = [process.execPath, ['--expose-gc', process.argv[1], name]]
-    const results = {}
-    for (const [name, [command, args]] of Object.entries(starts))
-      results[name] = await start(command, args)
-        .then(measure)
-        .catch((error) => console.log(`  ${name} is left out: ${error.message}`))
-    const base = results['C broadcaster']
+    const starts = { [BASE]: () => start(binary, ['170']), nchan: () => startNchan(here) }
+    for (const name of Object.keys(servers))
+      starts[name] = () => start(process.execPath, ['--expose-gc', process.argv[1], 'serve', name])
+    const measureAll = async (act) => {
+      const results = {}
+      for (const [name, begin] of Object.entries(starts)) {
+        if (only.length > 0 && name !== BASE && !only.includes(name)) continue
+        await begin()
+          .then((server) => withAudience(server, act))
+          .then((result) => {
+            results[name] = result
+          })
+          .catch((error) => console.log(`  ${name} is left out: ${error.message}`))
+      }
+      return results
+    }
+    const results = await measureAll(measure)
     console.log(`${CONNECTIONS} connections; microseconds of CPU per delivery, and kB of memory per connection`)
     for (const [name, result] of Object.entries(results)) {
-      if (!result) continue
       const ratio = (key) =>
-        `${result[key].toFixed(1).padStart(7)} ${`${(result[key] / base[key]).toFixed(1)}x`.padEnd(7)}`
+        `${result[key].toFixed(1).padStart(7)} ${`${(result[key] / results[BASE][key]).toFixed(1)}x`.padEnd(7)}`
       console.log(
         `  ${name.padEnd(16)} single${ratio('single')} bursts of ${BURST}${ratio('burst')} ${result.rss.toFixed(0)} kB`,
       )
     }
+    console.log(`${IDLE} idle connections; MiB of memory, and one event to all`)
+    for (const [name, { rss, ms, cpu }] of Object.entries(await measureAll(measureIdle)))
+      console.log(
+        `  ${name.padEnd(16)} ${rss.toFixed(0).padStart(5)} MiB ${ms.toFixed(0).padStart(6)} ms (CPU ${cpu} ms)`,
+      )
   } finally {
-    rmSync(here, { recursive: true })
+    rmSync(here, { recursive: true, force: true })
   }
 }
 
-const name = process.argv[2]
-await (name === undefined ? compare() : serve(name))
+const [command, ...names] = process.argv.slice(2)
+await (command === 'serve' ? serve(names[0]) : compare(process.argv.slice(2)))
