@@ -9,6 +9,8 @@ export type Awaitable<T> = T | Promise<T>
 export interface Ask {
   /** Aborted when the client goes away or the deadline passes. */
   signal: AbortSignal
+  /** Where an inspector may tell of what it passed over to be able to answer; a router hands it to `onError`. */
+  report?(error: unknown): void
 }
 
 /** One page of a list. */

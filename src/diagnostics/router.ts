@@ -2,6 +2,7 @@
 import { Router } from 'itty-router'
 import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
+import type { Ask } from '../contract/page.js'
 import { type Deadline, startDeadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type Reply, toResponse } from '../http/respond.js'
@@ -156,17 +157,21 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     checkDeployment(request)
     checkCapability(row)
     const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
+    const ask: Ask = {
+      // Made when an inspector looks at it: most answer at once and never do.
+      get signal() {
+        return deadline.signal
+      },
+    }
+    const report = (error: unknown) => hooks.error(error, { route: row.path })
+    // Whoever copies or prints what inspectors are given sees the signal alone.
+    Object.defineProperty(ask, 'report', { value: report })
     return answer(
       prepared,
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        ask: {
-          // Made when an inspector looks at it: most answer at once and never do.
-          get signal() {
-            return deadline.signal
-          },
-        },
+        ask,
         examined: limits.examined,
         now,
         report(source, error) {

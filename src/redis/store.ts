@@ -48,8 +48,8 @@ export interface Store {
   key(shard: number, ...parts: string[]): string
   /** The store's clock in epoch ms, or the injected one. */
   time(ask?: Ask): Promise<number>
-  /** Reports what a reader skipped. */
-  report(error: unknown): void
+  /** Reports what a reader skipped, to the store's own `onError` and to whoever asked. */
+  report(error: unknown, ask?: Ask): void
 }
 
 /** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
@@ -160,8 +160,9 @@ export function createStore(options: StoreOptions): Store {
           const [seconds, micros] = [await command(['TIME'], key(0), ask)].flat()
           return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
         }),
-    report(error) {
+    report(error, ask) {
       try {
+        ask?.report?.(error)
         onError?.(error)
       } catch {
         // A reporter that fails must not fail the read it reports on.

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { redisComposition } from '../../src/redis/composition.js'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { createStore } from '../../src/redis/store.js'
 import { createObserver, get } from './router.js'
@@ -157,6 +160,20 @@ describeRedis('a store that others write to', () => {
     expect(reported.map(String).join()).not.toContain('sleepy')
     for (const name of names.slice(1, -1)) expect((await get(router, `/contexts/${name}`)).status).toBe(404)
     expect((await get(router, '/users/ann/summary')).body).toMatchObject({ observed_contexts: 2 })
+  })
+
+  it('tells the onError of the router too, with the route, where it has one', async () => {
+    const { contexts } = facilitiesOf('told')
+    await contexts.report(contextOf('ctx', 'ann'))
+    await server.cli('SET', 'relayscope:{told:0}:contexts:row:ctx', 'x')
+    const told: unknown[] = []
+    const router = createDiagnosticsRouter({
+      ...redisComposition({ client: host.client, deploymentId: 'told' }),
+      auth: noopAuth(),
+      onError: (error, place) => told.push(String(error), place),
+    })
+    expect((await get(router, '/contexts')).status).toBe(200)
+    expect(told).toEqual(['BadRow: relayscope:{told:0}:contexts:row:ctx is no row', { route: '/contexts' }])
   })
 
   it('takes a key of another type for an empty index, and reports it', async () => {

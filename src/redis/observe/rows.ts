@@ -75,7 +75,7 @@ export async function readRows<R extends object, S extends object>(
     const key = keys[i] as string
     const row = typeof value === 'string' ? parseRow(table, id, value) : undefined
     if (row === undefined) absent.push(key)
-    else if (typeof row === 'string') store.report(new BadRow(`${key} ${row}`))
+    else if (typeof row === 'string') store.report(new BadRow(`${key} ${row}`), ask)
     else found.push({ id, row })
   })
   await reportForeign(store, absent, ask)
@@ -84,9 +84,11 @@ export async function readRows<R extends object, S extends object>(
 
 /** `MGET` answers nothing for a key of another type; an index that names one deserves a look, and only then. */
 async function reportForeign(store: Store, keys: readonly string[], ask: Ask): Promise<void> {
-  const types = await Promise.all(keys.map((key) => store.command(['TYPE', key], key, ask)))
+  // Under permissions of a host's own making it may not be allowed; the answer is none the worse for it.
+  const type = (key: string) => store.command(['TYPE', key], key, ask).catch(() => 'none')
+  const types = await Promise.all(keys.map(type))
   types.forEach((type, i) => {
-    if (type !== 'none' && type !== 'string') store.report(new BadRow(`${keys[i]} is a ${type}`))
+    if (type !== 'none' && type !== 'string') store.report(new BadRow(`${keys[i]} is a ${type}`), ask)
   })
 }
 
@@ -96,7 +98,7 @@ export async function readIndex(store: Store, args: string[], ask: Ask): Promise
     return await store.command(args, args[1] as string, ask)
   } catch (error) {
     if (!(error instanceof WrongType)) throw error
-    store.report(new BadRow(`${args[1]} holds another type`))
+    store.report(new BadRow(`${args[1]} holds another type`), ask)
     return null
   }
 }
