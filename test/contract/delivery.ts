@@ -37,14 +37,17 @@ export const command = (command_id: string, more: Partial<DispatchInput> = {}): 
 const cyclic: Record<string, Json> = {}
 cyclic.self = cyclic
 
-/** Waits for what happens in another step, without a clock: yields until `check` passes, or fails with its last error. */
+/** Longest wait for a store and a machine that are busy; over memory everything happens within a few turns. */
+const PATIENCE_MS = 10_000
+
+/** Waits for what happens in another step, without a pause: yields until `check` passes, or fails with its last error. */
 export async function eventually(check: () => unknown): Promise<void> {
-  for (let left = 2_000; ; left--) {
+  for (const end = performance.now() + PATIENCE_MS; ; ) {
     try {
       await check()
       return
     } catch (error) {
-      if (left === 0) throw error
+      if (performance.now() > end) throw error
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
