@@ -350,6 +350,98 @@ describeRedis('a node of the dispatcher', () => {
     }
   })
 
+  it('takes the late end of one attempt for no end of the next', async () => {
+    const clock = createClock()
+    const { dispatcher } = make({ now: clock.now })
+    const ends: (() => void)[] = []
+    const tab = connection(() => new Promise<void>((resolve) => ends.push(resolve)))
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1'))
+    await tab.got(1)
+    for (const ms of [5_000, 5_000]) {
+      clock.advance(ms)
+      await dispatcher.reconcile()
+    }
+    await tab.got(2)
+    ends[0]?.()
+    const counted = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters.other.late_outcome
+    await eventually(async () => expect(await counted()).toBe(1))
+    expect((await dispatcher.inspector.status(key('c1'), ASK))?.attempts).toMatchObject({
+      count: 2,
+      last_outcome: null,
+    })
+  })
+
+  it('gives the place of a command whose deadline has passed to another before the loop has come by', async () => {
+    const clock = createClock()
+    const { dispatcher } = make({ now: clock.now, capacity: 1 })
+    await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
+    clock.advance(500)
+    expect((await dispatcher.dispatch(command('c2'))).terminal).toBeNull()
+  })
+
+  it('asks again with its next pass when the registry could not say who is current', async () => {
+    let isDown = false
+    const currentInstance = async () => {
+      if (isDown) throw new Error('the registry is away')
+      return 'i1'
+    }
+    const { dispatcher } = make({ connections: { currentInstance } })
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    isDown = true
+    await dispatcher.dispatch(command('c1'))
+    const failed = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters.other
+    await soon(async () => expect(await failed()).toMatchObject({ fence_unavailable: expect.any(Number) }))
+    expect(tab.ids()).toEqual([])
+    isDown = false
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+  })
+
+  it('says again that a client has left when the store did not take it', async () => {
+    const { deploymentId, dispatcher } = make()
+    const waiter = await dispatcher.attach(first, () => {})
+    const name = `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`
+    await server.cli('RENAME', name, `${name}:aside`)
+    await server.cli('SET', name, 'x')
+    await waiter.detach()
+    await server.cli('RENAME', `${name}:aside`, name)
+    await dispatcher.reconcile()
+    await soon(async () => expect(await server.cli('EXISTS', name)).toBe('0'))
+  })
+
+  it('hands nothing over for a client that waits elsewhere by now, though nobody has told it', async () => {
+    const { deploymentId, dispatcher } = make()
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await server.cli('HSET', `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`, 'token', 'another')
+    await dispatcher.dispatch(command('c1'))
+    await soon(async () =>
+      expect((await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.connection_waiters).toBe(0),
+    )
+    expect(tab.ids()).toEqual([])
+  })
+
+  it('that has died is left no word, and a minute later nothing of its mailboxes', async () => {
+    const clock = createClock()
+    const dying = await clients.ioredis([server.port])
+    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now, commandTimeoutMs: 50 })
+    await dispatcher.attach(first, () => {})
+    await dispatcher.reconcile()
+    await dying.close()
+    const left = async (kind: string) =>
+      (await server.cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:${kind}*`)).split('\n').filter(Boolean)
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    clock.advance(5_000)
+    await other.dispatch(command('c1', { deadlineMs: 600_000 }))
+    expect(await left('calls')).toEqual([])
+    expect(await left('waiter')).toHaveLength(1)
+    clock.advance(60_000)
+    await other.reconcile()
+    expect(await left('waiter')).toEqual([])
+    expect(await left('of:')).toEqual([])
+  })
+
   it('is part of the facilities, which fence by their own registry', async () => {
     const facilities = createRedisFacilities({ client: connected.client, deploymentId: 'whole', nodeId: 'n1' })
     open.push(facilities)
