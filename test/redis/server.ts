@@ -28,13 +28,16 @@ export interface Server {
   stop(): Promise<void>
 }
 
-export async function freePort(): Promise<number> {
+/** The bus of a Cluster node listens 10,000 above its port. */
+const CLUSTER_PORT_MAX = 55_535
+
+export async function freePort(most = 65_535): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address() as { port: number }
   probe.close()
   await once(probe, 'close')
-  return port
+  return port <= most ? port : freePort(most)
 }
 
 /** Whether `port` answers PING within two seconds. */
@@ -80,7 +83,11 @@ export async function startServer(options: { port?: number; args?: string[] } = 
   // A test run that is interrupted must not leave a server behind.
   const last = () => child.kill('SIGKILL')
   process.once('exit', last)
-  await awaitPong(port)
+  const failed = ended.then(([code]) => {
+    throw new Error(`redis-server on port ${port} ended with ${code}`)
+  })
+  failed.catch(() => {})
+  await Promise.race([awaitPong(port), failed])
   async function kill() {
     child.kill('SIGKILL')
     await ended
@@ -101,6 +108,16 @@ export async function startServer(options: { port?: number; args?: string[] } = 
   }
 }
 
+/** Starts a node of a Cluster. Whether the port of its bus is free too shows only when it starts. */
+async function startNode(args: string[], tries = 3): Promise<Server> {
+  try {
+    return await startServer({ port: await freePort(CLUSTER_PORT_MAX), args })
+  } catch (error) {
+    if (tries === 1) throw error
+    return startNode(args, tries - 1)
+  }
+}
+
 /** Starts `nodes` masters that share the slots, by hand: a second instead of the ten that `--cluster create` takes. */
 export async function startCluster(
   nodes = 3,
@@ -108,7 +125,7 @@ export async function startCluster(
 ): Promise<{ servers: Server[]; stop(): Promise<void> }> {
   const servers = await Promise.all(
     Array.from({ length: nodes }, () =>
-      startServer({ args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...extra] }),
+      startNode(['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...extra]),
     ),
   )
   const step = Math.ceil(16_384 / nodes)
