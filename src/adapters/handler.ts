@@ -23,10 +23,11 @@ export interface FetchHandler {
    */
   owns?(pathname: string): boolean
   /**
-   * The same answer without the `Response`: making one and reading it back costs more than everything else that a Node
-   * host does for a request. Hosts that need no `Response` prefer it.
+   * The same answer to a request whose parts may be made when they are first read, and without the `Response` where
+   * the answer is a short text: making these costs more than everything else that a Node host does for a request, and
+   * what a stream keeps of them it keeps for as long as it lives. Hosts that need neither prefer it.
    */
-  reply?(request: Request, info: ConnectionInfo): Reply | Promise<Reply>
+  reply?(request: Request, info: ConnectionInfo): Reply | Response | Promise<Reply | Response>
 }
 
 const FIXED_HEADERS = {

@@ -39,6 +39,20 @@ function toNodeHeaders(headers: Headers): Record<string, string | string[]> {
   return plain
 }
 
+async function pump(
+  res: NodeResponse,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  length: string | null,
+): Promise<void> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (res.destroyed) return
+    if (done) return void res.end()
+    if (length !== null && value.byteLength === Number(length)) return void res.end(value)
+    if (!res.write(value)) await drained(res)
+  }
+}
+
 /** Writes `response`, pulling its body only as fast as the client takes it. */
 async function send(res: NodeResponse, response: Response, method: string | undefined): Promise<void> {
   const { body, status } = response
@@ -57,13 +71,8 @@ async function send(res: NodeResponse, response: Response, method: string | unde
   res.writeHead(status, toNodeHeaders(response.headers))
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
   if (length === null) res.flushHeaders()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (res.destroyed) return
-    if (done) return void res.end()
-    if (length !== null && value.byteLength === Number(length)) return void res.end(value)
-    if (!res.write(value)) await drained(res)
-  }
+  // Not awaited, here and by the caller: a frame that waits keeps the request and the response as long as the body.
+  return pump(res, reader, length)
 }
 
 /**
@@ -86,9 +95,10 @@ export function toNodeHandler(handler: FetchHandler): NodeHandler {
     if (next !== undefined && handler.owns?.(target.pathname) === false) return next()
     const info = { remoteAddress: req.socket.remoteAddress }
     const carry = async () => {
-      if (handler.reply) return answer(res, await handler.reply(lazyRequest(req, res, target.url), info), req.method)
-      const response = await handler(toRequest(req, res, target.url, signalOf(res)), info)
-      await send(res, response, req.method)
+      if (!handler.reply)
+        return send(res, await handler(toRequest(req, res, target.url, signalOf(res)), info), req.method)
+      const given = await handler.reply(lazyRequest(req, res, target.url), info)
+      return given instanceof Response ? send(res, given, req.method) : answer(res, given, req.method)
     }
     carry().catch(() => answer(res, HANDLER_FAILED, req.method))
   }

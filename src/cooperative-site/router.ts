@@ -43,6 +43,8 @@ export interface CooperativeSiteRouter {
   (request: Request): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request): Promise<Response>
+  /** The same function, for hosts whose requests are read as far as they are asked (`relayscope/node`). */
+  reply(request: Request): Promise<Response>
   /** The prefix in canonical form. */
   readonly prefix: string
   /** Whether a request with this path is this router's to answer. */
@@ -174,6 +176,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   return Object.defineProperty(
     Object.assign(router, {
       fetch: router,
+      reply: router,
       prefix: prefix.path,
       owns: prefix.owns,
       async close() {

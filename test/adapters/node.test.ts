@@ -250,6 +250,23 @@ describe('a handler with reply', () => {
   const replying = (answer: NonNullable<FetchHandler['reply']>) =>
     serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer })))
 
+  it('may answer with a Response, which is carried as any other', async () => {
+    const port = await replying((request) => {
+      const chunks = ['carried ', new URL(request.url).pathname].map((text) => new TextEncoder().encode(text))
+      const stream = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const chunk = chunks.shift()
+          if (chunk) controller.enqueue(chunk)
+          else controller.close()
+        },
+      })
+      return new Response(stream, { status: 201, headers: { 'x-from': 'a Response' } })
+    })
+    const answer = await fetch(`http://127.0.0.1:${port}/x`)
+    expect([answer.status, answer.headers.get('x-from')]).toEqual([201, 'a Response'])
+    expect(await answer.text()).toBe('carried /x')
+  })
+
   it('is asked for the reply, and its text gets its length in bytes', async () => {
     const port = await replying(() => reply('grün'))
     const answer = await exchange(port, requestText(port, 'GET /'))
