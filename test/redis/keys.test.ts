@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkDeploymentId, crc16, encodePart, keyOf, shardOf, shardPrefix } from '../../src/redis/keys.js'
 import { defineScript, runScript } from '../../src/redis/script.js'
 import { createStore } from '../../src/redis/store.js'
@@ -34,22 +34,22 @@ describe('a key', () => {
 describeRedis('the store and we', () => {
   it('hash and encode alike, in this process and in scripts', async () => {
     const server = await startServer({ args: ['--cluster-enabled', 'yes'] })
+    onTestFinished(() => server.stop())
     // 0x31C3 is the check value of CRC16-XMODEM.
     expect(crc16('123456789')).toBe(0x31c3)
     for (const text of ['user-1', 'ünïcode', '\u{1f600}'])
       expect(crc16(text) % 16_384).toBe(Number(await server.cli('CLUSTER', 'KEYSLOT', text)))
-    await server.stop()
     expect(shardOf('user-1', 1)).toBe(0)
   })
 
   it('make the same key of any id', async () => {
     const server = await startServer()
+    onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])
     const store = createStore({ client, deploymentId: 'keys', shards: 64 })
     const script = defineScript(`return K('t', ARGV[2], ARGV[3])`)
     const ids = ['a:b', '*', "!'()~.", '%41', '}{', 'ü', '\u{1f600}', ' ', '\\', 'a/b', '']
     for (const id of ids) expect(await runScript(store, script, 63, id, 'x')).toBe(store.key(63, 't', id, 'x'))
     await close()
-    await server.stop()
   })
 })

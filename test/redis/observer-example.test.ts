@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { clients, describeRedis, startServer } from './server.js'
 
@@ -10,6 +10,7 @@ const EXAMPLE = fileURLToPath(new URL('../../examples/observer/main.mjs', import
 describeRedis('examples/observer', () => {
   it('shows what a host has written, and ends when asked to', async () => {
     const server = await startServer()
+    onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])
     const host = createRedisFacilities({ client, deploymentId: 'prod' })
     await host.connections.connect({ user_id: 'ada', client_id: 'c', instance_id: 'i', client_type: 'web' })
@@ -25,6 +26,5 @@ describeRedis('examples/observer', () => {
     expect(await exited).toEqual([0, null])
     await host.close()
     await close()
-    await server.stop()
   })
 })

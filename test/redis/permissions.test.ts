@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createClient } from 'redis'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { RedisClient } from '../../src/redis/client.js'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { createClock } from '../contract/clock.js'
@@ -13,6 +13,7 @@ describeRedis('the permissions that the docs give a node', () => {
     const docs = await readFile(new URL('../../docs/shared-store.md', import.meta.url), 'utf8')
     const [, acl] = /```text\n(ACL SETUSER node[^`]*)```/.exec(docs) ?? []
     const server = await startServer()
+    onTestFinished(() => server.stop())
     await server.cli(...(acl as string).trim().split(/\s+/))
     const client = await createClient({ url: `redis://node:change-me-too@127.0.0.1:${server.port}` }).connect()
     const clock = createClock()
@@ -37,6 +38,5 @@ describeRedis('the permissions that the docs give a node', () => {
     await facilities.close()
     await elsewhere.close()
     client.destroy()
-    await server.stop()
   })
 })

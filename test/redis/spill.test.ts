@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createFileBucket, createFileSpillStore } from '../../src/redis/file-bucket.js'
 import { createRedisMessageHistory } from '../../src/redis/history.js'
 import { createObjectSpillStore } from '../../src/redis/object-spill-store.js'
@@ -72,6 +72,7 @@ describeRedis('an observer of spilled payloads', () => {
   it('hydrates them from a directory that it shares with the nodes, and without it says so', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'relayscope-spill-'))
     const server = await startServer()
+    onTestFinished(() => server.stop())
     const { client, close } = await clients['node-redis']([server.port])
     const spill = createFileSpillStore({ directory })
     const history = createRedisMessageHistory({ client, deploymentId: 'spill', spill, inlineBytes: 100 })
@@ -98,7 +99,6 @@ describeRedis('an observer of spilled payloads', () => {
     await server.cli('SET', key, row.replace(/"ref":"[^"]+"/, '"ref":"..\\/..\\/etc\\/passwd"'))
     expect(await read({ spill })).toEqual(['m', undefined, 'missing'])
     await close()
-    await server.stop()
     await rm(directory, { recursive: true })
   })
 })
