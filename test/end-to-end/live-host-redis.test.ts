@@ -108,6 +108,11 @@ describeRedis('the live host on a shared store', () => {
   it('loses nothing that was admitted when a node is killed: the other delivers it', async () => {
     // Stopped, it acknowledges nothing: what the node has attempted is still to be delivered when the node dies.
     const client = host.pids['console-3'] as number
+    // Only an idle worker is given another task.
+    await until('an idle worker', async () => {
+      const idle = await itemsOf<Context>('/contexts?client_id=console-3&ownership=worker&status=idle')
+      return idle.find(({ task_id }) => task_id === null)
+    })
     process.kill(client, 'SIGSTOP')
     const attempted = await until('an attempt of node a without acknowledgement', async () => {
       for (const command of (await note()).values()) {

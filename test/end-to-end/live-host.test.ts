@@ -182,6 +182,11 @@ describe('a client that breaks', () => {
   it('hangs: its commands are attempted again without acknowledgement, and it comes back as a new instance', async () => {
     const pid = host.pids['console-1'] as number
     const before = await connected('console-1')
+    // Only an idle worker is given another task.
+    await until('an idle worker', async () => {
+      const idle = await itemsOf<Context>('/contexts?client_id=console-1&ownership=worker&status=idle')
+      return idle.find(({ task_id }) => task_id === null)
+    })
     process.kill(pid, 'SIGSTOP')
     const status = await until('attempts without acknowledgement', async () =>
       (await tasksOf('ada', 'console-1')).find(
