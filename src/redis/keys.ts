@@ -7,7 +7,9 @@ const DEPLOYMENT = /^[A-Za-z0-9_-]{1,64}$/
 
 /** @throws RangeError for a deployment id that could name another deployment's keys. */
 export function checkDeploymentId(deploymentId: string): string {
-  if (!DEPLOYMENT.test(deploymentId)) throw new RangeError('deploymentId must match ^[A-Za-z0-9_-]{1,64}$')
+  // `test` would take a missing id for the deployment "undefined".
+  if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))
+    throw new RangeError('deploymentId must match ^[A-Za-z0-9_-]{1,64}$')
   return deploymentId
 }
 

@@ -42,10 +42,10 @@ export function scored(reply: Reply): { member: string; score: number }[] {
   return pairs
 }
 
-/** A number, or 0 for what is none. */
+/** A whole number from 0 that a record can carry, or 0 for what is none. */
 export function count(reply: Reply): number {
-  const number = Number(reply)
-  return Number.isFinite(number) ? number : 0
+  const number = Math.trunc(Number(reply))
+  return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
 // Replies that say "not now" or "not you": the request was fine, this store cannot serve it.

@@ -26,8 +26,8 @@ describe('a key', () => {
 
   it('belongs to a deployment that no other name begins', () => {
     for (const name of ['a', 'A-1_z', 'x'.repeat(64)]) expect(checkDeploymentId(name)).toBe(name)
-    for (const name of ['', 'a:b', 'a}', 'ä', 'a\n', 'x'.repeat(65)])
-      expect(() => checkDeploymentId(name)).toThrow(RangeError)
+    for (const name of ['', 'a:b', 'a}', 'ä', 'a\n', 'x'.repeat(65), undefined, null, 7])
+      expect(() => checkDeploymentId(name as string)).toThrow(RangeError)
   })
 })
 
