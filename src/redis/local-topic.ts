@@ -38,6 +38,11 @@ export interface LocalTopic {
   close(): void
 }
 
+// What the bus of one process takes, this one relays: fields of another use pass, those of ours are what they should be.
+const Heard = SiteEvent.partial()
+  .loose()
+  .refine((event) => Object.keys(event).length > 1)
+
 const MESSAGE = /^([^\n]*)\n([1-9][0-9]{0,15})\n/
 
 /** @param report Told of what is no event; a hole stands in its place. */
@@ -78,8 +83,8 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
 
   function parse(text: string, seq: number): SiteEvent | undefined {
     try {
-      const read = SiteEvent.safeParse({ ...JSON.parse(text), seq })
-      return read.success ? deepFreeze(read.data) : undefined
+      const read = Heard.safeParse({ ...JSON.parse(text), seq })
+      return read.success ? (deepFreeze(read.data) as SiteEvent) : undefined
     } catch {
       return undefined
     }

@@ -138,6 +138,15 @@ describeRedis('the link of an event bus', () => {
       expect(reader.position.seq).toBe(1)
     })
 
+    it('relays an event of other fields, as the bus of one process does', async () => {
+      const bus = open(`loose-${kind}-${++deployments}`)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      const loose = { name: 'changed', data: { a: 1 }, extra: [1] }
+      await bus.publish('t', loose as unknown as ReturnType<typeof event>)
+      expect(await collect(reader, 1)).toEqual([{ type: 'event', event: { ...loose, seq: 1 } }])
+    })
+
     it('takes what is no event for a gap, and reports it', async () => {
       const id = `hostile-${kind}-${++deployments}`
       const bus = open(id)
