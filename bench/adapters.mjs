@@ -89,6 +89,18 @@ const variants = {
     const { toExpressMiddleware } = await import('relayscope/express')
     return createServer(express().use(toExpressMiddleware(await diagnostics())))
   },
+  /** Routes, authenticates and answers the same page; nothing is validated on its way out. */
+  async 'Express doing the same by itself'() {
+    const { default: express } = await import('express')
+    const { body } = await fixedAnswer()
+    const value = JSON.parse(body.toString())
+    const app = express()
+    app.use((req, res, next) => (req.get('x-admin-key') === 'a-key-of-the-bench' ? next() : res.sendStatus(403)))
+    app.get('/ops/diagnostics/connections', (req, res) =>
+      res.json({ ...value, items: value.items.slice(0, Number(req.query.limit)) }),
+    )
+    return createServer(app)
+  },
   async 'Hono on toNodeHandler, list route'() {
     const { Hono } = await import('hono')
     const { toNodeHandler } = await import('relayscope/node')
