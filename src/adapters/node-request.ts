@@ -124,15 +124,25 @@ export function signalOf(res: NodeResponse): AbortSignal {
   return left.signal
 }
 
+// A Request follows the signal that it was made with by a weak reference: collected, it would never tell the listeners
+// on its own `signal` that the client has left. So it lives as long as its response.
+const requests = new WeakMap<NodeResponse, Request>()
+
 // The Fetch standard forbids these to scripts; a handler must see them all the same, to refuse them.
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK'])
 
-/** The whole `Request` for any handler. */
-export function toRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
+function makeRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
   const method = req.method ?? 'GET'
   const headers = readHeaders(req)
   if (FORBIDDEN_METHODS.has(method))
     return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal })
   return new Request(url, { method, headers, signal, body: readBody(req, res), duplex: 'half' } as RequestInit)
+}
+
+/** The whole `Request` for any handler. */
+export function toRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
+  const request = makeRequest(req, res, url, signal)
+  requests.set(res, request)
+  return request
 }
