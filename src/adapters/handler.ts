@@ -6,12 +6,15 @@ export interface ConnectionInfo {
   remoteAddress: string | undefined
 }
 
-/** An answer with a short text, before it becomes a `Response`. */
+/** An answer before it becomes a `Response`. */
 export interface Reply {
   status: number
   headers: Record<string, string>
-  /** The whole text, for HEAD too; the adapter adds `content-length`. */
-  body: string
+  /**
+   * The whole text, for HEAD too: the adapter adds `content-length`. Or chunks, each asked for when the one before it
+   * was taken; `return` is called when the client goes away, though a `next` may be waiting. Or nothing at all.
+   */
+  body: string | AsyncIterator<Uint8Array, unknown> | null
 }
 
 /** Any fetch-style handler. Adapters carry it; they decide nothing that it could decide. */
@@ -23,9 +26,9 @@ export interface FetchHandler {
    */
   owns?(pathname: string): boolean
   /**
-   * The same answer to a request whose parts may be made when they are first read, and without the `Response` where
-   * the answer is a short text: making these costs more than everything else that a Node host does for a request, and
-   * what a stream keeps of them it keeps for as long as it lives. Hosts that need neither prefer it.
+   * The same answer before it becomes a `Response`, to a request whose parts may be made when they are first read:
+   * making these costs more than everything else that a Node host does for a request, and what a stream keeps of them
+   * it keeps for as long as it lives. Hosts that need neither prefer it.
    */
   reply?(request: Request, info: ConnectionInfo): Reply | Response | Promise<Reply | Response>
 }
@@ -37,14 +40,15 @@ const FIXED_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const
 
-const fixed = (status: number, body: string): Reply => ({ status, headers: FIXED_HEADERS, body })
+const fixed = (status: number, body: string) => ({ status, headers: FIXED_HEADERS, body })
 
 /** The target or the `Host` has no single reading, so no handler may see it. */
 export const BAD_REQUEST = fixed(400, 'Bad Request\n')
 /** The handler threw, rejected, or returned no `Response`. Nothing of what it threw is told. */
 export const HANDLER_FAILED = fixed(500, 'Internal Server Error\n')
 
-export const toResponse = ({ status, headers, body }: Reply): Response => new Response(body, { status, headers })
+export const toResponse = ({ status, headers, body }: typeof BAD_REQUEST): Response =>
+  new Response(body, { status, headers })
 
 // A name or an IPv4 address, or an IPv6 address in brackets; then a port. Nothing that could start a path or userinfo.
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i

@@ -28,6 +28,7 @@ export interface NodeResponse {
   write(chunk: Uint8Array): boolean
   end(): unknown
   end(chunk: Uint8Array): unknown
+  end(text: string, encoding: 'latin1' | 'utf8'): unknown
   destroy(): unknown
   on(event: string, listener: () => void): unknown
   off(event: string, listener: () => void): unknown

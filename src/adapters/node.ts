@@ -8,14 +8,9 @@ export type { NodeRequest, NodeResponse } from './node-request.js'
 
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
 
-function answer(res: NodeResponse, { status, headers, body }: Reply, method: string | undefined): void {
-  if (res.destroyed) return
-  if (res.headersSent) return void res.destroy()
-  // Text of one byte per unit, which most JSON is, is copied as it stands for a third of what encoding it costs.
-  const bytes = Buffer.from(body, Buffer.byteLength(body) === body.length ? 'latin1' : 'utf8')
-  res.writeHead(status, { ...headers, 'content-length': String(bytes.length) })
-  if (method === 'HEAD') res.end()
-  else res.end(bytes)
+/** A `Reply` whose headers are Node's: several cookies are not joined. */
+interface Answer extends Omit<Reply, 'headers'> {
+  headers: Record<string, string | string[]>
 }
 
 /** Resolves when `res` takes more, or will never do so. */
@@ -31,48 +26,61 @@ function drained(res: NodeResponse): Promise<void> {
   })
 }
 
-/** Cookies are the one header that must not be joined. */
-function toNodeHeaders(headers: Headers): Record<string, string | string[]> {
-  const plain: Record<string, string | string[]> = Object.fromEntries(headers)
+/** `response` taken apart. Not by its own iterator: that one would let a waiting `next` go on after `return`. */
+function toAnswer({ status, headers, body }: Response): Answer {
+  const plain: Answer['headers'] = Object.fromEntries(headers)
   const cookies = headers.getSetCookie()
   if (cookies.length > 0) plain['set-cookie'] = cookies
-  return plain
+  if (body === null) return { status, headers: plain, body }
+  const reader = body.getReader()
+  const chunks: AsyncIterator<Uint8Array, unknown> = {
+    next: () => reader.read() as Promise<IteratorResult<Uint8Array, undefined>>,
+    return: async () => ({ done: true, value: await reader.cancel() }),
+  }
+  return { status, headers: plain, body: chunks }
 }
 
+/** Chunks that nobody takes are held by whoever makes them: they must learn of it. */
+function abandon(body: Reply['body']): void {
+  if (body !== null && typeof body !== 'string') new Promise((resolve) => resolve(body.return?.())).catch(() => {})
+}
+
+/** Writes `chunks` only as fast as the client takes them. */
 async function pump(
   res: NodeResponse,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  length: string | null,
+  chunks: AsyncIterator<Uint8Array, unknown>,
+  length: string | undefined,
 ): Promise<void> {
   for (;;) {
-    const { done, value } = await reader.read()
+    const { done, value } = await chunks.next()
     if (res.destroyed) return
     if (done) return void res.end()
-    if (length !== null && value.byteLength === Number(length)) return void res.end(value)
+    if (length !== undefined && value.byteLength === Number(length)) return void res.end(value)
     if (!res.write(value)) await drained(res)
   }
 }
 
-/** Writes `response`, pulling its body only as fast as the client takes it. */
-async function send(res: NodeResponse, response: Response, method: string | undefined): Promise<void> {
-  const { body, status } = response
-  if (method === 'HEAD' || body === null) {
-    res.writeHead(status, toNodeHeaders(response.headers))
-    res.end()
-    await body?.cancel()
-    return
+function send(res: NodeResponse, { status, headers, body }: Answer, method: string | undefined): Promise<void> | void {
+  if (res.destroyed) return abandon(body)
+  if (res.headersSent) return void res.destroy()
+  if (typeof body === 'string') {
+    const length = Buffer.byteLength(body)
+    res.writeHead(status, { ...headers, 'content-length': String(length) })
+    // Text of one byte per character, which most JSON is, leaves as it stands: encoding costs three times a copy.
+    return void res.end(method === 'HEAD' ? '' : body, length === body.length ? 'latin1' : 'utf8')
   }
-  const reader = body.getReader()
-  // Unread chunks are held by whoever made the stream: it must learn that nobody is going to take them.
-  const abandon = () => void reader.cancel().catch(() => {})
-  res.on('close', abandon)
-  if (res.destroyed) return abandon()
-  const length = response.headers.get('content-length')
-  res.writeHead(status, toNodeHeaders(response.headers))
+  if (body === null || method === 'HEAD') {
+    res.writeHead(status, headers)
+    res.end()
+    return abandon(body)
+  }
+  res.on('close', () => abandon(body))
+  const length = headers['content-length'] as string | undefined
+  res.writeHead(status, headers)
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
-  if (length === null) res.flushHeaders()
+  if (length === undefined) res.flushHeaders()
   // Not awaited, here and by the caller: a frame that waits keeps the request and the response as long as the body.
-  return pump(res, reader, length)
+  return pump(res, body, length)
 }
 
 /**
@@ -91,15 +99,15 @@ async function send(res: NodeResponse, response: Response, method: string | unde
 export function toNodeHandler(handler: FetchHandler): NodeHandler {
   return (req, res, next) => {
     const target = readTarget(req)
-    if (target === undefined) return answer(res, BAD_REQUEST, req.method)
+    if (target === undefined) return void send(res, BAD_REQUEST, req.method)
     if (next !== undefined && handler.owns?.(target.pathname) === false) return next()
     const info = { remoteAddress: req.socket.remoteAddress }
     const carry = async () => {
       if (!handler.reply)
-        return send(res, await handler(toRequest(req, res, target.url, signalOf(res)), info), req.method)
+        return send(res, toAnswer(await handler(toRequest(req, res, target.url, signalOf(res)), info)), req.method)
       const given = await handler.reply(lazyRequest(req, res, target.url), info)
-      return given instanceof Response ? send(res, given, req.method) : answer(res, given, req.method)
+      return send(res, given instanceof Response ? toAnswer(given) : given, req.method)
     }
-    carry().catch(() => answer(res, HANDLER_FAILED, req.method))
+    carry().catch(() => send(res, HANDLER_FAILED, req.method))
   }
 }

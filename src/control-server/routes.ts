@@ -8,7 +8,7 @@ import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import { ProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
-import { emptyResponse, jsonResponse } from '../http/respond.js'
+import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
 import { parsePrefix } from '../http/target.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { RelayError } from '../publisher/relay-error.js'
@@ -31,18 +31,18 @@ const EventBody = z.strictObject({ name: EventName, data: JsonValue.optional(), 
 const EventAnswer = SiteMessageAnswer.omit({ duplicate: true })
 const NoQuery = z.object({})
 
-type Handler = (siteId: string, asked: ControlRequest, targets: ControlTargets) => Promise<Response>
+type Handler = (siteId: string, asked: ControlRequest, targets: ControlTargets) => Promise<Reply>
 
 const putSite: Handler = async (site_id, { request }, { sites, owner }) => {
   const body = await readJson(request)
   refuseGenericActionNames(body)
   const { created, site } = await sites.put({ ...parseBody(SiteDefinition, body), site_id, owner })
-  return jsonResponse(created ? 201 : 200, encode(Site, site))
+  return jsonReply(created ? 201 : 200, encode(Site, site))
 }
 
 const deleteSite: Handler = async (siteId, _asked, { sites, owner }) => {
   if (!(await sites.delete(siteId, { owner }))) throw new ProblemError('not_found')
-  return emptyResponse(204)
+  return emptyReply(204)
 }
 
 const publishEvent: Handler = async (siteId, { request, signal }, { sites, publisher }) => {
@@ -52,7 +52,7 @@ const publishEvent: Handler = async (siteId, { request, signal }, { sites, publi
   if (site.event_names.length > 0 && !site.event_names.includes(name)) throw new ProblemError('event_name_not_allowed')
   try {
     const answer = await publisher.publish(siteId, name, data, { messageId, signal })
-    return jsonResponse(202, encode(EventAnswer, answer))
+    return jsonReply(202, encode(EventAnswer, answer))
   } catch (cause) {
     // A publisher of the host's own need not speak our errors.
     throw cause instanceof RelayError ? cause : new ProblemError('relay_refused', {}, { cause })
@@ -76,7 +76,7 @@ function match(pathname: string): { handlers: Record<string, Handler>; siteId: s
  *
  * @throws ProblemError, Refusal, RelayError, or what the registry and the publisher throw.
  */
-export async function answer(asked: ControlRequest, targets: ControlTargets): Promise<Response> {
+export async function answer(asked: ControlRequest, targets: ControlTargets): Promise<Reply> {
   const [pathname = '', ...search] = asked.target.split('?')
   const matched = match(pathname)
   if (matched === undefined) throw new ProblemError('route_not_found')

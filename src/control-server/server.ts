@@ -7,7 +7,7 @@ import type { SiteRegistry } from '../contract/sites.js'
 import { startDeadline } from '../http/deadline.js'
 import { isLoopbackHost } from '../http/loopback.js'
 import { PROBLEMS, type ProblemCode } from '../http/problem.js'
-import { problemReply, problemResponse } from '../http/respond.js'
+import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { createClosing } from './closing.js'
 import { createDoor } from './door.js'
@@ -84,7 +84,7 @@ interface Serving extends ControlTargets {
   onError: ((error: unknown) => void) | undefined
 }
 
-async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Response> {
+async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Reply> {
   const deadline = startDeadline(answerMs, request)
   try {
     return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
@@ -95,7 +95,7 @@ async function serve(target: string, request: Request, { answerMs, onError, ...t
     } catch {
       // It was told; what it does with it is its own affair.
     }
-    return problemResponse(code, extra)
+    return problemReply(code, extra)
   } finally {
     deadline.clear()
   }
@@ -147,7 +147,7 @@ export async function startCooperativeSiteControlServer(
       const { socket, rawHeaders, url = '' } = request
       const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, bound.port)
       if (refused) refuse(response, refused)
-      else toNodeHandler((asked) => serve(url, asked, serving))(request, response)
+      else toNodeHandler(async (asked) => toResponse(await serve(url, asked, serving)))(request, response)
     },
   )
   server.maxConnections = CONNECTIONS

@@ -9,9 +9,9 @@ import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-mes
 import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
-import { eventStreamResponse } from '../http/event-stream.js'
+import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
-import { emptyResponse, jsonResponse } from '../http/respond.js'
+import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type CheckActionDeps, findSession } from './check-action.js'
 import type { ActionGate } from './gate.js'
@@ -37,7 +37,7 @@ export interface RelayRequest {
   params: Record<string, string>
 }
 
-export type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Response>
+export type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Reply>
 
 /** A path and who may ask what of it. */
 export interface RelayRoute {
@@ -50,7 +50,7 @@ export interface RelayRoute {
 const postMessage: RelayHandler = async (relay, { request, who }) => {
   const message = parseBody(SiteMessage, await readJson(request))
   const answer = await relay.within(() => ingestCooperativeSiteMessage(relay, { host: who, message }))
-  return jsonResponse(202, encode(SiteMessageAnswer, answer))
+  return jsonReply(202, encode(SiteMessageAnswer, answer))
 }
 
 async function ownSite({ sites, within }: Relay, siteId: string, who: Principal): Promise<Site> {
@@ -59,9 +59,9 @@ async function ownSite({ sites, within }: Relay, siteId: string, who: Principal)
   return site
 }
 
-const getSite: RelayHandler = async (relay, { params, who, request }) => {
+const getSite: RelayHandler = async (relay, { params, who }) => {
   const site = await ownSite(relay, params.site_id as string, who)
-  return jsonResponse(200, encode(Site, site), { head: request.method === 'HEAD' })
+  return jsonReply(200, encode(Site, site))
 }
 
 const putSite: RelayHandler = async ({ sites, within }, { request, params, who }) => {
@@ -72,7 +72,7 @@ const putSite: RelayHandler = async ({ sites, within }, { request, params, who }
   if (put === undefined) throw new ProblemError('operation_absent')
   const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
   const { created, site } = await within(() => put(input))
-  return jsonResponse(created ? 201 : 200, encode(Site, site))
+  return jsonReply(created ? 201 : 200, encode(Site, site))
 }
 
 const deleteSite: RelayHandler = async (relay, { params, who }) => {
@@ -81,7 +81,7 @@ const deleteSite: RelayHandler = async (relay, { params, who }) => {
   if (remove === undefined) throw new ProblemError('operation_absent')
   const { site_id } = await ownSite(relay, params.site_id as string, who)
   if (!(await within(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
-  return emptyResponse(204)
+  return emptyReply(204)
 }
 
 const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
@@ -94,7 +94,7 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
   const { session_id, site_id, owner } = session
   const topic = siteStream(owner, site_id)
   await relay.within(() => relay.streams.prepare(topic))
-  const readable = relay.streams.open({
+  const frames = relay.streams.open({
     viewer: who,
     session_id,
     site_id,
@@ -102,7 +102,7 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
     lastEventId: request.headers.get('last-event-id'),
     signal: request.signal,
   })
-  return eventStreamResponse(readable)
+  return eventStreamReply(frames)
 }
 
 // Their shape is the gate's to judge, under its own code.
@@ -129,7 +129,7 @@ const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
     timeout_ms,
     ...readIdempotencyKey(request),
   })
-  return jsonResponse(200, encode(Invocation, invocation))
+  return jsonReply(200, encode(Invocation, invocation))
 }
 
 /** All of them. */

@@ -4,7 +4,7 @@ import { checkId, checkSegment, Id } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { type FieldError, ProblemError } from '../http/problem.js'
-import { problemResponse } from '../http/respond.js'
+import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import { parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
@@ -43,8 +43,8 @@ export interface CooperativeSiteRouter {
   (request: Request): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request): Promise<Response>
-  /** The same function, for hosts whose requests are read as far as they are asked (`relayscope/node`). */
-  reply(request: Request): Promise<Response>
+  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
+  reply(request: Request): Promise<Reply>
   /** The prefix in canonical form. */
   readonly prefix: string
   /** Whether a request with this path is this router's to answer. */
@@ -137,7 +137,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     await authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
   }
 
-  async function dispatch(request: Request, pathname: string): Promise<Response> {
+  async function dispatch(request: Request, pathname: string): Promise<Reply> {
     const matched = match(prefix.strip(pathname))
     if (matched === undefined) {
       await authenticateAny(request)
@@ -149,7 +149,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     return handler(relay, { request, who, params: checkParams(params) })
   }
 
-  async function handle(request: Request): Promise<Response> {
+  async function handle(request: Request): Promise<Reply> {
     try {
       const pathname = splitUrl(request.url)?.pathname
       if (pathname === undefined || !prefix.owns(pathname)) throw new ProblemError('route_not_found')
@@ -159,11 +159,11 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     } catch (error) {
       const { code, extra, cause } = toProblemError(error)
       if (code === 'internal') report(cause)
-      return problemResponse(code, extra, request.method === 'HEAD')
+      return problemReply(code, extra)
     }
   }
 
-  async function router(request: Request): Promise<Response> {
+  async function reply(request: Request): Promise<Reply> {
     const answer = handle(request)
     underWay.add(answer)
     try {
@@ -173,10 +173,11 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     }
   }
 
+  const router = async (request: Request) => toResponse(await reply(request), request.method === 'HEAD')
   return Object.defineProperty(
     Object.assign(router, {
       fetch: router,
-      reply: router,
+      reply,
       prefix: prefix.path,
       owns: prefix.owns,
       async close() {

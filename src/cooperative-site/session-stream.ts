@@ -1,6 +1,7 @@
 /** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
 import type { Gap, Position, Run, SiteEventBus, Subscription } from '../contract/event-bus.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../http/event-stream.js'
+import type { Chunks } from '../http/respond.js'
 import { eventChunk, parseEventId, toEventId } from './event-frames.js'
 import type { EndReason, Grant, GrantHolder } from './session-grants.js'
 
@@ -10,6 +11,12 @@ export const RETRY_MS = 5_000
 const SHUTDOWN_JITTER_MS = 5_000
 
 const encoder = new TextEncoder()
+const HEARTBEAT = encoder.encode(HEARTBEAT_FRAME)
+
+type Bytes = Uint8Array<ArrayBuffer>
+type Taken = IteratorResult<Bytes, undefined>
+
+const DONE: Taken = { done: true, value: undefined }
 
 export interface SessionStreamOptions {
   bus: SiteEventBus
@@ -30,7 +37,8 @@ export interface SessionStreamOptions {
 
 /** A stream that is being read. */
 export interface SessionStream {
-  readable: ReadableStream<Uint8Array>
+  /** Read by one reader, one chunk at a time. */
+  frames: Chunks
   /** Says why, and ends. */
   end(reason: EndReason): void
   /** Writes a heartbeat when the reader waits and nothing else was written for long enough. */
@@ -51,8 +59,9 @@ export function resumeGap(last: string, current: Position): Gap | undefined {
 export function openSessionStream(options: SessionStreamOptions): SessionStream {
   const { bus, topic, now, heartbeatMs, lastEventId, signal, onError, onEnd } = options
   const { session_id, site_id, subscription_id } = options
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  let reading = false
+  // The reader that waits.
+  let taker: ((taken: Taken) => void) | undefined
+  let farewell: Bytes | undefined
   let over = false
   let wroteAt = now()
   let resumed = 0
@@ -92,7 +101,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   }
 
   /** The next bytes for the reader; what was held is let go of. */
-  function nextChunk(): Uint8Array {
+  function nextChunk(): Bytes {
     if (opening !== undefined) {
       const bytes = encoder.encode(opening)
       opening = undefined
@@ -109,10 +118,15 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return bytes
   }
 
-  function write(bytes: Uint8Array): void {
-    reading = false
+  function give(taken: Taken): void {
+    const waiting = taker
+    taker = undefined
+    waiting?.(taken)
+  }
+
+  function write(value: Bytes): void {
     wroteAt = now()
-    controller?.enqueue(bytes)
+    give({ done: false, value })
   }
 
   function writeNext(): void {
@@ -127,7 +141,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
 
   /** Writes one chunk if the reader waits for one, there is one, and the viewer may still have it. */
   function flush(): void {
-    if (over || !reading) return
+    if (over || !taker) return
     if (opening === undefined) held ??= take()
     if (opening === undefined && held === undefined) {
       if (subscription.closed) end('shutdown')
@@ -139,15 +153,21 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     if (over) return
     const retry = reason === 'shutdown' ? RETRY_MS + Math.floor(Math.random() * SHUTDOWN_JITTER_MS) : undefined
     release()
-    controller?.enqueue(encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry })))
-    controller?.close()
+    farewell = encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry }))
+    if (taker) give(last())
+  }
+
+  function last(): Taken {
+    if (!farewell) return DONE
+    const value = farewell
+    farewell = undefined
+    return { done: false, value }
   }
 
   /** The client went away: nobody is told anything. */
   function leave(): void {
-    if (over) return
     release()
-    controller?.close()
+    give(DONE)
   }
 
   /** Lets go of everything; nothing is written afterwards but an `end`. */
@@ -161,27 +181,24 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     onEnd()
   }
 
-  const readable = new ReadableStream<Uint8Array>(
-    {
-      start(given) {
-        controller = given
-        if (signal.aborted) leave()
-      },
-      pull() {
-        reading = true
-        flush()
-      },
-      cancel: release,
-    },
-    // Nothing is pulled ahead of the reader: what waits, waits in the ring, where it can be dropped.
-    { highWaterMark: 0 },
-  )
+  if (signal.aborted) leave()
 
   return {
-    readable,
+    frames: {
+      next: () =>
+        new Promise((resolve) => {
+          if (over) return resolve(last())
+          taker = resolve
+          flush()
+        }),
+      async return() {
+        leave()
+        return DONE
+      },
+    },
     end,
     tick() {
-      if (!over && reading && now() - wroteAt >= heartbeatMs) write(encoder.encode(HEARTBEAT_FRAME))
+      if (!over && taker && now() - wroteAt >= heartbeatMs) write(HEARTBEAT)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
 import type { SiteEventBus } from '../contract/event-bus.js'
 import type { Principal } from '../contract/sessions.js'
+import type { Chunks } from '../http/respond.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './session-grants.js'
 import { openSessionStream, type SessionStream } from './session-stream.js'
 
@@ -49,7 +50,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     /** A bus over several nodes must know where the topic stands before a viewer is told. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer that was found to have the right. */
-    open({ viewer, ...request }: OpenStream): ReadableStream<Uint8Array> {
+    open({ viewer, ...request }: OpenStream): Chunks {
       let stream: SessionStream | undefined
       let over = false
       stream = openSessionStream({
@@ -69,7 +70,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
       timer ??= setInterval(tick, Math.min(RECHECK_MS, heartbeatMs))
       if (streams.size === 0) leave(undefined)
       if (closed) stream.end('shutdown')
-      return stream.readable
+      return stream.frames
     },
     /** Ends every stream: the clients come back, spread over a few seconds. */
     close(): void {

@@ -5,7 +5,7 @@ import { deepFreeze, type JsonObject } from '../contract/json.js'
 import type { Ask } from '../contract/page.js'
 import { type Deadline, startDeadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
-import { jsonReply, problemReply, type Reply, toResponse } from '../http/respond.js'
+import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
 import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
 import { decodeSegment, splitUrl } from '../http/target.js'
 import { VERSION } from '../version.js'
@@ -22,7 +22,7 @@ export interface DiagnosticsRouter {
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request): Promise<Response>
   /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
-  reply(request: Request): Promise<Reply>
+  reply(request: Request): Promise<TextReply>
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
@@ -182,7 +182,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     )
   }
 
-  async function handle(request: Request): Promise<Reply> {
+  async function handle(request: Request): Promise<TextReply> {
     const target = splitUrl(request.url)
     if (target === undefined || !prefix.owns(target.pathname)) return problemReply('route_not_found')
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')

@@ -1,4 +1,5 @@
-/** How events are written on the wire (WHATWG HTML, 9.2): frames that no value can break out of, and their response. */
+/** How events are written on the wire (WHATWG HTML, 9.2): frames that no value can break out of, and the answer that carries them. */
+import type { Chunks, Reply } from './respond.js'
 
 /** One frame. `data` is any JSON value; a frame without one only sets `retry`. */
 export interface EventFrame {
@@ -32,9 +33,10 @@ export function encodeFrame({ event, data, id, retry }: EventFrame): string {
 /** A comment: clients ignore it, connections are kept alive by it. */
 export const HEARTBEAT_FRAME = ': \n\n'
 
-/** The answer that carries `stream`. Proxies must neither keep, transform nor collect it. */
-export function eventStreamResponse(stream: ReadableStream<Uint8Array>): Response {
-  return new Response(stream, {
+/** The answer that carries frames. Proxies must neither keep, transform nor collect it. */
+export function eventStreamReply(frames: Chunks): Reply {
+  return {
+    status: 200,
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
@@ -42,5 +44,6 @@ export function eventStreamResponse(stream: ReadableStream<Uint8Array>): Respons
       'referrer-policy': 'no-referrer',
       'x-accel-buffering': 'no',
     },
-  })
+    body: frames,
+  }
 }

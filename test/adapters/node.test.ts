@@ -6,7 +6,6 @@ import { toNodeHandler } from '../../src/adapters/node.js'
 import { serve } from './server.js'
 import { exchange, open, requestText } from './wire.js'
 
-const reply = (body: string) => ({ status: 200, headers: { 'content-type': 'text/plain' }, body })
 const neverCalled: FetchHandler = () => {
   throw new Error('not to be called')
 }
@@ -243,114 +242,5 @@ describe('a stream on Node', () => {
         outgoing.on('error', reject).end()
       })
     expect([await ask(), await ask()]).toEqual([200, 200])
-  })
-})
-
-describe('a handler with reply', () => {
-  const replying = (answer: NonNullable<FetchHandler['reply']>) =>
-    serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer })))
-
-  it('may answer with a Response, which is carried as any other', async () => {
-    const port = await replying((request) => {
-      const chunks = ['carried ', new URL(request.url).pathname].map((text) => new TextEncoder().encode(text))
-      const stream = new ReadableStream<Uint8Array>({
-        pull(controller) {
-          const chunk = chunks.shift()
-          if (chunk) controller.enqueue(chunk)
-          else controller.close()
-        },
-      })
-      return new Response(stream, { status: 201, headers: { 'x-from': 'a Response' } })
-    })
-    const answer = await fetch(`http://127.0.0.1:${port}/x`)
-    expect([answer.status, answer.headers.get('x-from')]).toEqual([201, 'a Response'])
-    expect(await answer.text()).toBe('carried /x')
-  })
-
-  it('is asked for the reply, and its text gets its length in bytes', async () => {
-    const port = await replying(() => reply('grün'))
-    const answer = await exchange(port, requestText(port, 'GET /'))
-    expect(answer?.headers).toContainEqual(['content-length', '5'])
-    expect(Buffer.from(answer?.body ?? '', 'latin1').toString()).toBe('grün')
-    const head = await exchange(port, requestText(port, 'HEAD /'))
-    expect(head).toMatchObject({ status: 200, body: '' })
-    expect(head?.headers).toContainEqual(['content-length', '5'])
-  })
-
-  it.each([
-    ['throws', () => neverCalled({} as Request, { remoteAddress: undefined }) as never],
-    ['rejects', () => Promise.reject(new Error('planted-secret'))],
-  ])('is 500 with a fixed body when it %s', async (_, answer) => {
-    const port = await replying(answer)
-    expect(await exchange(port, requestText(port, 'GET /'))).toMatchObject({
-      status: 500,
-      body: 'Internal Server Error\n',
-    })
-  })
-
-  it('sees a whole Request: its members, its body, its clone', async () => {
-    const port = await replying(async (request) => {
-      const clone = request.clone()
-      const again = new Request(clone)
-      return reply(
-        JSON.stringify([
-          request instanceof Request,
-          request.method,
-          new URL(request.url).pathname,
-          request.headers.get('x-admin-key'),
-          new Set([request.headers, request.headers]).size,
-          new Set([request.signal, request.signal]).size,
-          await request.text(),
-          request.bodyUsed,
-          again.method,
-          await again.text(),
-        ]),
-      )
-    })
-    const headers = ['X-Admin-Key: k', 'Content-Length: 4']
-    const answer = await exchange(port, requestText(port, 'POST /path', headers, 'body'))
-    expect(JSON.parse(answer?.body ?? '')).toEqual([true, 'POST', '/path', 'k', 1, 1, 'body', true, 'POST', 'body'])
-  })
-
-  it('finds the signal aborted when it asks after the client has left', async () => {
-    let tell: (aborted: boolean) => void = () => {}
-    const told = new Promise<boolean>((resolve) => {
-      tell = resolve
-    })
-    let left: Promise<void> | undefined
-    const handle = toNodeHandler(
-      Object.assign(neverCalled.bind(null), {
-        reply: async (request: Request) => {
-          await left
-          tell(request.signal.aborted)
-          return reply('too late')
-        },
-      }),
-    )
-    const port = await serve((req, res) => {
-      left = new Promise((resolve) => res.on('close', resolve))
-      handle(req, res)
-    })
-    const socket = await open(port)
-    socket.write(requestText(port, 'GET /'), () => setImmediate(() => socket.destroy()))
-    expect(await told).toBe(true)
-  })
-
-  it('hears of a client that leaves', async () => {
-    const reasons: boolean[] = []
-    let seen = () => {}
-    const twice = new Promise<void>((resolve) => {
-      seen = () => reasons.length === 2 && resolve()
-    })
-    const port = await replying(async (request) => {
-      await new Promise<void>((resolve) => request.signal.addEventListener('abort', () => resolve()))
-      reasons.push(request.signal.aborted, request.clone().signal.aborted)
-      seen()
-      return reply('')
-    })
-    const socket = await open(port)
-    socket.write(requestText(port, 'GET /'), () => setImmediate(() => socket.destroy()))
-    await twice
-    expect(reasons).toEqual([true, true])
   })
 })

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { encodeFrame, eventStreamResponse, HEARTBEAT_FRAME } from '../../src/http/event-stream.js'
+import { encodeFrame, eventStreamReply, HEARTBEAT_FRAME } from '../../src/http/event-stream.js'
 
 /** What an independent reader makes of these bytes. */
 function decode(text: string) {
@@ -81,8 +81,8 @@ describe('frames of an event stream', () => {
   })
 
   it('travel in an answer that nobody may keep, transform or collect', () => {
-    const { headers } = eventStreamResponse(new ReadableStream())
-    expect(Object.fromEntries(headers)).toEqual({
+    const { headers } = eventStreamReply({ next: () => new Promise(() => {}) })
+    expect(headers).toEqual({
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
       'x-content-type-options': 'nosniff',
