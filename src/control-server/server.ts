@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { toNodeHandler } from '../adapters/node.js'
 import { checkId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
-import { startDeadline } from '../http/deadline.js'
+import { Deadline } from '../http/deadline.js'
 import { isLoopbackHost } from '../http/loopback.js'
 import { PROBLEMS, type ProblemCode } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
@@ -85,7 +85,7 @@ interface Serving extends ControlTargets {
 }
 
 async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Reply> {
-  const deadline = startDeadline(answerMs, request)
+  const deadline = new Deadline(answerMs, request)
   try {
     return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
   } catch (error) {

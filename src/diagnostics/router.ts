@@ -2,8 +2,8 @@
 import { Router } from 'itty-router'
 import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
-import type { Ask } from '../contract/page.js'
-import { type Deadline, startDeadline } from '../http/deadline.js'
+import { createAsk } from '../http/ask.js'
+import { Deadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
 import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
@@ -157,21 +157,12 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     checkDeployment(request)
     checkCapability(row)
     const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
-    const ask: Ask = {
-      // Made when an inspector looks at it: most answer at once and never do.
-      get signal() {
-        return deadline.signal
-      },
-    }
-    const report = (error: unknown) => hooks.error(error, { route: row.path })
-    // Whoever copies or prints what inspectors are given sees the signal alone.
-    Object.defineProperty(ask, 'report', { value: report })
     return answer(
       prepared,
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        ask,
+        ask: createAsk(deadline, (error) => hooks.error(error, { route: row.path })),
         examined: limits.examined,
         now,
         report(source, error) {
@@ -187,7 +178,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     if (target === undefined || !prefix.owns(target.pathname)) return problemReply('route_not_found')
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
-    const deadline = startDeadline(deadlineMs, request)
+    const deadline = new Deadline(deadlineMs, request)
     const seen: Seen = { reported: new Set() }
     let principal: string | undefined
     let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }

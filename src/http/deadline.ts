@@ -5,71 +5,78 @@ export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 }
 
-export interface Deadline {
-  /** Aborted when the deadline passes or the client goes away. */
-  readonly signal: AbortSignal
-  /**
-   * `work`, or a rejection with the signal's reason once it aborts. Work that settles because of the abort wins: an
-   * aggregate that listens to the signal can still answer with what it has.
-   */
-  settle<T>(work: T | PromiseLike<T>): T | Promise<T>
-  /** Ends the timer; the signal stays as it is. */
-  clear(): void
-}
-
 function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return value !== null && typeof value === 'object' && typeof (value as PromiseLike<T>).then === 'function'
 }
 
 /**
- * A deadline of `ms` from now, which the end of the client brings forward. Signal and timer are made when somebody
- * looks: an answer that is at hand at once needs neither.
+ * The end of all that one request does. Its signal is made when somebody looks, or when work goes on beyond the turn of
+ * the event loop that it began in: an answer that is at hand needs neither signal nor timer.
  */
-export function startDeadline(ms: number, request: { readonly signal: AbortSignal }): Deadline {
-  const startedAt = performance.now()
-  let controller: AbortController | undefined
-  let disarm = () => {}
-  let over = false
+export class Deadline {
+  readonly #endsAt: number
+  readonly #request: { readonly signal: AbortSignal }
+  #controller: AbortController | undefined
+  /** To make the signal; later, to abort it. */
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #forget = () => {}
+  #waiting: (() => void)[] = []
+  #over = false
 
-  function arm(): AbortController {
+  /** `ms` from now, which the end of the client brings forward. */
+  constructor(ms: number, request: { readonly signal: AbortSignal }) {
+    this.#endsAt = performance.now() + ms
+    this.#request = request
+  }
+
+  /** Aborted when the deadline passes or the client goes away. */
+  get signal(): AbortSignal {
+    this.#controller ??= this.#arm()
+    return this.#controller.signal
+  }
+
+  /**
+   * `work`, or a rejection with the signal's reason once it aborts. Work that settles because of the abort wins: an
+   * aggregate that listens to the signal can still answer with what it has.
+   */
+  settle<T>(work: T | PromiseLike<T>): T | Promise<T> {
+    if (!isThenable(work)) return work
+    return new Promise<T>((resolve, reject) => {
+      work.then(resolve, reject)
+      // One macrotask of grace: what settles in answer to the abort has been heard by then.
+      this.#whenEnded(() => setTimeout(reject, 0, this.signal.reason))
+    })
+  }
+
+  /** Ends the timer; the signal stays as it is. */
+  clear(): void {
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.#forget()
+  }
+
+  #whenEnded(act: () => void): void {
+    if (this.#controller) {
+      const { signal } = this.#controller
+      if (signal.aborted) act()
+      else signal.addEventListener('abort', act, { once: true })
+    } else if (!this.#over) {
+      this.#waiting.push(act)
+      this.#timer ??= setTimeout(() => this.signal, 0)
+    }
+  }
+
+  #arm(): AbortController {
     const armed = new AbortController()
-    if (over) return armed
-    const client = request.signal
+    if (this.#over) return armed
+    clearTimeout(this.#timer)
+    for (const act of this.#waiting) armed.signal.addEventListener('abort', act, { once: true })
+    const client = this.#request.signal
     const leave = () => armed.abort(client.reason)
     if (client.aborted) leave()
     else client.addEventListener('abort', leave, { once: true })
-    const left = ms - (performance.now() - startedAt)
-    const timer = setTimeout(() => armed.abort(new DeadlinePassed()), left)
-    disarm = () => {
-      clearTimeout(timer)
-      client.removeEventListener('abort', leave)
-    }
+    this.#forget = () => client.removeEventListener('abort', leave)
+    this.#timer = setTimeout(() => armed.abort(new DeadlinePassed()), this.#endsAt - performance.now())
     return armed
-  }
-
-  function signal(): AbortSignal {
-    controller ??= arm()
-    return controller.signal
-  }
-
-  return {
-    get signal() {
-      return signal()
-    },
-    settle<T>(work: T | PromiseLike<T>): T | Promise<T> {
-      if (!isThenable(work)) return work
-      const ending = signal()
-      return new Promise<T>((resolve, reject) => {
-        work.then(resolve, reject)
-        // One macrotask of grace: what settles in answer to the abort has been heard by then.
-        const give = () => setTimeout(reject, 0, ending.reason)
-        if (ending.aborted) give()
-        else ending.addEventListener('abort', give, { once: true })
-      })
-    },
-    clear() {
-      over = true
-      disarm()
-    },
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { DeadlinePassed, startDeadline } from '../../src/http/deadline.js'
+import { Deadline, DeadlinePassed } from '../../src/http/deadline.js'
 
 /** A client that never leaves. */
 const STAYING = new AbortController()
@@ -15,7 +15,7 @@ describe('a deadline', () => {
   it('costs nothing while what is asked answers at once', () => {
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')
-    const deadline = startDeadline(100, client)
+    const deadline = new Deadline(100, client)
     const value = { items: [] }
     expect(deadline.settle(value)).toBe(value)
     expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
@@ -24,8 +24,25 @@ describe('a deadline', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('makes no signal for a promise that settles within its turn, and one for what goes on beyond it', async () => {
+    const client = new AbortController()
+    const listen = vi.spyOn(client.signal, 'addEventListener')
+    const quick = new Deadline(100, client)
+    expect(await quick.settle(Promise.resolve('at hand'))).toBe('at hand')
+    quick.clear()
+    expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
+
+    const slow = new Deadline(100, client)
+    const work = Promise.resolve(slow.settle(new Promise(() => {}))).catch((reason: unknown) => reason)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(listen).toHaveBeenCalledOnce()
+    client.abort('left')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await work).toBe('left')
+  })
+
   it('runs from its start, not from when its signal is first looked at', async () => {
-    const deadline = startDeadline(100, STAYING)
+    const deadline = new Deadline(100, STAYING)
     await vi.advanceTimersByTimeAsync(90)
     const { signal } = deadline
     await vi.advanceTimersByTimeAsync(9)
@@ -35,7 +52,7 @@ describe('a deadline', () => {
   })
 
   it('rejects with its reason when it passes, and aborts its signal', async () => {
-    const deadline = startDeadline(100, STAYING)
+    const deadline = new Deadline(100, STAYING)
     const work = Promise.resolve(deadline.settle(new Promise(() => {}))).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(99)
     expect(deadline.signal.aborted).toBe(false)
@@ -45,7 +62,7 @@ describe('a deadline', () => {
   })
 
   it('lets work win that settles because of the abort', async () => {
-    const deadline = startDeadline(100, STAYING)
+    const deadline = new Deadline(100, STAYING)
     const listening = new Promise((resolve) => deadline.signal.addEventListener('abort', () => resolve('a part')))
     const work = deadline.settle(listening)
     await vi.advanceTimersByTimeAsync(200)
@@ -53,16 +70,16 @@ describe('a deadline', () => {
   })
 
   it('is brought forward by a client that leaves, before it asks and while', async () => {
-    expect(startDeadline(100, { signal: AbortSignal.abort('gone') }).signal.reason).toBe('gone')
+    expect(new Deadline(100, { signal: AbortSignal.abort('gone') }).signal.reason).toBe('gone')
     const client = new AbortController()
-    const deadline = startDeadline(100, client)
+    const deadline = new Deadline(100, client)
     client.abort('left')
     expect(deadline.signal.reason).toBe('left')
   })
 
   it('once cleared, follows neither the clock nor the client', async () => {
     const client = new AbortController()
-    const deadline = startDeadline(100, client)
+    const deadline = new Deadline(100, client)
     expect(deadline.signal.aborted).toBe(false)
     deadline.clear()
     client.abort()

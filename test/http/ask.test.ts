@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { createAsk } from '../../src/http/ask.js'
+import { Deadline } from '../../src/http/deadline.js'
+
+describe('what inspectors are asked with', () => {
+  const client = new AbortController()
+  const deadline = new Deadline(1_000, client)
+
+  it('has the signal of the deadline, in a copy too, and shows nothing else', () => {
+    const ask = createAsk(deadline, () => {})
+    expect({ ...ask }.signal).toBe(deadline.signal)
+    expect(Object.keys(ask)).toEqual(['signal'])
+    deadline.clear()
+  })
+
+  it('tells of what was passed over', () => {
+    const heard: unknown[] = []
+    createAsk(deadline, (error) => heard.push(error)).report?.('a broken record')
+    expect(heard).toEqual(['a broken record'])
+  })
+
+  it('shares its accessor with every other: one of its own would outlive the request', () => {
+    const [one, other] = [1, 2].map(() =>
+      Object.getOwnPropertyDescriptor(
+        createAsk(deadline, () => {}),
+        'signal',
+      ),
+    )
+    expect(one?.get).toBe(other?.get)
+  })
+})
