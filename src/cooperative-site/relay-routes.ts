@@ -100,7 +100,7 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
     site_id,
     topic,
     lastEventId: request.headers.get('last-event-id'),
-    signal: request.signal,
+    request,
   })
   return eventStreamReply(frames)
 }

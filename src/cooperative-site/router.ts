@@ -118,7 +118,8 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   const gate = createCooperativeActionGate({ ...options, onError: report })
   const within = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
   const relay: Relay = { sites, sessions, bus, ingest, policy, gate, streams, within, now, onError: report }
-  const underWay = new Set<Promise<unknown>>()
+  // With their requests: a Request that is collected no longer tells its signal’s listeners that the client has left.
+  const underWay = new Map<Promise<unknown>, Request>()
   let closed = false
 
   async function authenticate(request: Request, by: Authenticate): Promise<Principal> {
@@ -165,7 +166,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
 
   async function reply(request: Request): Promise<Reply> {
     const answer = handle(request)
-    underWay.add(answer)
+    underWay.set(answer, request)
     try {
       return await answer
     } finally {
@@ -183,7 +184,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       async close() {
         closed = true
         streams.close()
-        await Promise.all(underWay)
+        await Promise.all(underWay.keys())
       },
     }),
     'streams',

@@ -29,8 +29,8 @@ export interface SessionStreamOptions {
   heartbeatMs: number
   now: () => number
   hold(holder: GrantHolder): Grant
-  /** The client went away before or while it read. */
-  signal: AbortSignal
+  /** Its signal aborts when the client goes away. Kept as long as the stream: once it is collected its signal is mute. */
+  request: { readonly signal: AbortSignal }
   onError?: ((error: unknown) => void) | undefined
   onEnd(): void
 }
@@ -57,7 +57,7 @@ export function resumeGap(last: string, current: Position): Gap | undefined {
 
 /** Opens the stream at the present of its topic. Nothing is written before the reader asks for it. */
 export function openSessionStream(options: SessionStreamOptions): SessionStream {
-  const { bus, topic, now, heartbeatMs, lastEventId, signal, onError, onEnd } = options
+  const { bus, topic, now, heartbeatMs, lastEventId, request, onError, onEnd } = options
   const { session_id, site_id, subscription_id } = options
   // The reader that waits.
   let taker: ((taken: Taken) => void) | undefined
@@ -75,7 +75,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let opening: string | undefined = readyFrame() + (missed ? gapFrame(missed, start) : '')
   const holder: GrantHolder = { fresh: flush, ended: end }
   const grant = options.hold(holder)
-  signal.addEventListener('abort', leave, { once: true })
+  request.signal.addEventListener('abort', leave, { once: true })
 
   function readyFrame(): string {
     const data = {
@@ -175,13 +175,13 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     if (over) return
     over = true
     held = undefined
-    signal.removeEventListener('abort', leave)
+    request.signal.removeEventListener('abort', leave)
     subscription.close()
     grant.release(holder)
     onEnd()
   }
 
-  if (signal.aborted) leave()
+  if (request.signal.aborted) leave()
 
   return {
     frames: {

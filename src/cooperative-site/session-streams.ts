@@ -17,7 +17,7 @@ export interface OpenStream {
   site_id: string
   topic: string
   lastEventId: string | null
-  signal: AbortSignal
+  request: { readonly signal: AbortSignal }
 }
 
 export type SessionStreams = ReturnType<typeof createSessionStreams>
@@ -50,17 +50,17 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     /** A bus over several nodes must know where the topic stands before a viewer is told. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer that was found to have the right. */
-    open({ viewer, ...request }: OpenStream): Chunks {
+    open({ viewer, ...asked }: OpenStream): Chunks {
       let stream: SessionStream | undefined
       let over = false
       stream = openSessionStream({
-        ...request,
+        ...asked,
         bus,
         heartbeatMs,
         now,
         onError,
         subscription_id: newId(),
-        hold: (holder) => grants.hold(holder, viewer, request.session_id),
+        hold: (holder) => grants.hold(holder, viewer, asked.session_id),
         onEnd() {
           over = true
           leave(stream)
