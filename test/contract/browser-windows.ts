@@ -10,6 +10,7 @@ import type {
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { withSortedLists } from './parts.js'
 
 export type BrowserWindowFacility = Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector>
 
@@ -146,7 +147,7 @@ export function browserWindowBattery(
       await windows.close('w2')
       await report('w3', { user_id: 'bob' })
       expect(await inspector.listUserIds?.({ after: 'ann', limit: 5 }, ASK)).toEqual(['bob'])
-      expect(await inspector.observeUsers?.(['ann', 'nobody'], ASK)).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_client_ids: ['c', 'd'],

@@ -10,6 +10,7 @@ import type {
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { withSortedLists } from './parts.js'
 
 export type ConnectionFacility = Inspected<ConnectionRegistry, RegistryInspector>
 
@@ -295,7 +296,7 @@ export function connectionBattery(
       await connect({ client_id: 'tab', client_type: 'browser', actions: ['print', 'open'] })
       const gone = await connect({ client_id: 'phone', client_type: 'mobile', actions: ['call'] })
       await registry.disconnect(gone.connection_id)
-      expect(await inspector.observeUsers?.(['nobody', 'ann'], ASK)).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['nobody', 'ann'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_connections: 2,

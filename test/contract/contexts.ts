@@ -10,6 +10,7 @@ import type {
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { withSortedLists } from './parts.js'
 
 export type ContextFacility = Inspected<ContextRegistry, ContextRegistryInspector>
 
@@ -215,7 +216,7 @@ export function contextBattery(
       await report('t2', { client_id: 'd', status: 'active' })
       await report('t3', { user_id: 'bob' })
       expect(await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
-      expect(await inspector.observeUsers?.(['ann', 'nobody'], ASK)).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_client_types: ['browser', 'web'],

@@ -4,6 +4,7 @@ import type { AppendInput, HistoryInspector, MessageHistory, SpillStore } from '
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { withSortedLists } from './parts.js'
 
 export type HistoryFacility = Inspected<MessageHistory, HistoryInspector>
 
@@ -161,7 +162,7 @@ export function historyBattery(
       expect(await streams({ user_id: 'ann' })).toEqual([ours])
       expect((await streams({ user_id: 'bob' })).map((s) => s.stream).sort()).toEqual(['users/bob/x', 'users/bob/y'])
       expect(await history.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
-      expect(await history.inspector.observeUsers?.(['bob', 'nobody'], ASK)).toEqual([
+      expect(withSortedLists(await history.inspector.observeUsers?.(['bob', 'nobody'], ASK))).toEqual([
         { user_id: 'bob', observed_streams: 2 },
       ])
     })

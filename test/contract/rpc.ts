@@ -10,6 +10,7 @@ import type {
   RpcInspector,
 } from '../../src/contract/rpc.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { withSortedLists } from './parts.js'
 
 export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<void> }, RpcInspector>
 
@@ -157,7 +158,7 @@ export function rpcBattery(
       await open({ client_id: 'phone' })
       await open({ user_id: 'bob' })
       expect(await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
-      expect(await rpc.inspector.observeUsers?.(['ann', 'nobody'], ASK)).toEqual([
+      expect(withSortedLists(await rpc.inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         { user_id: 'ann', pending_rpc: 2, observed_client_ids: ['desk', 'phone'] },
       ])
     })

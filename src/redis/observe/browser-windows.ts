@@ -10,9 +10,9 @@ import {
 } from '../../contract/browser-windows.js'
 import { Ownership } from '../../contract/contexts.js'
 import type { Store } from '../store.js'
-import { clientIdsOf, countAll, tally } from './counts.js'
+import { countAll, distinct, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
+import { getRecord, listUserIds, observeUsers, type TableReader } from './rows.js'
 import { Millis, timestampOf } from './stored.js'
 
 const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
@@ -58,19 +58,11 @@ export function createBrowserWindowInspector(store: Store): BrowserWindowRegistr
       }
     },
     listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
-    async observeUsers(userIds, ask) {
-      const users = await readUsers(store, WINDOWS, userIds, ask)
-      return users.flatMap(({ userId, records, cut }) => {
-        if (records.length === 0) return []
-        const clients = clientIdsOf(records)
-        return {
-          user_id: userId,
-          observed_browser_windows: records.length,
-          browser_windows_by_status: byStatus(records),
-          observed_client_ids: clients.ids,
-          ...(cut || clients.cut ? { truncated: true } : {}),
-        }
-      })
-    },
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, WINDOWS, userIds, ask, (windows) => ({
+        observed_browser_windows: windows.length,
+        browser_windows_by_status: byStatus(windows),
+        observed_client_ids: distinct(windows, ({ client_id }) => client_id),
+      })),
   }
 }

@@ -7,15 +7,14 @@ import {
   ConnectionStatus,
   type RegistryInspector,
 } from '../../contract/connections.js'
-import { compareIds, toTimestamp } from '../../contract/ids.js'
-import { OBSERVED_MAX } from '../../contract/limits.js'
+import { toTimestamp } from '../../contract/ids.js'
 import { parseSequence } from '../../contract/page.js'
 import type { Store } from '../store.js'
 import { listActions } from './actions.js'
 import { CONNECTIONS, endOf } from './connection-row.js'
-import { clientIdsOf, countAll, tally } from './counts.js'
+import { countAll, distinct, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, readUsers } from './rows.js'
+import { getRecord, listUserIds, observeUsers } from './rows.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
@@ -42,25 +41,17 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       }
     },
     listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
-    async observeUsers(userIds, ask) {
-      const users = await readUsers(store, CONNECTIONS, userIds, ask)
-      return users.flatMap(({ userId, records, cut }) => {
-        if (records.length === 0) return []
-        const connected = records.filter(({ status }) => status === 'connected')
-        const types = new Set(connected.map(({ client_type }) => client_type))
-        const names = [...new Set(connected.flatMap(({ actions }) => actions))].sort(compareIds)
-        const clients = clientIdsOf(records)
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, CONNECTIONS, userIds, ask, (connections) => {
+        const connected = connections.filter(({ status }) => status === 'connected')
         return {
-          user_id: userId,
           observed_connections: connected.length,
-          observed_client_types: ClientType.options.filter((type) => types.has(type)),
-          observed_action_types: names.slice(0, OBSERVED_MAX),
-          observed_client_ids: clients.ids,
-          last_seen_at: records.map(({ last_seen_at }) => last_seen_at).reduce((a, b) => (a > b ? a : b)),
-          ...(cut || clients.cut || names.length > OBSERVED_MAX ? { truncated: true } : {}),
+          observed_client_types: distinct(connected, ({ client_type }) => client_type),
+          observed_action_types: new Set(connected.flatMap(({ actions }) => actions)),
+          observed_client_ids: distinct(connections, ({ client_id }) => client_id),
+          last_seen_at: connections.map(({ last_seen_at }) => last_seen_at).reduce((a, b) => (a > b ? a : b)),
         }
-      })
-    },
+      }),
   }
 }
 

@@ -14,9 +14,9 @@ import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { count, strings } from '../reply.js'
 import type { Store } from '../store.js'
-import { clientIdsOf, countAll, tally } from './counts.js'
+import { countAll, distinct, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { getRecord, listUserIds, observeUsers, readIndex, readRows, type TableReader } from './rows.js'
 import { allShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 
@@ -76,22 +76,13 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
     },
     countByWindow: (windowIds, ask) => countByWindow(store, windowIds, ask),
     listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),
-    async observeUsers(userIds, ask) {
-      const users = await readUsers(store, CONTEXTS, userIds, ask)
-      return users.flatMap(({ userId, records, cut }) => {
-        if (records.length === 0) return []
-        const types = new Set(records.map(({ client_type }) => client_type))
-        const clients = clientIdsOf(records)
-        return {
-          user_id: userId,
-          observed_client_types: ClientType.options.filter((type) => types.has(type)),
-          observed_contexts: records.length,
-          contexts_by_status: byStatus(records),
-          observed_client_ids: clients.ids,
-          ...(cut || clients.cut ? { truncated: true } : {}),
-        }
-      })
-    },
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, CONTEXTS, userIds, ask, (contexts) => ({
+        observed_client_types: distinct(contexts, ({ client_type }) => client_type),
+        observed_contexts: contexts.length,
+        contexts_by_status: byStatus(contexts),
+        observed_client_ids: distinct(contexts, ({ client_id }) => client_id),
+      })),
   }
 }
 

@@ -1,6 +1,5 @@
 /** Counts by reading: exact within the bound on examined entries, and nothing beyond it. */
-import { compareIds } from '../../contract/ids.js'
-import { EXAMINED_MAX, OBSERVED_MAX, PAGE_MAX } from '../../contract/limits.js'
+import { EXAMINED_MAX, PAGE_MAX } from '../../contract/limits.js'
 import type { Ask, Indexed, Page } from '../../contract/page.js'
 import { count } from '../reply.js'
 import type { Store } from '../store.js'
@@ -54,8 +53,5 @@ export function tally<V extends string, T>(values: readonly V[], entries: readon
   return counts
 }
 
-/** The clients that `records` name, sorted, at most 100 of them. */
-export function clientIdsOf(records: readonly { client_id: string }[]): { ids: string[]; cut: boolean } {
-  const ids = [...new Set(records.map(({ client_id }) => client_id))].sort(compareIds)
-  return { ids: ids.slice(0, OBSERVED_MAX), cut: ids.length > OBSERVED_MAX }
-}
+/** What `of` says of the records, each once. */
+export const distinct = <T, V>(records: readonly T[], of: (record: T) => V): V[] => [...new Set(records.map(of))]

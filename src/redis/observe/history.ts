@@ -6,7 +6,7 @@ import type { Ask } from '../../contract/page.js'
 import { strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { readPage } from './pages.js'
-import { listUserIds, readIndex, readRows, readUsers, type TableReader } from './rows.js'
+import { listUserIds, observeUsers, readIndex, readRows, type TableReader } from './rows.js'
 import { allShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 
@@ -73,14 +73,8 @@ export function createHistoryInspector(
     },
     listStreams: (filter, page, ask) => readPage(store, STREAMS, filter, page, ask),
     listUserIds: (page, ask) => listUserIds(store, STREAMS.name, page, ask),
-    async observeUsers(userIds, ask) {
-      const users = await readUsers(store, STREAMS, userIds, ask)
-      return users.flatMap(({ userId, records, cut }) =>
-        records.length === 0
-          ? []
-          : { user_id: userId, observed_streams: records.length, ...(cut ? { truncated: true } : {}) },
-      )
-    },
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, STREAMS, userIds, ask, (streams) => ({ observed_streams: streams.length })),
   }
 }
 

@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import { compareIds } from '../../contract/ids.js'
 import { EXAMINED_MAX, RECORD_BYTES } from '../../contract/limits.js'
-import type { UserIds } from '../../contract/observation.js'
+import type { UserIds, UserPart } from '../../contract/observation.js'
 import type { Ask, IdPageQuery } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
 import { count, type Reply, strings, WrongType } from '../reply.js'
@@ -153,27 +153,30 @@ async function usersOfShard(store: Store, table: string, shard: number, page: Id
   return users.slice(0, page.limit)
 }
 
-/** The records of each of `userIds`, of whom at most 10,000 rows are read in all. `cut`: there are more. */
-export async function readUsers<R extends object, S extends object>(
+/** What `know` makes of the records of each user who has any. Of all users together at most 10,000 rows are read. */
+export async function observeUsers<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   userIds: readonly string[],
   ask: Ask,
-): Promise<{ userId: string; records: R[]; cut: boolean }[]> {
+  know: (records: R[]) => Omit<UserPart, 'user_id' | 'truncated'>,
+): Promise<UserPart[]> {
   if (userIds.length === 0) return []
   const each = Math.max(1, Math.floor(EXAMINED_MAX / userIds.length))
   const shards = await store.shards(ask)
   const now = await store.time(ask)
-  return Promise.all(
-    userIds.map(async (userId) => {
-      const shard = shardOf(userId, shards)
-      const key = store.key(shard, table.name, 'user_id', userId)
+  const parts = await Promise.all(
+    userIds.map(async (user_id) => {
+      const shard = shardOf(user_id, shards)
+      const key = store.key(shard, table.name, 'user_id', user_id)
       const ids = strings(await readIndex(store, ['ZRANGE', key, '0', String(each)], ask))
       const rows = await readRows(store, table, shard, ids.slice(0, each), ask)
       const records = rows
         .map(({ row }) => table.read(row, now))
-        .filter((record) => record !== undefined && (record as { user_id?: string }).user_id === userId)
-      return { userId, records: records as R[], cut: ids.length > each }
+        .filter((record) => record !== undefined && (record as { user_id?: string }).user_id === user_id)
+      if (records.length === 0) return undefined
+      return { user_id, ...know(records as R[]), ...(ids.length > each ? { truncated: true } : {}) }
     }),
   )
+  return parts.filter((part) => part !== undefined)
 }

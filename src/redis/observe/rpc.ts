@@ -4,10 +4,10 @@ import type { Instance } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
 import { PendingCall, type RpcInspector } from '../../contract/rpc.js'
 import type { Store } from '../store.js'
-import { clientIdsOf } from './counts.js'
+import { distinct } from './counts.js'
 import { readCurrentInstance } from './current-instance.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, readUsers, type TableReader } from './rows.js'
+import { getRecord, listUserIds, observeUsers, type TableReader } from './rows.js'
 import { Millis, timestampOf } from './stored.js'
 
 const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
@@ -44,18 +44,10 @@ export function createRpcInspector(
       return { current: current_instance_id === instance.instance_id, current_instance_id }
     },
     listUserIds: (page, ask) => listUserIds(store, CALLS.name, page, ask),
-    async observeUsers(userIds, ask) {
-      const users = await readUsers(store, CALLS, userIds, ask)
-      return users.flatMap(({ userId, records, cut }) => {
-        if (records.length === 0) return []
-        const clients = clientIdsOf(records)
-        return {
-          user_id: userId,
-          pending_rpc: records.length,
-          observed_client_ids: clients.ids,
-          ...(cut || clients.cut ? { truncated: true } : {}),
-        }
-      })
-    },
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, CALLS, userIds, ask, (calls) => ({
+        pending_rpc: calls.length,
+        observed_client_ids: distinct(calls, ({ client_id }) => client_id),
+      })),
   }
 }
