@@ -1,0 +1,97 @@
+/** The idempotency keys of a gate: one key runs one call of one viewer once. */
+import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/refusal.js'
+import { deferred } from './deferred.js'
+import { createWorld, refusal, START } from './gate-world.js'
+
+describe('an idempotency key', () => {
+  const key = { idempotency_key: 'k1' }
+
+  it('runs a call once and answers repeats with the stored answer', async () => {
+    const { world, invoke } = createWorld()
+    const first = await invoke(key)
+    expect(await invoke(key)).toBe(first)
+    expect(world.calls).toHaveLength(1)
+    world.time += 600_000
+    await invoke(key)
+    expect(world.calls).toHaveLength(2)
+  })
+
+  it('names the same command wherever it arrives, and another one for another viewer', async () => {
+    const commands = new Set<string>()
+    for (const input of [key, key, { ...key, viewer: { user_id: 'carol' } }, { idempotency_key: 'k2' }]) {
+      const { world, invoke } = createWorld()
+      await invoke(input)
+      commands.add(world.calls[0]?.[1].command_id as string)
+    }
+    expect(commands.size).toBe(3)
+    for (const command of commands) expect(command).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  it('is refused for another call, but free for another viewer', async () => {
+    const { world, invoke } = createWorld()
+    await invoke(key)
+    await expect(invoke({ ...key, parameters: { id: 8 } })).rejects.toMatchObject(refusal('idempotency_key_reused'))
+    await invoke({ ...key, viewer: { user_id: 'carol' } })
+    await invoke({ ...key, parameters: { id: 7 } })
+    expect(world.calls).toHaveLength(2)
+  })
+
+  it('lets one of a hundred equal calls through', async () => {
+    const { world, invoke, gate } = createWorld()
+    const held = deferred<unknown>()
+    world.answer = () => held.promise
+    const calls = Array.from({ length: 100 }, () => invoke(key).catch((error) => error.code))
+    const codes = Promise.all(calls.slice(1))
+    expect(await codes).toEqual(Array(99).fill('idempotency_in_progress'))
+    held.resolve('done')
+    expect(await calls[0]).toMatchObject({ result: 'done' })
+    expect(world.calls).toHaveLength(1)
+    expect(gate.pending).toBe(0)
+  })
+
+  it('stays taken by a call whose outcome is unknown', async () => {
+    const { world, invoke } = createWorld()
+    world.answer = () => new Promise(() => {})
+    await expect(invoke({ ...key, timeout_ms: 5 })).rejects.toMatchObject(refusal('action_timeout'))
+    await expect(invoke(key)).rejects.toMatchObject(refusal('action_timeout'))
+    const controller = new AbortController()
+    world.answer = () => {
+      controller.abort()
+      return new Promise(() => {})
+    }
+    const gone = invoke({ idempotency_key: 'k2', signal: controller.signal })
+    await expect(gone).rejects.toMatchObject(refusal('cancelled'))
+    await expect(invoke({ idempotency_key: 'k2' })).rejects.toMatchObject(refusal('action_timeout'))
+    expect(world.calls).toHaveLength(2)
+  })
+
+  it('is free again when nothing was sent', async () => {
+    const { world, invoke } = createWorld({ approve: () => world.time > START })
+    await expect(invoke(key)).rejects.toMatchObject(refusal('approval_denied'))
+    world.time++
+    world.answer = async () => {
+      throw new Refusal('connector_unavailable')
+    }
+    await expect(invoke(key)).rejects.toMatchObject(refusal('connector_unavailable'))
+    world.answer = async () => 'done'
+    expect(await invoke(key)).toMatchObject({ result: 'done' })
+  })
+
+  it('gives no stored answer to a viewer who has lost the right', async () => {
+    const { world, invoke } = createWorld()
+    await invoke(key)
+    world.rights = ['view']
+    await expect(invoke(key)).rejects.toMatchObject(refusal('forbidden'))
+  })
+
+  it('is one of at most a thousand per session; the oldest that has ended leaves first', async () => {
+    const { world, invoke } = createWorld()
+    for (let n = 0; n <= 1_000; n++) await invoke({ idempotency_key: `k${n}` })
+    await invoke({ idempotency_key: 'k1000' })
+    await invoke({ idempotency_key: 'k1' })
+    expect(world.calls).toHaveLength(1_001)
+    await invoke({ idempotency_key: 'k0' })
+    expect(world.calls).toHaveLength(1_002)
+  })
+})

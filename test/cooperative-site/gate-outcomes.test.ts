@@ -1,0 +1,124 @@
+/** What the gate answers for whatever the application does with a call. */
+import { describe, expect, it } from 'vitest'
+import { ActionFailure } from '../../src/cooperative-site/index.js'
+import { Refusal } from '../../src/refusal.js'
+import { deferred } from './deferred.js'
+import { createWorld, refusal } from './gate-world.js'
+
+describe('what the application does', () => {
+  it.each<[string, () => unknown, object]>([
+    [
+      'an ActionFailure',
+      () => Promise.reject(new ActionFailure('locked', 'In use')),
+      { code: 'locked', message: 'In use' },
+    ],
+    [
+      'an ActionFailure without words',
+      () => Promise.reject(new ActionFailure('locked')),
+      { code: 'locked', message: null },
+    ],
+    [
+      'an ActionFailure whose code is a text',
+      () => Promise.reject(new ActionFailure('So sorry!')),
+      { code: 'other', message: null },
+    ],
+    [
+      'any other throw',
+      () => Promise.reject(new Error('secret /etc/passwd')),
+      { code: 'handler_error', message: null },
+    ],
+    [
+      'a throw at once',
+      () => {
+        throw new Error('secret')
+      },
+      { code: 'handler_error', message: null },
+    ],
+    [
+      'a refusal that is not about the call',
+      () => Promise.reject(new Refusal('forbidden', 'secret')),
+      { code: 'handler_error', message: null },
+    ],
+    ['a result over 1 MiB', async () => 'x'.repeat(1_048_577), { code: 'result_too_large', message: null }],
+    ['a result that is no JSON', async () => ({ n: 1n }), { code: 'handler_error', message: null }],
+  ])('answers failed for %s', async (_, answer, error) => {
+    const seen: unknown[] = []
+    const { world, invoke } = createWorld({ onError: (thrown) => seen.push(thrown) })
+    world.answer = answer
+    const invocation = await invoke()
+    expect(invocation).toMatchObject({ status: 'failed', result: null, error })
+    expect(JSON.stringify(invocation)).not.toContain('secret')
+  })
+
+  it('shows at most 1,024 well-formed characters of a handler`s words', async () => {
+    const { world, invoke } = createWorld()
+    world.answer = async () => {
+      throw new ActionFailure('locked', `\ud800${'x'.repeat(2_000)}`)
+    }
+    expect((await invoke()).error?.message).toBe(`\ufffd${'x'.repeat(1_023)}`)
+  })
+
+  it('answers null for a result that is none', async () => {
+    const { world, invoke } = createWorld()
+    world.answer = async () => undefined
+    expect(await invoke()).toMatchObject({ status: 'succeeded', result: null })
+  })
+
+  it('refuses with connector_unavailable when the connector says so', async () => {
+    const { world, invoke } = createWorld()
+    world.answer = async () => {
+      throw new Refusal('connector_unavailable')
+    }
+    await expect(invoke()).rejects.toMatchObject(refusal('connector_unavailable'))
+  })
+
+  it.each([
+    'timeout',
+    'unavailable',
+    'closed',
+  ] as const)('takes a connector that lost sight of the call (%s) for an unknown outcome', async (code) => {
+    const { world, invoke } = createWorld()
+    world.answer = async () => {
+      throw new Refusal(code)
+    }
+    await expect(invoke()).rejects.toMatchObject(refusal('action_timeout'))
+  })
+
+  it('gives up at the timeout, aborts the call, and drops what comes late', async () => {
+    const { world, invoke, gate } = createWorld()
+    const late = deferred<unknown>()
+    let aborted = false
+    world.answer = (_client, { signal }) => {
+      signal.addEventListener('abort', () => {
+        aborted = true
+      })
+      return late.promise
+    }
+    await expect(invoke({ timeout_ms: 5 })).rejects.toMatchObject(refusal('action_timeout'))
+    expect(aborted).toBe(true)
+    expect(gate.pending).toBe(0)
+    late.resolve('late')
+  })
+
+  it.each([0, 120_001, 1.5, Number.NaN])('refuses a timeout of %s ms', async (timeout_ms) => {
+    await expect(createWorld().invoke({ timeout_ms })).rejects.toMatchObject(refusal('invalid_input'))
+  })
+
+  it('cancels the call when the viewer hangs up', async () => {
+    const { world, invoke, gate } = createWorld()
+    const controller = new AbortController()
+    let aborted = false
+    world.answer = (_client, { signal }) => {
+      signal.addEventListener('abort', () => {
+        aborted = true
+      })
+      controller.abort()
+      return new Promise(() => {})
+    }
+    await expect(invoke({ signal: controller.signal })).rejects.toMatchObject(refusal('cancelled'))
+    expect(aborted).toBe(true)
+    expect(gate.pending).toBe(0)
+    await expect(invoke({ signal: controller.signal })).rejects.toMatchObject(refusal('cancelled'))
+    expect(world.calls).toHaveLength(1)
+  })
+})
