@@ -1,0 +1,143 @@
+/** How often, and when, a stream asks again whether its viewer may read. */
+import { describe, expect, it, vi } from 'vitest'
+import { deferred } from './deferred.js'
+import { holdTime, publish, START, settle, watch } from './viewer.js'
+import { createWorld } from './world.js'
+
+holdTime()
+
+describe('the event stream asks again whether the viewer may read', () => {
+  /** A world whose policy counts, and answers when it is told to. */
+  async function counting() {
+    const asked: { user: string; at: number }[] = []
+    let answer: () => Promise<boolean> = async () => true
+    const world = await createWorld({
+      policy: {
+        check: async ({ viewer }) => {
+          asked.push({ user: viewer.user_id, at: Date.now() - START })
+          return answer()
+        },
+      },
+    })
+    return { world, asked, say: (next: typeof answer) => (answer = next) }
+  }
+
+  it('at most every 500 ms, once for all streams of one viewer', async () => {
+    const { world, asked } = await counting()
+    const viewers = [await watch(world), await watch(world), await watch(world)]
+    for (const viewer of viewers) void viewer.drain()
+    await settle()
+    asked.length = 0
+    for (let n = 0; n < 40; n++) {
+      publish(world, n, n)
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    expect(asked.length).toBeGreaterThanOrEqual(3)
+    expect(asked.length).toBeLessThanOrEqual(4)
+    for (const [index, { at }] of asked.entries())
+      expect(at - (asked[index - 1]?.at ?? -500)).toBeGreaterThanOrEqual(500)
+  })
+
+  it('before it writes when the last answer is older, and holds the event until it knows', async () => {
+    const { world, say } = await counting()
+    const viewer = await watch(world)
+    const rest = viewer.drain()
+    await settle()
+    const word = deferred<boolean>()
+    say(() => word.promise)
+    vi.setSystemTime(START + 500)
+    publish(world, 1, 1)
+    await settle()
+    expect(viewer.frames).toHaveLength(1)
+    word.resolve(true)
+    await settle()
+    expect(viewer.frames).toHaveLength(2)
+    const no = deferred<boolean>()
+    say(() => no.promise)
+    vi.setSystemTime(START + 1_000)
+    publish(world, 2, 2)
+    no.resolve(false)
+    await rest
+    expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event', 'end'])
+  })
+
+  it('once, however many events wait for the answer', async () => {
+    const { world, asked, say } = await counting()
+    const viewers = [await watch(world), await watch(world)]
+    for (const viewer of viewers) void viewer.drain()
+    await settle()
+    asked.length = 0
+    const word = deferred<boolean>()
+    say(() => word.promise)
+    vi.setSystemTime(START + 500)
+    for (let n = 1; n <= 5; n++) {
+      publish(world, n, n)
+      await settle()
+    }
+    expect(asked).toHaveLength(1)
+    word.resolve(true)
+    await settle()
+    for (const viewer of viewers) expect(viewer.frames).toHaveLength(6)
+  })
+
+  it('anew when something has changed while it was being asked', async () => {
+    const { world, say } = await counting()
+    const viewer = await watch(world)
+    const rest = viewer.drain()
+    await settle()
+    const word = deferred<boolean>()
+    say(() => word.promise)
+    vi.setSystemTime(START + 500)
+    publish(world, 1, 1)
+    await settle()
+    await world.sessions.close(world.session_id)
+    word.resolve(true)
+    await rest
+    expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'end'])
+  })
+
+  it('about two hundred viewers at a time when time alone asks, until all were asked about', async () => {
+    const { world, asked, say } = await counting()
+    for (let n = 0; n < 300; n++) void (await watch(world, `user-${n}`)).drain()
+    await settle()
+    asked.length = 0
+    const word = deferred<boolean>()
+    say(() => word.promise)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(asked).toHaveLength(200)
+    word.resolve(true)
+    await settle()
+    expect(new Set(asked.map(({ user }) => user)).size).toBe(300)
+  })
+
+  it('again when no answer came within five seconds', async () => {
+    const { world, asked, say } = await counting()
+    void (await watch(world)).drain()
+    await settle()
+    asked.length = 0
+    say(() => new Promise(() => {}))
+    await vi.advanceTimersByTimeAsync(500)
+    expect(asked).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(5_500)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('and while nobody can say, writes no event; after ten seconds it sends the client away', async () => {
+    const { world, say } = await counting()
+    const viewer = await watch(world)
+    const rest = viewer.drain()
+    await settle()
+    say(() => Promise.reject(new Error('the policy is out of reach')))
+    await vi.advanceTimersByTimeAsync(600)
+    publish(world, 1, 1)
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(viewer.frames).toHaveLength(1)
+    say(async () => true)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event'])
+    say(() => Promise.reject(new Error('the policy is out of reach')))
+    await vi.advanceTimersByTimeAsync(11_000)
+    await rest
+    expect(viewer.frames.at(-1)).toMatchObject({ event: 'end', data: { reason: 'shutdown' } })
+  })
+})
