@@ -1,0 +1,111 @@
+/** The messages that a host sends over HTTP. */
+import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/refusal.js'
+import { answer } from './answer.js'
+import { changed, createWorld, laptop } from './world.js'
+
+describe('the messages of a host', () => {
+  it('are answered with what became of them', async () => {
+    const world = await createWorld()
+    const message = changed({ id: 7 })
+    const got = await answer(world, 'alice', 'POST', '/messages', message)
+    expect(got.status).toBe(202)
+    expect(got.body).toEqual({
+      accepted: true,
+      duplicate: false,
+      message_id: message.message_id,
+      stream: 'users/alice/sites/notes/events',
+      published: true,
+      not_published_reason: null,
+    })
+    expect((await answer(world, 'alice', 'POST', '/messages', message)).body).toMatchObject({
+      duplicate: true,
+      published: false,
+      not_published_reason: 'duplicate',
+    })
+  })
+
+  it('are fenced by instance', async () => {
+    const world = await createWorld()
+    await world.facilities.connections.connect({ ...laptop, instance_id: 'laptop-2', client_type: 'console' })
+    const got = await answer(world, 'alice', 'POST', '/messages', changed())
+    expect([got.status, got.body.code]).toEqual([409, 'stale_instance'])
+  })
+
+  const json = { 'content-type': 'application/json' }
+  it.each<[string, unknown, object, number, string]>([
+    ['text', 'hello', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
+    ['a form', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
+    ['an encoded body', '{}', { ...json, 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],
+    ['256 KiB and one byte', `"${'x'.repeat(262_143)}"`, json, 413, 'body_too_large'],
+    ['no JSON', '{', json, 400, 'invalid_json'],
+    ['nothing', '', json, 400, 'invalid_json'],
+    ['null', 'null', json, 422, 'invalid_body'],
+    ['a list', '[]', json, 422, 'invalid_body'],
+    ['100,000 levels', '['.repeat(100_000) + ']'.repeat(100_000), json, 422, 'invalid_body'],
+    ['a member twice', JSON.stringify(changed()).replace('{', '{"kind":"event",'), json, 422, 'invalid_body'],
+    [
+      'a member twice in another spelling, far inside',
+      JSON.stringify(changed('here')).replace('"here"', '[{"x:{":1,"\\u0078:{":2}]'),
+      json,
+      422,
+      'invalid_body',
+    ],
+    ['a control character in an id', JSON.stringify(changed(1, { message_id: 'a\nb' })), json, 422, 'invalid_body'],
+  ])('are refused as %s', async (_, body, headers, status, code) => {
+    const got = await answer(await createWorld(), 'alice', 'POST', '/messages', body, headers)
+    expect([got.status, got.body.code]).toEqual([status, code])
+  })
+
+  it('are refused when their bytes are not UTF-8, and when a stream of unknown length is too long', async () => {
+    const { relay } = await createWorld()
+    const send = (body: BodyInit) =>
+      relay(
+        new Request('http://relay.test/relay/messages', {
+          method: 'POST',
+          headers: { authorization: 'Bearer alice', 'content-type': 'application/json; charset=UTF-8' },
+          body,
+          duplex: 'half',
+        } as RequestInit),
+      )
+    expect((await send(new Uint8Array([0x22, 0xc0, 0xaf, 0x22]))).status).toBe(400)
+    let sent = 0
+    let cancelled = false
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 65_536
+        controller.enqueue(new Uint8Array(65_536).fill(0x20))
+      },
+      cancel() {
+        cancelled = true
+      },
+    })
+    expect((await send(endless)).status).toBe(413)
+    expect(cancelled).toBe(true)
+    expect(sent).toBeLessThan(1_000_000)
+  })
+
+  it('are answered with 503 and when to come back while a store is out of reach', async () => {
+    const hanging = await createWorld({ ingest: () => new Promise(() => {}), deadlineMs: 5 })
+    const away = await createWorld({ ingest: () => Promise.reject(new Refusal('unavailable', 'secret')) })
+    for (const world of [hanging, away]) {
+      const got = await answer(world, 'alice', 'POST', '/messages', changed())
+      expect([got.status, got.body.code, got.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+    }
+  })
+
+  it('are answered with a fixed 500 when something is broken, and the host is told', async () => {
+    const errors: unknown[] = []
+    const world = await createWorld({
+      ingest: () => Promise.reject(new Error('secret')),
+      onError: (error) => {
+        errors.push(error)
+        throw new Error('the hook is broken too')
+      },
+    })
+    const got = await answer(world, 'alice', 'POST', '/messages', changed())
+    expect([got.status, got.body.code]).toEqual([500, 'internal'])
+    expect(JSON.stringify(got.body)).not.toContain('secret')
+    expect(errors).toMatchObject([{ message: 'secret' }])
+  })
+})
