@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK, at, type Clock, createClock, walk } from '../contract/clock.js'
-import { command, connection, eventually, first, key, second } from '../contract/delivery.js'
+import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
 
 let clock: Clock
 let dispatcher: ReturnType<typeof createCommandDispatcher>

@@ -5,7 +5,7 @@ import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
 import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery.js'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { ASK, at, createClock, FIRST, walk } from '../contract/clock.js'
-import { command, connection, eventually, first, key, second } from '../contract/delivery.js'
+import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
 import { describeStores } from './matrix.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 

@@ -1,0 +1,99 @@
+/** How a dispatcher hands commands over to who waits for them. */
+import { describe, expect, it } from 'vitest'
+import { at } from './clock.js'
+import { command, connection, eventually, first, key, second } from './delivery-commands.js'
+import type { Subject } from './delivery-subject.js'
+
+export function handoverContract({ clock, dispatcher, advance, status, node }: Subject): void {
+  describe('delivery', () => {
+    it('hands waiting commands over in the order of their admission, with all that a client needs', async () => {
+      for (const id of ['c3', 'c1', 'c2']) await dispatcher.dispatch(command(id))
+      const tab = connection()
+      await dispatcher.attach(first, tab.deliver)
+      await tab.got(3)
+      expect(tab.ids()).toEqual(['c3', 'c1', 'c2'])
+      expect(tab.received[0]).toEqual({
+        ...key('c3'),
+        action: 'refresh',
+        payload: { page: 1 },
+        attempt: 1,
+        deadline_at: at(30_000),
+      })
+    })
+
+    it('has one command in hand at a time', async () => {
+      let release = () => {}
+      const tab = connection(() => new Promise<void>((resolve) => (release = resolve)))
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('c1'))
+      await dispatcher.dispatch(command('c2'))
+      await tab.got(1)
+      expect((await node()).active_drainers).toBe(1)
+      release()
+      await tab.got(2)
+      expect(tab.ids()).toEqual(['c1', 'c2'])
+      release()
+      await eventually(async () => expect((await node()).active_drainers).toBe(0))
+    })
+
+    it('records the attempt and that it was handed over', async () => {
+      await dispatcher.attach(first, connection().deliver)
+      clock.advance(7)
+      await dispatcher.dispatch(command('c1'))
+      await eventually(async () =>
+        expect((await status('c1'))?.attempts).toEqual({
+          count: 1,
+          last_at: at(7),
+          last_node_id: (await node()).node_id,
+          last_outcome: 'delivered',
+        }),
+      )
+      expect((await status('c1'))?.terminal).toBeNull()
+    })
+
+    it('counts no attempt while nobody waits', async () => {
+      await dispatcher.dispatch(command('c1'))
+      await advance(20_000)
+      expect((await status('c1'))?.attempts.count).toBe(0)
+      expect((await status('c1'))?.recovery.count).toBe(0)
+    })
+
+    it('stops handing over once the waiter detaches, and goes on with the next one', async () => {
+      const tab = connection()
+      const waiter = await dispatcher.attach(first, tab.deliver)
+      expect((await node()).connection_waiters).toBe(1)
+      await waiter.detach()
+      await waiter.detach()
+      expect((await node()).connection_waiters).toBe(0)
+      await dispatcher.dispatch(command('c1'))
+      const next = connection()
+      await dispatcher.attach(first, next.deliver)
+      await next.got(1)
+      expect(tab.received).toEqual([])
+    })
+
+    it('replaces a waiter by a later one, whose life a late detach of the former does not touch', async () => {
+      const old = connection()
+      const waiter = await dispatcher.attach(first, old.deliver)
+      const tab = connection()
+      await dispatcher.attach(first, tab.deliver)
+      await waiter.detach()
+      expect((await node()).connection_waiters).toBe(1)
+      await dispatcher.dispatch(command('c1'))
+      await tab.got(1)
+      expect(old.received).toEqual([])
+    })
+
+    it('hands a later command to a new waiter while the former still has one in hand', async () => {
+      const stuck = connection(() => new Promise(() => {}))
+      await dispatcher.attach(first, stuck.deliver)
+      await dispatcher.dispatch(command('c1'))
+      await dispatcher.dispatch(command('c2'))
+      await stuck.got(1)
+      const tab = connection()
+      await dispatcher.attach(second, tab.deliver)
+      await tab.got(1)
+      expect(tab.ids()).toEqual(['c2'])
+    })
+  })
+}

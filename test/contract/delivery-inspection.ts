@@ -1,0 +1,105 @@
+/** What the inspector of a dispatcher tells in sums and lists. */
+import { describe, expect, it } from 'vitest'
+import { ASK, at } from './clock.js'
+import { command, connection, first, key } from './delivery-commands.js'
+import type { Subject } from './delivery-subject.js'
+
+export function inspectionContract({
+  clock,
+  dispatcher,
+  advance,
+  status,
+  terminal,
+  summary,
+  tenants,
+  node,
+}: Subject): void {
+  describe('the summary and the lists', () => {
+    it('are empty and honest about it before any command', async () => {
+      expect(await summary()).toMatchObject({
+        tracked_commands: 0,
+        due_commands: 0,
+        oldest_deadline_at: null,
+        oldest_queued_age_ms: null,
+        sample_size: 0,
+        observed_at: at(),
+      })
+      expect(await tenants()).toEqual([])
+    })
+
+    it('tell tracked from due, and sample the oldest age of what is not acknowledged', async () => {
+      const tab = connection()
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('c1'))
+      await tab.got(1)
+      clock.advance(100)
+      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadlineMs: 5_000 }))
+      clock.advance(50)
+      expect(await summary()).toMatchObject({
+        tracked_commands: 2,
+        due_commands: 1,
+        oldest_deadline_at: at(5_100),
+        oldest_queued_age_ms: 150,
+        sample_size: 2,
+      })
+      await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+      expect(await summary()).toMatchObject({ tracked_commands: 2, oldest_queued_age_ms: 50, sample_size: 1 })
+    })
+
+    it('page through the scopes, showing each once', async () => {
+      for (let i = 0; i < 7; i++) await dispatcher.dispatch(command(`c${i}`, { scope_id: `s${i}` }))
+      for (const limit of [1, 3, 7, 100])
+        expect((await tenants(limit)).map(({ scope_id }) => scope_id).sort()).toEqual([
+          's0',
+          's1',
+          's2',
+          's3',
+          's4',
+          's5',
+          's6',
+        ])
+    })
+
+    it('refuse a token that is none of theirs', async () => {
+      for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), '']) {
+        await expect((async () => dispatcher.inspector.listTenants({ limit: 1, cursor }, ASK))()).rejects.toMatchObject(
+          {
+            code: 'invalid_cursor',
+          },
+        )
+      }
+    })
+
+    it('show a living node with low-cardinality counters', async () => {
+      await dispatcher.dispatch(command('c1'))
+      await dispatcher.cancel(key('c1'))
+      await dispatcher.reconcile()
+      const { counters, ...shown } = await node()
+      expect(shown).toMatchObject({
+        reconciliation_loop_alive: true,
+        stale: false,
+        staleness_ms: 0,
+        active_drainers: 0,
+      })
+      expect(counters.outcome).toMatchObject({ cancelled: 1 })
+    })
+
+    it('never show a negative age when the clock goes back ten minutes, nor lose a command when it goes on', async () => {
+      await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
+      await advance(-600_000)
+      expect((await summary()).oldest_queued_age_ms).toBe(0)
+      expect((await node()).staleness_ms).toBe(0)
+      const tab = connection()
+      await dispatcher.attach(first, tab.deliver)
+      await tab.got(1)
+      await advance(1_200_000)
+      expect(await terminal('c1')).toBeNull()
+    })
+
+    it('carry no payload and no action', async () => {
+      await dispatcher.dispatch(command('c1', { action: 'MARKER', payload: { secret: 'MARKER' } }))
+      const all = [await status('c1'), await summary(), await node(), await tenants()]
+      expect(JSON.stringify(all)).not.toContain('MARKER')
+    })
+  })
+}
