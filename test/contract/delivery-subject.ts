@@ -21,8 +21,8 @@ export interface DispatcherSettings {
 
 export type TestedDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
 
-/** @param make a dispatcher whose wall clock is `now`, if the test sets no other; it is closed after each test. */
-export function createSubject<Settings extends DispatcherSettings>(
+/** @param make a dispatcher whose wall clock is `now`; it is closed after each test. */
+export function createSubject<Settings extends { now?: () => number }>(
   make: (settings: Settings) => TestedDispatcher | Promise<TestedDispatcher>,
 ) {
   let time: Clock
@@ -76,4 +76,4 @@ export function createSubject<Settings extends DispatcherSettings>(
 
   return { clock, dispatcher, open, advance, status, terminal, summary, tenants, node }
 }
-export type Subject = ReturnType<typeof createSubject>
+export type Subject = ReturnType<typeof createSubject<DispatcherSettings>>

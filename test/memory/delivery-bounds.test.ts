@@ -1,0 +1,67 @@
+/** The bounds of a dispatcher in one process. */
+import { describe, expect, it } from 'vitest'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { command, connection, first, key, second } from '../contract/delivery-commands.js'
+import { createSubject } from '../contract/delivery-subject.js'
+
+const { dispatcher, open, status } = createSubject<CommandDispatcherOptions>(createCommandDispatcher)
+
+describe('bounds', () => {
+  it('refuses options that are no bounds', () => {
+    for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
+      expect(() => createCommandDispatcher(wrong)).toThrow(RangeError)
+    createCommandDispatcher({ deadlineMs: undefined } as CommandDispatcherOptions).close()
+  })
+
+  it('asks for the capacity of each scope, and reserves nothing where the answer is no number', async () => {
+    await open({ capacity: (scope) => (scope === 'big' ? 2 : Number.NaN) })
+    const states = []
+    for (const [id, scope_id] of Object.entries({ c1: 'big', c2: 'big', c3: 'big', c4: 'small' }))
+      states.push((await dispatcher.dispatch(command(id, { scope_id }))).admission.state)
+    expect(states).toEqual(['admitted', 'admitted', 'rejected', 'rejected'])
+  })
+
+  it('rejects as overloaded beyond the commands, and beyond the payload bytes, of the process', async () => {
+    await open({ maxTracked: 1 })
+    await dispatcher.dispatch(command('c1'))
+    expect((await dispatcher.dispatch(command('c2'))).terminal).toMatchObject({ reason: 'overloaded' })
+    await open({ maxPayloadBytes: 100 })
+    await dispatcher.dispatch(command('c1', { payload: 'x'.repeat(60) }))
+    expect((await dispatcher.dispatch(command('c2', { payload: 'x'.repeat(60) }))).admission.state).toBe('rejected')
+    await dispatcher.cancel(key('c1'))
+    expect((await dispatcher.dispatch(command('c2', { payload: 'x'.repeat(60) }))).admission.state).toBe('admitted')
+  })
+
+  it('refuses one waiter too many, and lets a known client replace its own', async () => {
+    await open({ maxWaiters: 1 })
+    await dispatcher.attach(first, connection().deliver)
+    await dispatcher.attach(second, connection().deliver)
+    await expect(dispatcher.attach({ ...first, client_id: 'phone' }, connection().deliver)).rejects.toMatchObject({
+      code: 'capacity_exceeded',
+    })
+  })
+
+  it('keeps no more terminal records than it is told, the newest ones, whatever is rejected beside them', async () => {
+    await open({ maxRetained: 2, maxTracked: 1 })
+    for (const id of ['c1', 'c2', 'c3']) {
+      await dispatcher.dispatch(command(id))
+      await dispatcher.cancel(key(id))
+    }
+    await dispatcher.dispatch(command('held'))
+    for (let i = 0; i < 10; i++) await dispatcher.dispatch(command(`r${i}`))
+    expect([await status('c1'), await status('c2'), await status('c3')].map(Boolean)).toEqual([false, true, true])
+    expect([await status('r7'), await status('r8'), await status('r9')].map(Boolean)).toEqual([false, true, true])
+  })
+
+  it('forgets the rejection of a command that was admitted later', async () => {
+    await open({ maxRetained: 1, maxTracked: 1 })
+    await dispatcher.dispatch(command('c0'))
+    await dispatcher.dispatch(command('c1'))
+    await dispatcher.cancel(key('c0'))
+    for (const id of ['c1', 'c2']) {
+      await dispatcher.dispatch(command(id))
+      await dispatcher.cancel(key(id))
+    }
+    expect(await status('c1')).toBeNull()
+  })
+})

@@ -1,0 +1,88 @@
+/** A dispatcher that asks a connection registry which instance is current. */
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { Refusal } from '../../src/refusal.js'
+import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
+import { createSubject } from '../contract/delivery-subject.js'
+
+const { dispatcher, open, advance, status, node } = createSubject<CommandDispatcherOptions>(createCommandDispatcher)
+
+describe('with a connection registry', () => {
+  let current: string | null
+  let broken: boolean
+  const connections = {
+    async currentInstance() {
+      if (broken) throw new Refusal('unavailable')
+      return current
+    },
+  }
+  beforeEach(async () => {
+    current = 'i1'
+    broken = false
+    await open({ connections })
+  })
+
+  it('refuses the attach of an instance that is not the current one', async () => {
+    await expect(dispatcher.attach(second, connection().deliver)).rejects.toMatchObject({ code: 'stale_instance' })
+    current = null
+    await expect(dispatcher.attach(first, connection().deliver)).rejects.toMatchObject({ code: 'stale_instance' })
+  })
+
+  it('hands nothing to an instance that has been superseded since it attached', async () => {
+    const old = connection()
+    await dispatcher.attach(first, old.deliver)
+    current = 'i2'
+    await dispatcher.dispatch(command('c1'))
+    await eventually(async () => expect((await node()).connection_waiters).toBe(0))
+    expect((await status('c1'))?.attempts.count).toBe(0)
+    const tab = connection()
+    await dispatcher.attach(second, tab.deliver)
+    await tab.got(1)
+    expect(old.received).toEqual([])
+  })
+
+  it('does not take a superseded instance for a waiter of a command that needs one', async () => {
+    await dispatcher.attach(first, connection().deliver)
+    current = 'i2'
+    const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+    expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
+  })
+
+  it('admits one command of many equal calls at once', async () => {
+    await dispatcher.attach(first, connection().deliver)
+    const calls = Array.from({ length: 100 }, () => dispatcher.dispatch(command('c1', { requireWaiter: true })))
+    await Promise.all(calls)
+    expect((await node()).counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 99 })
+  })
+
+  it('fences acknowledgements and ends by the registry, not by who attached', async () => {
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1'))
+    await tab.got(1)
+    current = 'i2'
+    expect(await dispatcher.acknowledge({ ...first, command_id: 'c1' })).toBe(false)
+    expect(await dispatcher.settle({ ...key('c1'), state: 'resulted', instance_id: 'i1' })).toBe(false)
+    expect(await dispatcher.acknowledge({ ...second, command_id: 'c1' })).toBe(true)
+    expect((await node()).counters.acknowledgement).toEqual({ fenced: 1, acknowledged: 1 })
+  })
+
+  it('attaches nobody when it was closed while the registry was asked', async () => {
+    const attaching = dispatcher.attach(first, connection().deliver)
+    await dispatcher.close()
+    await expect(attaching).rejects.toMatchObject({ code: 'closed' })
+    expect((await node()).connection_waiters).toBe(0)
+  })
+
+  it('waits, without an attempt, for a registry that cannot answer', async () => {
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    broken = true
+    await dispatcher.dispatch(command('c1'))
+    await eventually(async () => expect((await node()).counters.other).toMatchObject({ fence_unavailable: 1 }))
+    expect((await status('c1'))?.attempts.count).toBe(0)
+    broken = false
+    await advance(1_000)
+    await tab.got(1)
+  })
+})
