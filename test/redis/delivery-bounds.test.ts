@@ -1,0 +1,75 @@
+/** How much a dispatcher over a shared store keeps, and for how long. */
+import { expect, it } from 'vitest'
+import { ASK, at, createClock, FIRST } from '../contract/clock.js'
+import { command, first, key, second } from '../contract/delivery-commands.js'
+import { describeNode } from './dispatcher-node.js'
+
+describeNode('a node of the dispatcher', ({ server, make, observe }) => {
+  it('refuses options that are no bounds', () => {
+    for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
+      expect(() => make(wrong)).toThrow(RangeError)
+  })
+
+  it('keeps to the bounds of a shard and of a node', async () => {
+    const { dispatcher } = make({ maxTracked: 1, maxWaiters: 1, maxRetained: 2 })
+    await dispatcher.dispatch(command('c1'))
+    expect((await dispatcher.dispatch(command('c2'))).terminal).toMatchObject({ reason: 'overloaded' })
+    await dispatcher.attach(first, () => {})
+    await dispatcher.attach(second, () => {})
+    await expect(dispatcher.attach({ ...first, client_id: 'phone' }, () => {})).rejects.toMatchObject({
+      code: 'capacity_exceeded',
+    })
+    for (const id of ['c1', 'c3', 'c4']) {
+      await dispatcher.dispatch(command(id))
+      await dispatcher.cancel(key(id))
+    }
+    const kept = await Promise.all(['c1', 'c2', 'c3', 'c4'].map((id) => dispatcher.inspector.status(key(id), ASK)))
+    expect(kept.map(Boolean)).toEqual([false, true, true, true])
+  })
+
+  it('asks for the capacity of each scope, and reserves nothing where the answer is no number', async () => {
+    const { dispatcher } = make({
+      capacity: (scope) => (scope === 'big' ? 2 : scope === 'open' ? Infinity : Number.NaN),
+    })
+    const states = []
+    for (const [id, scope_id] of Object.entries({ c1: 'big', c2: 'big', c3: 'big', c4: 'small', c5: 'open' }))
+      states.push((await dispatcher.dispatch(command(id, { scope_id }))).admission.state)
+    expect(states).toEqual(['admitted', 'admitted', 'rejected', 'rejected', 'admitted'])
+  })
+
+  it('gives the place of a command whose deadline has passed to another before the loop has come by', async () => {
+    const clock = createClock()
+    const { dispatcher } = make({ now: clock.now, capacity: 1 })
+    await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
+    clock.advance(500)
+    expect((await dispatcher.dispatch(command('c2'))).terminal).toBeNull()
+  })
+
+  it('lets a command expire when all nodes were away at its deadline, and its reservation is over before that', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now })
+    await dispatcher.dispatch(command('c1'))
+    await dispatcher.close()
+    const later = observe(deploymentId, { now: () => clock.now() + 30_000 })
+    expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
+    expect((await later.summary(ASK)).tracked_commands).toBe(1)
+    clock.advance(30_000)
+    await make({ deploymentId, now: clock.now }).dispatcher.reconcile()
+    expect((await later.status(key('c1'), ASK))?.terminal).toMatchObject({ state: 'expired', at: at(30_000) })
+  })
+
+  it('forgets in the store what it no longer answers for', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now, capacity: 1 })
+    await dispatcher.attach(first, () => {})
+    await dispatcher.dispatch(command('c1', { scope_id: 'red' }))
+    await dispatcher.dispatch(command('c2', { scope_id: 'red' }))
+    await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+    await dispatcher.settle({ ...key('c1'), state: 'resulted' })
+    clock.advance(3_600_000)
+    await dispatcher.reconcile()
+    const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
+    const names = left.map((name) => name.split(':')[4])
+    expect(names.filter((name) => !['boots', 'of', 'waiter', 'seq', 'scope-seq'].includes(name as string))).toEqual([])
+  })
+})

@@ -1,0 +1,118 @@
+/** Where a client waits, and what becomes of that when a node falls silent, leaves or dies. */
+import { expect, it } from 'vitest'
+import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { ASK, createClock, FIRST } from '../contract/clock.js'
+import { command, connection, eventually, first } from '../contract/delivery-commands.js'
+import { describeNode } from './dispatcher-node.js'
+import { clients } from './server.js'
+import { soon } from './soon.js'
+
+describeNode('a node of the dispatcher', ({ server, client, keep, make, observe }) => {
+  it('is part of the facilities, which fence by their own registry', async () => {
+    const facilities = createRedisFacilities({ client: client(), deploymentId: 'whole', nodeId: 'n1' })
+    keep(facilities)
+    await expect(facilities.dispatcher.attach(first, () => {})).rejects.toMatchObject({ code: 'stale_instance' })
+    await facilities.connections.connect({ ...first, client_type: 'web' })
+    await facilities.dispatcher.attach(first, () => {})
+    expect((await facilities.dispatcher.inspector.listNodes(FIRST, ASK)).items).toMatchObject([{ node_id: 'n1' }])
+  })
+
+  it('finds what a lost bell would have told it with its next pass', async () => {
+    const { deploymentId, dispatcher } = make()
+    const other = make({ deploymentId }).dispatcher
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await server().cli('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await other.dispatch(command('c1'))
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+  })
+
+  it('that was silent for longer than its lease looks for what it missed', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now })
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    // Taken for dead by now: another node leaves it no word, and in the end forgets that anybody waits there.
+    clock.advance(70_000)
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    expect((await other.dispatch(command('c0', { requireWaiter: true }))).terminal).toMatchObject({
+      reason: 'no_waiter',
+    })
+    await other.dispatch(command('c1'))
+    await other.reconcile()
+    await dispatcher.reconcile()
+    await eventually(() => expect(tab.ids()).toEqual(['c1']))
+    expect((await other.dispatch(command('c2', { requireWaiter: true }))).terminal).toBeNull()
+  })
+
+  it('is shown as stale once it is silent, and its loops as dead', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ nodeId: 'quiet', now: clock.now })
+    await dispatcher.reconcile()
+    await dispatcher.inspector.listNodes(FIRST, ASK)
+    const later = (ms: number) => observe(deploymentId, { now: () => clock.now() + ms }).listNodes(FIRST, ASK)
+    expect((await later(5_000)).items).toMatchObject([{ node_id: 'quiet', stale: false, staleness_ms: 5_000 }])
+    expect((await later(5_001)).items).toMatchObject([
+      { stale: true, staleness_ms: 5_001, reconciliation_loop_alive: false, mailbox_listener_alive: false },
+    ])
+    expect((await later(-600_000)).items).toMatchObject([{ stale: false, staleness_ms: 0 }])
+    expect((await later(3_600_000)).items).toEqual([])
+  })
+
+  it('that was closed says so, and leaves its mailboxes to others', async () => {
+    const { deploymentId, dispatcher } = make({ nodeId: 'gone' })
+    await dispatcher.attach(first, connection().deliver)
+    await dispatcher.close()
+    expect((await observe(deploymentId).listNodes(FIRST, ASK)).items).toMatchObject([
+      { node_id: 'gone', connection_waiters: 0, reconciliation_loop_alive: false, mailbox_listener_alive: false },
+    ])
+    const other = make({ deploymentId }).dispatcher
+    expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toMatchObject({
+      reason: 'no_waiter',
+    })
+  })
+
+  it('says again that a client has left when the store did not take it', async () => {
+    const { deploymentId, dispatcher } = make()
+    const waiter = await dispatcher.attach(first, () => {})
+    const name = `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`
+    await server().cli('RENAME', name, `${name}:aside`)
+    await server().cli('SET', name, 'x')
+    await waiter.detach()
+    await server().cli('RENAME', `${name}:aside`, name)
+    await dispatcher.reconcile()
+    await soon(async () => expect(await server().cli('EXISTS', name)).toBe('0'))
+  })
+
+  it('hands nothing over for a client that waits elsewhere by now, though nobody has told it', async () => {
+    const { deploymentId, dispatcher } = make()
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await server().cli('HSET', `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`, 'token', 'another')
+    await dispatcher.dispatch(command('c1'))
+    await soon(async () =>
+      expect((await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.connection_waiters).toBe(0),
+    )
+    expect(tab.ids()).toEqual([])
+  })
+
+  it('that has died is left no word, and a minute later nothing of its mailboxes', async () => {
+    const clock = createClock()
+    const dying = await clients.ioredis([server().port])
+    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now, commandTimeoutMs: 50 })
+    await dispatcher.attach(first, () => {})
+    await dispatcher.reconcile()
+    await dying.close()
+    const left = async (kind: string) =>
+      (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:${kind}*`)).split('\n').filter(Boolean)
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    clock.advance(5_000)
+    await other.dispatch(command('c1', { deadlineMs: 600_000 }))
+    expect(await left('calls')).toEqual([])
+    expect(await left('waiter')).toHaveLength(1)
+    clock.advance(60_000)
+    await other.reconcile()
+    expect(await left('waiter')).toEqual([])
+    expect(await left('of:')).toEqual([])
+  })
+})
