@@ -18,35 +18,31 @@ export function describeStores(
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
 ): void {
   describeRedis(name, () => {
-    for (const [kind, nodes, shards] of [
-      ['node-redis', 1, 1],
-      ['ioredis', 1, 1],
-      ['node-redis cluster', 3, 5],
-      ['ioredis cluster', 3, 5],
+    let server: Server
+    let cluster: Awaited<ReturnType<typeof startCluster>>
+    beforeAll(async () => {
+      ;[server, cluster] = await Promise.all([startServer(), startCluster()])
+    })
+    afterAll(async () => {
+      await Promise.all([server?.stop(), cluster?.stop()])
+    })
+    const single = () => [server]
+    const nodes = () => cluster.servers
+
+    for (const [kind, servers, shards] of [
+      ['node-redis', single, 1],
+      ['ioredis', single, 1],
+      ['node-redis cluster', nodes, 5],
+      ['ioredis cluster', nodes, 5],
     ] as const)
       describe(`over ${kind}`, () => {
         let connected: Connected
-        let servers: readonly Server[] = []
-        let stop: () => Promise<unknown>
         beforeAll(async () => {
-          if (nodes === 1) {
-            const server = await startServer()
-            stop = server.stop
-            servers = [server]
-            connected = await clients[kind]([server.port])
-          } else {
-            const cluster = await startCluster(nodes)
-            stop = cluster.stop
-            servers = cluster.servers
-            connected = await clients[kind](cluster.servers.map(({ port }) => port))
-          }
+          connected = await clients[kind](servers().map(({ port }) => port))
         })
-        afterAll(async () => {
-          await connected?.close()
-          await stop?.()
-        })
+        afterAll(() => connected?.close())
         const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards })
-        body(kind, place, () => servers)
+        body(kind, place, servers)
       })
   })
 }

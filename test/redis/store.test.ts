@@ -1,76 +1,53 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+/** Commands, scripts, shards and time of a store, over every client. */
+import { expect, it } from 'vitest'
 import { defineScript, runScript } from '../../src/redis/script.js'
 import { createStore } from '../../src/redis/store.js'
-import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
+import { describeStores } from './matrix.js'
 
 const signal = () => new AbortController().signal
 
-describeRedis('the store', () => {
-  let server: Server
-  let cluster: Awaited<ReturnType<typeof startCluster>>
-  beforeAll(async () => {
-    ;[server, cluster] = await Promise.all([startServer(), startCluster()])
+describeStores('the store', (_kind, place) => {
+  it('sends commands to every shard and reads what it wrote', async () => {
+    const store = createStore({ ...place(), shards: 8 })
+    const keys = Array.from({ length: 8 }, (_, shard) => store.key(shard, 'x', 'a:b}{*'))
+    await Promise.all(keys.map((key, shard) => store.command(['SET', key, `v${shard}`], key)))
+    const read = await Promise.all(keys.map((key) => store.command(['MGET', key, `${key}z`], key)))
+    expect(read).toEqual(keys.map((_, shard) => [`v${shard}`, null]))
   })
-  afterAll(async () => {
-    await Promise.all([server.stop(), cluster.stop()])
+
+  it('runs a script by digest, and by source where the store has not seen it', async () => {
+    const store = createStore({ ...place(), now: () => 1_000 })
+    const script = defineScript(`redis.call('SET', K('made', ARGV[2]), now) return { now, ARGV[2] }`)
+    for (let i = 0; i < 2; i++) expect(await runScript(store, script, 0, 'ünï:code')).toEqual([1_000, 'ünï:code'])
+    const key = store.key(0, 'made', 'ünï:code')
+    expect(await store.command(['GET', key], key)).toBe('1000')
   })
-  const single = () => [server.port]
-  const nodes = () => cluster.servers.map(({ port }) => port)
 
-  describe.each([
-    ['node-redis', single],
-    ['ioredis', single],
-    ['node-redis cluster', nodes],
-    ['ioredis cluster', nodes],
-  ] as const)('over %s', (kind, ports) => {
-    let connected: Connected
-    const deploymentId = kind.replace(' ', '-')
-    beforeAll(async () => {
-      connected = await clients[kind](ports())
-    })
-    afterAll(() => connected.close())
+  it('takes a refusal of a script as a refusal', async () => {
+    const store = createStore(place())
+    const script = defineScript(`return refuse('identity_conflict')`)
+    await expect(runScript(store, script, 0)).rejects.toMatchObject({ code: 'identity_conflict' })
+  })
 
-    it('sends commands to every shard and reads what it wrote', async () => {
-      const store = createStore({ client: connected.client, deploymentId, shards: 8 })
-      const keys = Array.from({ length: 8 }, (_, shard) => store.key(shard, 'x', 'a:b}{*'))
-      await Promise.all(keys.map((key, shard) => store.command(['SET', key, `v${shard}`], key)))
-      const read = await Promise.all(keys.map((key) => store.command(['MGET', key, `${key}z`], key)))
-      expect(read).toEqual(keys.map((_, shard) => [`v${shard}`, null]))
-    })
+  it('refuses to work with another number of shards than the first writer claimed', async () => {
+    const { client, deploymentId } = place()
+    const options = { client, deploymentId }
+    expect(await createStore(options).shards()).toBe(1)
+    expect(await createStore({ ...options, shards: 3 }).claimShards()).toBe(3)
+    expect(await createStore(options).shards()).toBe(3)
+    await expect(createStore({ ...options, shards: 2 }).shards()).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(createStore({ ...options, shards: 2 }).claimShards()).rejects.toMatchObject({ code: 'unavailable' })
+  })
 
-    it('runs a script by digest, and by source where the store has not seen it', async () => {
-      const store = createStore({ client: connected.client, deploymentId, now: () => 1_000 })
-      const script = defineScript(`redis.call('SET', K('made', ARGV[2]), now) return { now, ARGV[2] }`)
-      for (let i = 0; i < 2; i++) expect(await runScript(store, script, 0, 'ünï:code')).toEqual([1_000, 'ünï:code'])
-      const key = store.key(0, 'made', 'ünï:code')
-      expect(await store.command(['GET', key], key)).toBe('1000')
-    })
+  it('tells the time of the store', async () => {
+    const store = createStore(place())
+    expect(Math.abs((await store.time()) - Date.now())).toBeLessThan(5_000)
+  })
 
-    it('takes a refusal of a script as a refusal', async () => {
-      const store = createStore({ client: connected.client, deploymentId })
-      const script = defineScript(`return refuse('identity_conflict')`)
-      await expect(runScript(store, script, 0)).rejects.toMatchObject({ code: 'identity_conflict' })
-    })
-
-    it('refuses to work with another number of shards than the first writer claimed', async () => {
-      const options = { client: connected.client, deploymentId: `${deploymentId}-count` }
-      expect(await createStore(options).shards()).toBe(1)
-      expect(await createStore({ ...options, shards: 3 }).claimShards()).toBe(3)
-      expect(await createStore(options).shards()).toBe(3)
-      await expect(createStore({ ...options, shards: 2 }).shards()).rejects.toMatchObject({ code: 'unavailable' })
-      await expect(createStore({ ...options, shards: 2 }).claimShards()).rejects.toMatchObject({ code: 'unavailable' })
-    })
-
-    it('tells the time of the store', async () => {
-      const store = createStore({ client: connected.client, deploymentId })
-      expect(Math.abs((await store.time()) - Date.now())).toBeLessThan(5_000)
-    })
-
-    it('gives up with the reason of the signal', async () => {
-      const store = createStore({ client: connected.client, deploymentId })
-      const key = store.key(0, 'x')
-      await expect(store.command(['GET', key], key, { signal: AbortSignal.abort('gone') })).rejects.toBe('gone')
-      expect(await store.command(['GET', key], key, { signal: signal() })).toBe(null)
-    })
+  it('gives up with the reason of the signal', async () => {
+    const store = createStore(place())
+    const key = store.key(0, 'x')
+    await expect(store.command(['GET', key], key, { signal: AbortSignal.abort('gone') })).rejects.toBe('gone')
+    expect(await store.command(['GET', key], key, { signal: signal() })).toBe(null)
   })
 })
