@@ -16,6 +16,9 @@ export const PREFIX = '/ops/diagnostics'
 export const SECRET = 'planted-s3cr3t'
 export const ORIGIN = 'http://localhost'
 
+/** What hangs. */
+export const never = () => new Promise<never>(() => {})
+
 /** One call of an inspector: its name as `family.method`, its arguments, and what it would have answered. */
 export interface Call {
   name: string

@@ -1,0 +1,169 @@
+/** What the router makes of whatever an inspector hands over. */
+import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { type Call, createSubject, createWatched, expectProblem, get, ROWS, SECRET } from './subject.js'
+import { connection, context, createWorld, message, node } from './world.js'
+
+const ACTION = {
+  name: 'open',
+  description: null,
+  parameters_schema: null,
+  observed_connections: 1,
+  observed_users: 1,
+  observed_client_types: [],
+}
+
+describe('what an inspector hands over', () => {
+  const ofFirst = (change: object) => (call: Call) => {
+    const page = call.proceed() as { items: object[] }
+    return { ...page, items: page.items.map((item, i) => (i === 0 ? { ...item, ...change } : item)) }
+  }
+  it.each<[what: string, path: string, answer: (call: Call) => unknown]>([
+    [
+      'a million items',
+      '/connections',
+      () => ({ items: new Array(1_000_000).fill(connection()), next_cursor: null, has_more: false }),
+    ],
+    [
+      'a million messages',
+      '/history/messages?stream=s',
+      () => ({ items: new Array(1_000_000).fill(message()), truncated: false }),
+    ],
+    [
+      'items that are no list',
+      '/connections',
+      () => ({ items: { length: 1, 0: connection() }, next_cursor: null, has_more: false }),
+    ],
+    ['more, without a token', '/connections', () => ({ items: [], next_cursor: null, has_more: true })],
+    ['a flag that is no boolean', '/connections', () => ({ items: [], next_cursor: null, has_more: 'no' })],
+    ['a value outside its enum', '/contexts', ofFirst({ status: 'ACTIVE' })],
+    ['a time that is no instant', '/contexts', ofFirst({ updated_at: 'now' })],
+    ['a number below zero', '/rpc/pending', ofFirst({ age_ms: -1 })],
+    ['a cyclic payload', '/history/messages?stream=users/alice/log', ofFirst({ payload: cyclic() })],
+    ['a BigInt in a payload', '/history/messages?stream=users/alice/log', ofFirst({ payload: { n: 1n } })],
+    ['a getter that throws in a payload', '/history/messages?stream=users/alice/log', ofFirst({ payload: throwing() })],
+    ['a payload nested without end', '/history/messages?stream=users/alice/log', ofFirst({ payload: nested(100_000) })],
+    ['metadata nested without end', '/connections', ofFirst({ metadata: { nested: nested(100_000) } })],
+    ['a body without end', '/connections', ofFirst({ metadata: { text: 'x'.repeat(17_000_000) } })],
+    ['a status that is a window', '/browser-windows/count', ofFirst({ type: 'tab' })],
+  ])('%s is a fixed 500', async (_what, path, answer) => {
+    const result = await get(createWatched({}, answer).router, path)
+    expectProblem(result, 500, 'internal')
+    expect(result.text).not.toContain(SECRET)
+  })
+
+  it.each([
+    '/connections?limit=2',
+    '/contexts?limit=2',
+    '/delivery/nodes?limit=2',
+    '/actions?limit=2',
+    '/history/messages?stream=s&limit=2',
+  ])('%s with one item more than its limit is a fixed 500', async (path) => {
+    const records = {
+      connections: connection(),
+      contexts: context(),
+      delivery: node(),
+      actions: ACTION,
+      history: message(),
+    }
+    const record = records[path.split(/[/?]/)[1] as keyof typeof records]
+    const page = (count: number) => () => ({
+      items: Array.from({ length: count }, () => record),
+      next_cursor: null,
+      has_more: false,
+      truncated: false,
+    })
+    expect((await get(createWatched({}, page(2)).router, path)).status).toBe(200)
+    expectProblem(await get(createWatched({}, page(3)).router, path), 500, 'internal')
+  })
+
+  it('a lone surrogate leaves as an escape', async () => {
+    const { status, text } = await get(
+      createWatched({}, ofFirst({ metadata: { text: '\ud800' } })).router,
+      '/connections',
+    )
+    expect([status, text.includes('\\ud800')]).toEqual([200, true])
+  })
+
+  it.each([
+    undefined,
+    () => SECRET,
+    Symbol('x'),
+  ])('a payload that JSON cannot carry is null, and no missing field', async (payload) => {
+    const { status, body } = await get(
+      createWatched({}, ofFirst({ payload })).router,
+      '/history/messages?stream=users/alice/log',
+    )
+    expect(status).toBe(200)
+    expect(body.items[0]).toHaveProperty('payload', null)
+  })
+
+  it('a name that is no low-cardinality name leaves as other', async () => {
+    const world = createWorld()
+    const [status] = world.delivery.statuses ?? []
+    const [node] = world.delivery.nodes ?? []
+    if (!status || !node) throw new Error('the world has both')
+    status.attempts.last_outcome = `failed: ${SECRET}`
+    status.recovery.reason = `${SECRET} `
+    status.terminal = { state: 'failed', at: status.admission.at, reason: `{"payload":"${SECRET}"}` }
+    const flood = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`name_${i}`, 1]))
+    node.counters = { recovery: { [`${SECRET} x`]: 3 }, outcome: flood, acknowledgement: {}, other: {} }
+    const router = createSubject({ inspectors: createFakeInspectors(world) })
+    const { body, text } = await get(router, '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1')
+    expect([body.attempts.last_outcome, body.recovery.reason, body.terminal.reason]).toEqual([
+      'other',
+      'other',
+      'other',
+    ])
+    const nodes = await get(router, '/delivery/nodes')
+    const { recovery, outcome } = nodes.body.items[0].counters
+    expect(recovery).toEqual({ other: 3 })
+    expect([Object.keys(outcome).length, outcome.other]).toEqual([32, 69])
+    expect(text + nodes.text).not.toContain(SECRET)
+  })
+
+  it('an invalid identity is 400 on the status of a command and 422 elsewhere', async () => {
+    const { router } = createWatched({}, () => Promise.reject(new Refusal('invalid_identity', SECRET)))
+    expectProblem(
+      await get(router, '/delivery/status?user_id=a&client_id=b&command_id=c'),
+      400,
+      'invalid_delivery_identity',
+    )
+    expectProblem(await get(router, '/contexts/c'), 422, 'invalid_path')
+    expectProblem(await get(router, '/contexts?user_id=a'), 422, 'invalid_query')
+  })
+
+  it('a failing context registry fails the windows, and is never a silent snapshot', async () => {
+    const { router } = createWatched({}, ({ name, proceed }) =>
+      name.startsWith('contextRegistry') ? Promise.reject(new Refusal('unavailable')) : proceed(),
+    )
+    expectProblem(await get(router, '/browser-windows'), 503, 'inspector_unavailable')
+    expectProblem(await get(router, '/browser-windows/win-1'), 503, 'inspector_unavailable')
+  })
+})
+
+it.each(ROWS.filter(({ path }) => path.startsWith('/workers')))('$path counts no junk as nothing', async ({ url }) => {
+  const { router } = createWatched({}, () => ({ items: [{}], next_cursor: null, has_more: false }))
+  expectProblem(await get(router, url), 500, 'internal')
+})
+
+function cyclic(): unknown {
+  const value: Record<string, unknown> = {}
+  value.self = value
+  return value
+}
+
+function throwing(): unknown {
+  return {
+    get text(): string {
+      throw new Error(SECRET)
+    },
+  }
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = SECRET
+  for (let i = 0; i < depth; i++) value = { value }
+  return value
+}
