@@ -20,8 +20,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.
     pool: 'forks',
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // No test asserts a time; these only end what hangs, on a machine that may be shared by many.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // An unhandled rejection anywhere is a defect of ours, never weather.
     dangerouslyIgnoreUnhandledErrors: false,
   },

@@ -105,7 +105,7 @@ describeRedis('relayscope observe', () => {
     expect((await get(`${url}contexts`)).status).toBe(503)
     expect((await get(`${url}capabilities`)).status).toBe(200)
     own = await startServer({ port })
-    await expect.poll(async () => (await get(`${url}contexts`)).status, { timeout: 8_000 }).toBe(200)
+    await expect.poll(async () => (await get(`${url}contexts`)).status, { timeout: 15_000 }).toBe(200)
     command.signal('SIGINT')
     expect((await command.ended).code).toBe(0)
     await own.stop()

@@ -166,7 +166,7 @@ describe('too many', () => {
             ({ status }) => status,
             () => 0,
           ),
-        { timeout: 5_000 },
+        { timeout: 15_000 },
       )
       .toBe(404)
   })

@@ -15,9 +15,9 @@ const missing = !existsSync(CHROMIUM) && !process.env.CI
 // A test machine has neither a sandbox for root nor a network beyond loopback.
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 // A lost host is asked for again after 5 to 7.5 s, and after twice that when it was not back yet.
-const RECOVERY_MS = 30_000
+const RECOVERY_MS = 45_000
 // A slow machine shows the same thing, later.
-const SHOWN = { timeout: 10_000 }
+const SHOWN = { timeout: 30_000 }
 
 /** Pastes a line that the host has printed into a shell. */
 async function paste(host: LiveHost, pattern: RegExp): Promise<unknown> {

@@ -142,7 +142,7 @@ describeRedis('the live host on a shared store', () => {
       acknowledgement: { state: 'acknowledged' },
       terminal: { state: 'resulted' },
     })
-  }, 60_000)
+  }, 120_000)
 
   it('shows the dead node stale, and its clients at the other', async () => {
     const nodes = await until('a stale node', async () => {
@@ -171,7 +171,7 @@ describeRedis('the live host on a shared store', () => {
         task_assigned_at === null ? status === 'idle' : task_assigned_at > since
       return workers.filter(isFine).length === 6 && busy.size === 3 ? true : undefined
     })
-  }, 60_000)
+  }, 120_000)
 
   it('ends at once after Ctrl-C, with exit code 0, no process and no folder left', async () => {
     expect(await end(host)).toBe(0)

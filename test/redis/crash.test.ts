@@ -116,7 +116,7 @@ describeRedis('the death of a node', () => {
             const status = await observe(deploymentId).status(key, ASK)
             const tenants = await walk((page) => observe(deploymentId).listTenants(page, ASK))
             return tenants.length === 0 && status?.terminal !== null
-          }, 10_000)
+          }, 30_000)
           // A command without its reservation is what must never be.
           expect(before === null || reserved_commands === 1).toBe(true)
           return (await observe(deploymentId).status(key, ASK))?.terminal?.state ?? 'never admitted'
@@ -126,7 +126,7 @@ describeRedis('the death of a node', () => {
       }),
     )
     expect(new Set(ends)).toEqual(new Set(['never admitted', 'expired']))
-  }, 40_000)
+  }, 120_000)
 
   it('at any step of a delivery leads to the next node, which brings it to its end', async () => {
     await Promise.all(
@@ -136,7 +136,7 @@ describeRedis('the death of a node', () => {
         try {
           // The number of shards is the first writer's.
           await server.cli('SET', `relayscope:{${deploymentId}:0}:shards`, String(SHARDS))
-          await other.dispatch({ ...key, action: 'work', scope_id: 'team', deadlineMs: 20_000 })
+          await other.dispatch({ ...key, action: 'work', scope_id: 'team', deadlineMs: 60_000 })
           const node = await startNode({ deploymentId, nodeId: 'mortal', diesAfter, diesAnswered }, () => {})
           node.tell({ kind: 'attach', user_id: key.user_id, client_id: key.client_id })
           await Promise.race([node.dead, new Promise((resolve) => setTimeout(resolve, 1_000))])
@@ -151,14 +151,14 @@ describeRedis('the death of a node', () => {
             if (status?.acknowledgement.state === 'acknowledged' && !status.terminal)
               await other.settle({ ...key, state: 'resulted' })
             return status?.terminal?.state === 'resulted'
-          }, 15_000)
+          }, 45_000)
           expect(await walk((page) => observe(deploymentId).listTenants(page, ASK))).toEqual([])
         } finally {
           await other.close()
         }
       }),
     )
-  }, 40_000)
+  }, 120_000)
 
   it('again and again, at random, loses no admitted command and ends none twice', async () => {
     const deploymentId = 'campaign'
@@ -203,7 +203,7 @@ describeRedis('the death of a node', () => {
     await recover(true)
     for (let n = 0; n < COMMANDS; n++) {
       const node = nodes[Math.floor(random() * nodes.length)] as Node
-      node.tell({ kind: 'dispatch', ...(keys[n] as (typeof keys)[number]), scope_id: `s${n % 7}`, deadlineMs: 14_000 })
+      node.tell({ kind: 'dispatch', ...(keys[n] as (typeof keys)[number]), scope_id: `s${n % 7}`, deadlineMs: 20_000 })
       if (n % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 40))
       if (n % 100 === 60) nodes[Math.floor(random() * nodes.length)]?.kill()
       await recover(true)
@@ -212,7 +212,7 @@ describeRedis('the death of a node', () => {
     for (const node of nodes) node.kill()
     await Promise.all(nodes.map(({ dead }) => dead))
     await recover(false)
-    await until(async () => (await delivery.summary(ASK)).tracked_commands === 0, 35_000)
+    await until(async () => (await delivery.summary(ASK)).tracked_commands === 0, 90_000)
 
     const ends = new Map<string, number>()
     for (const command of keys) {
@@ -236,14 +236,14 @@ describeRedis('the death of a node', () => {
     expect([...ends.keys()].filter((state) => state !== 'resulted' && state !== 'expired')).toEqual([])
     expect(killed).toBeGreaterThan(5)
     // A node that died between two shards left a reservation behind: until its deadline, and not a moment longer.
-    await until(async () => (await walk((page) => delivery.listTenants(page, ASK))).length === 0, 14_000)
+    await until(async () => (await walk((page) => delivery.listTenants(page, ASK))).length === 0, 40_000)
     expect((await delivery.summary(ASK)).due_commands).toBe(0)
     // Terminal once: each end entered the store's list of ended commands, and none of them twice.
     let listed = 0
     for (let shard = 0; shard < SHARDS; shard++)
       listed += Number(await server.cli('ZCARD', `relayscope:{${deploymentId}:${shard}}:delivery:ended`))
     expect(listed).toBe([...ends.values()].reduce((sum, count) => sum + count, 0))
-  }, 90_000)
+  }, 180_000)
 })
 
 /** A small random generator that a failure can be repeated with (public-domain mulberry32). */

@@ -114,7 +114,7 @@ describeRedis('a store that fails', () => {
       for (let i = 0; i < 3; i++) expect((await timed(get(router, '/contexts'))).status).toBe(503)
       await expect(facilities.contexts.report(context)).rejects.toMatchObject({ code: 'unavailable' })
       own = await startServer({ port })
-      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 5_000 }).toBe(200)
+      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 15_000 }).toBe(200)
       // A fresh server knows no script, and nothing of the report that was given up.
       expect((await get(router, '/contexts')).body.items).toEqual([])
       await facilities.contexts.report(context)
@@ -142,7 +142,7 @@ describeRedis('a store that fails', () => {
       expect((await timed(get(router, '/contexts'))).status).toBe(503)
       const own = await startServer({ port })
       ends.push(() => own.stop())
-      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 5_000 }).toBe(200)
+      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 15_000 }).toBe(200)
     })
 
     it('answers 503 where the permissions are missing, or the memory', async () => {
