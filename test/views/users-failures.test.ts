@@ -1,0 +1,113 @@
+/** What is said of users when a source fails, lies or hangs. */
+import { describe, expect, it } from 'vitest'
+import type { RegistryInspector } from '../../src/contract/connections.js'
+import type { Inspectors } from '../../src/contract/inspectors.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
+import { listUsers } from '../../src/views/users.js'
+import { connection } from '../diagnostics/world.js'
+import { createAsk, FIRST, many, never } from './subject.js'
+import { connectionsOf, contextsOf, indexed } from './user-sources.js'
+
+describe('/users', () => {
+  it.each<[what: string, page: unknown]>([
+    ['has more, but no token', { items: [], next_cursor: null, has_more: true }],
+    ['holds more than its limit', { items: many(501, () => connection()), next_cursor: null, has_more: false }],
+    ['is none', undefined],
+  ])('takes a source whose page %s for failed', async (_what, page) => {
+    const registry = { listConnections: () => page as never, getConnection: () => null }
+    await expect(listUsers({ registry }, FIRST, createAsk().ask)).rejects.toThrow(TypeError)
+    const { items, completeness } = await listUsers(
+      { registry, ...fakes({ contexts: contextsOf('alice') }) },
+      FIRST,
+      createAsk().ask,
+    )
+    expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([null, ['registry']])
+  })
+
+  it('keeps what a source gave before it failed', async () => {
+    const listConnections = (_: object, { cursor }: { cursor: string | null }) => {
+      if (cursor) throw new Refusal('unavailable')
+      return { items: [connection()], next_cursor: 'on', has_more: true }
+    }
+    const { items, completeness } = await listUsers(
+      { registry: { listConnections, getConnection: () => null } },
+      FIRST,
+      createAsk().ask,
+    )
+    expect([items[0]?.observed_connections, completeness.complete, completeness.examined]).toEqual([
+      1,
+      false,
+      { registry: 1 },
+    ])
+  })
+
+  it.each<[what: string, over: Partial<RegistryInspector>]>([
+    ['fails', { observeUsers: () => Promise.reject(new Error('down')) }],
+    ['answers nothing', { observeUsers: () => 7 as never }],
+    [
+      'lacks its index and fails',
+      { observeUsers: undefined as never, listConnections: () => Promise.reject(new Error('down')) },
+    ],
+  ])('keeps the users of a source that %s when it is asked for their numbers', async (_what, over) => {
+    const registry = indexed(connectionsOf('alice', 'bob'), over)
+    for (const others of [{}, fakes({ contexts: contextsOf('bob') })]) {
+      const { items, completeness } = await listUsers({ registry, ...others }, FIRST, createAsk().ask)
+      expect(items.map((user) => [user.user_id, user.sources[0], user.observed_connections])).toEqual([
+        ['alice', 'registry', null],
+        ['bob', 'registry', null],
+      ])
+      expect([completeness.complete, completeness.truncated_sources]).toEqual([false, ['registry']])
+    }
+  })
+
+  it.each<[what: string, ids: unknown]>([
+    ['out of order', ['b', 'a']],
+    ['twice', ['a', 'a']],
+    ['more than asked for', many(102, (i) => `u-${String(i).padStart(3, '0')}`)],
+    ['no texts', [1]],
+    ['no list', undefined],
+  ])('takes a source that lists its users %s for failed', async (_what, ids) => {
+    const registry = indexed(connectionsOf('a'), { listUserIds: () => ids as string[] })
+    await expect(listUsers({ registry }, FIRST, createAsk().ask)).rejects.toThrow(TypeError)
+    const { completeness } = await listUsers({ registry, ...fakes({ contexts: [] }) }, FIRST, createAsk().ask)
+    expect(completeness.truncated_sources).toEqual(['registry'])
+  })
+
+  it('ends every source at once when time is up, and keeps what the others gave', async () => {
+    const { ask, stop } = createAsk()
+    const inspectors: Inspectors = {
+      registry: indexed(connectionsOf('alice')),
+      ...fakes({ contexts: contextsOf('bob') }),
+      rpc: { listPending: never, getPending: () => null },
+    }
+    const asked = listUsers(inspectors, FIRST, ask)
+    await new Promise((resolve) => setImmediate(resolve))
+    stop()
+    const { items, completeness } = await asked
+    expect(items.map((user) => [user.user_id, user.observed_connections, user.observed_contexts])).toEqual([
+      ['alice', 1, 0],
+      ['bob', 0, 1],
+    ])
+    expect(completeness).toMatchObject({ complete: false, truncated_sources: ['rpc'], examined: { rpc: 0 } })
+  })
+
+  it('fails when all fail: out of time before unavailable before anything else', async () => {
+    const failing = (contexts: unknown, calls: unknown): Inspectors => ({
+      contextRegistry: { listContexts: () => Promise.reject(contexts), getContext: () => null },
+      rpc: { listPending: () => Promise.reject(calls), getPending: () => null },
+    })
+    const unavailable = new Refusal('unavailable')
+    await expect(listUsers(failing(new Error('a'), unavailable), FIRST, createAsk().ask)).rejects.toBe(unavailable)
+    await expect(listUsers(failing(unavailable, new Error('b')), FIRST, createAsk().ask)).rejects.toBe(unavailable)
+    await expect(listUsers(failing(new Error('a'), new Error('b')), FIRST, createAsk().ask)).rejects.toThrow('a')
+    const { ask, stop } = createAsk()
+    const mixed = listUsers(
+      { ...failing(unavailable, unavailable), contextRegistry: { listContexts: never, getContext: () => null } },
+      FIRST,
+      ask,
+    )
+    stop()
+    await expect(mixed).rejects.toThrow('the deadline')
+  })
+})
