@@ -17,7 +17,6 @@ export interface Import {
 /** One file below `src`, named with forward slashes. */
 export interface SourceFile {
   path: string
-  lines: number
   imports: Import[]
   /** Whether it consists of imports and exports alone. */
   faceOnly: boolean
@@ -57,16 +56,20 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
   return { imports, faceOnly }
 }
 
-/** Every TypeScript file below `src`. */
-export function readSources(): SourceFile[] {
-  const src = join(ROOT, 'src')
-  return readdirSync(src, { recursive: true, withFileTypes: true })
+/** Every TypeScript file below `folder`, named with forward slashes. */
+export function readFiles(folder: string): { path: string; text: string; lines: number }[] {
+  const root = join(ROOT, folder)
+  return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => {
       const file = join(entry.parentPath, entry.name)
-      const path = relative(src, file).replaceAll('\\', '/')
       const text = readFileSync(file, 'utf8')
-      return { path, lines: text.trimEnd().split('\n').length, ...importsOf(path, text) }
+      return { path: relative(root, file).replaceAll('\\', '/'), text, lines: text.trimEnd().split('\n').length }
     })
     .sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** Every TypeScript file below `src`. */
+export function readSources(): SourceFile[] {
+  return readFiles('src').map(({ path, text }) => ({ path, ...importsOf(path, text) }))
 }
