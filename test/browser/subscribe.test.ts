@@ -1,48 +1,12 @@
 /** Holds the subscription of the browser client, over real sockets. */
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CooperativeSiteError, createCooperativeSiteClient } from '../../src/browser/index.js'
-import { answerJson, frame, type HandRelay, openStream, ready, startHandRelay, type Visit } from './relay.js'
+import { event, listen, startRelay } from './listening.js'
+import { answerJson, frame, openStream, ready } from './relay.js'
 
-const event = (seq: number) => ({ event_id: `m${seq}`, name: 'note_changed', site_id: 'notes', seq, data: { n: seq } })
-
-const open: (() => unknown)[] = []
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers()
-  for (const close of open.splice(0)) await close()
 })
-
-async function startRelay(answer?: (visit: Visit, n: number) => void): Promise<HandRelay> {
-  const relay = await startHandRelay(answer)
-  open.push(() => relay.close())
-  return relay
-}
-
-/** Subscribes and writes down everything that is said, in order. */
-function listen(relay: HandRelay, options: { onEvent?: (event: unknown) => void; headers?: () => HeadersInit } = {}) {
-  const { onEvent, headers } = options
-  const left = new AbortController()
-  open.push(() => left.abort())
-  const heard: [string, unknown][] = []
-  const waiting: (() => void)[] = []
-  const hear = (what: string) => (frame: unknown) => {
-    heard.push([what, frame])
-    for (const wake of waiting.splice(0)) wake()
-    if (what === 'event') onEvent?.(frame)
-  }
-  const client = createCooperativeSiteClient({ baseUrl: `${relay.url}/relay/`, sessionId: 'a b', headers })
-  const ended = client.subscribe({
-    onEvent: hear('event'),
-    onGap: hear('gap'),
-    onReady: hear('ready'),
-    onEnd: hear('end'),
-    signal: left.signal,
-  })
-  const hears = async (count: number) => {
-    while (heard.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
-    return heard.map(([what]) => what)
-  }
-  return { ended, heard, hears, left }
-}
 
 describe('subscribe', () => {
   it('asks for the stream of its session and tells ready, events and gaps in order', async () => {
@@ -127,54 +91,6 @@ describe('subscribe', () => {
     expect(relay.visits).toHaveLength(1)
   })
 
-  it('comes back after a shutdown, not before the wait that the relay sent with it', async () => {
-    const relay = await startRelay((visit, n) => {
-      openStream(visit, ready() + (n === 0 ? `retry: 300\n${frame('end', { reason: 'shutdown' })}` : ''))
-    })
-    const { hears } = listen(relay)
-    await hears(2)
-    const before = performance.now()
-    await relay.visit(1)
-    expect(performance.now() - before).toBeGreaterThan(290)
-    expect(await hears(3)).toEqual(['ready', 'end', 'ready'])
-  })
-
-  it('takes a connection without a byte for two and a half heartbeats for dead', async () => {
-    const relay = await startRelay()
-    const { hears } = listen(relay)
-    openStream(await relay.visit(0), ready({ heartbeat_ms: 20 }))
-    openStream(await relay.visit(1), ready())
-    expect(await hears(2)).toEqual(['ready', 'ready'])
-  })
-
-  it('takes heartbeats for life', async () => {
-    const relay = await startRelay()
-    const { hears, heard } = listen(relay)
-    const visit = await relay.visit(0)
-    openStream(visit, ready({ heartbeat_ms: 200 }))
-    await hears(1)
-    for (let beat = 0; beat < 8; beat++) {
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      visit.response.write(': heartbeat\n\n')
-    }
-    visit.response.write(frame('site_event', event(1)))
-    await hears(2)
-    expect(relay.visits).toHaveLength(1)
-    expect(heard).toHaveLength(2)
-  })
-
-  it('is not driven into a loop by a heartbeat longer than a timer can be', async () => {
-    const relay = await startRelay()
-    const { hears } = listen(relay)
-    const visit = await relay.visit(0)
-    openStream(visit, ready({ heartbeat_ms: 1e12 }))
-    await hears(1)
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    visit.response.write(frame('site_event', event(1)))
-    expect(await hears(2)).toEqual(['ready', 'event'])
-    expect(relay.visits).toHaveLength(1)
-  })
-
   it('gives up on a relay that never answers, and asks again', async () => {
     const relay = await startRelay()
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -246,7 +162,7 @@ describe('subscribe', () => {
   it('reports a callback that throws and a frame that is no JSON, and goes on', async () => {
     const reported: unknown[] = []
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
-    open.push(() => vi.unstubAllGlobals())
+    onTestFinished(() => void vi.unstubAllGlobals())
     const broken = new Error('of the page')
     const relay = await startRelay((visit) => {
       openStream(visit, `${ready()}event: gap\ndata: {{\n\nevent: ready\ndata: null\n\n`)
