@@ -68,10 +68,10 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
     return read && entry
   }
 
-  function put(entry: Entry<R>, record: R, touchedAt: number): R {
+  function put(entry: Entry<R>, record: R): R {
     queueOf(entry).remove(entry)
     table.replace(entry, Object.freeze(record))
-    queueOf(entry).push(entry, touchedAt)
+    queueOf(entry).push(entry, now())
     return entry.record
   }
 
@@ -93,14 +93,17 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
       }
       if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)
         throw new Refusal('identity_conflict', 'the id belongs to another client')
-      return put(known, toRecord(known.record), now())
+      return put(known, toRecord(known.record))
     },
 
-    /** Replaces the record without a sign of life. */
-    amend: (entry: Entry<R>, record: R) => put(entry, record, entry.touchedAt),
+    /** Replaces the record with one of the same status, without a sign of life: the entry keeps its place in the queue. */
+    amend(entry: Entry<R>, record: R): R {
+      table.replace(entry, Object.freeze(record))
+      return entry.record
+    },
 
     /** Replaces the record with its closed one, which stays for one `ttlMs`. */
-    close: (entry: Entry<R>, record: R) => put(entry, record, now()),
+    close: put,
 
     list(filter: Filter, page: PageQuery): Page<R> {
       const time = now()

@@ -147,6 +147,23 @@ export function contextBattery(
       expect(await get('t1')).toMatchObject({ status: 'stale', task_id: 'job' })
     })
 
+    it('counts a context by the silence that it is listed with, whatever became of its task', async () => {
+      await worker('older')
+      await worker('freed')
+      await contexts.assignTask('freed', 'job-1')
+      clock.advance(20_000)
+      await worker('younger')
+      clock.advance(5_000)
+      await contexts.assignTask('older', 'job-2')
+      await contexts.releaseTask('freed')
+      clock.advance(5_000)
+      expect((await list({ status: 'stale' })).map((context) => context.context_id).sort()).toEqual(['freed', 'older'])
+      expect(await inspector.countContexts?.({}, ASK)).toMatchObject({ total: 3, by_status: { idle: 1, stale: 2 } })
+      clock.advance(30_000)
+      expect((await list()).map((context) => context.context_id)).toEqual(['younger'])
+      expect(await inspector.countContexts?.({}, ASK)).toMatchObject({ total: 1, by_status: { stale: 1 } })
+    })
+
     it('filters and counts by every field', async () => {
       const made: Context[] = []
       const types = ['browser', 'console', 'mobile', 'web'] as const
