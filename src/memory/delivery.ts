@@ -1,7 +1,7 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
 import type { ConnectionRegistry } from '../contract/connections.js'
-import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
+import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
 import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { createDeliveryClock } from './delivery-clock.js'
@@ -25,7 +25,7 @@ export interface CommandDispatcherOptions {
   ackTimeoutMs?: number
   /** Attempts of a command that names none. @default 5 */
   maxAttempts?: number
-  /** Time to the terminal state of a command that names none. @default 30000 */
+  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
   deadlineMs?: number
   /** Most commands of one scope that are not terminal. @default 1000 */
   capacity?: number | ((scope_id: string) => number)
@@ -63,7 +63,7 @@ const DEFAULTS = {
  *
  * `reconcile()` does at once what the loop would do by now.
  *
- * @throws RangeError for a bound that is no whole number from 1.
+ * @throws RangeError for a bound that is no whole number from 1, and for a deadline over 24 h.
  * @example
  * const dispatcher = createCommandDispatcher()
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
@@ -85,6 +85,8 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
   for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[])
     if (typeof bounds[name] !== 'function' && !(Number.isSafeInteger(bounds[name]) && bounds[name] >= 1))
       throw new RangeError(`${name} must be a whole number from 1`)
+  if (bounds.deadlineMs > DEADLINE_MAX_MS)
+    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
   const { capacity, ackTimeoutMs, maxRetained, retentionMs } = bounds
 
   const clock = createDeliveryClock(now)

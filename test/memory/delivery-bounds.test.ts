@@ -1,6 +1,8 @@
 /** The bounds of a dispatcher in one process. */
 import { describe, expect, it } from 'vitest'
+import { DEADLINE_MAX_MS } from '../../src/contract/delivery.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { at } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
 
@@ -11,6 +13,14 @@ describe('bounds', () => {
     for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
       expect(() => createCommandDispatcher(wrong)).toThrow(RangeError)
     createCommandDispatcher({ deadlineMs: undefined } as CommandDispatcherOptions).close()
+  })
+
+  it('refuses a deadline over the day that a command may name', async () => {
+    expect(() => createCommandDispatcher({ deadlineMs: DEADLINE_MAX_MS + 1 })).toThrow(
+      new RangeError('deadlineMs must be a whole number from 1 to 86400000'),
+    )
+    await open({ deadlineMs: DEADLINE_MAX_MS })
+    expect((await dispatcher.dispatch(command('c1'))).admission.deadline_at).toBe(at(86_400_000))
   })
 
   it('asks for the capacity of each scope, and reserves nothing where the answer is no number', async () => {
