@@ -23,7 +23,7 @@ class LazyRequest {
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#res)
+    this.#signal ??= signalOf(this.#req, this.#res)
     return this.#signal
   }
 

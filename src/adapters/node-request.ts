@@ -1,4 +1,5 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
+import { isGone, type NodeSocket, onGone } from './gone.js'
 import { isHost } from './handler.js'
 
 /** What is read of an `IncomingMessage`. */
@@ -10,7 +11,7 @@ export interface NodeRequest {
   readonly httpVersionMajor: number
   readonly httpVersionMinor: number
   readonly rawHeaders: string[]
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean | undefined }
+  readonly socket: NodeSocket
   readonly readableEnded: boolean
   readonly destroyed: boolean
   on(event: string, listener: (...args: never[]) => void): unknown
@@ -115,13 +116,13 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
 }
 
 /** Aborts when the client goes away before it has its answer. */
-export function signalOf(res: NodeResponse): AbortSignal {
+export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
   const left = new AbortController()
   const check = () => {
     if (!res.writableFinished) left.abort()
   }
-  if (res.destroyed) check()
-  else res.on('close', check)
+  if (isGone({ req, res })) check()
+  else onGone({ req, res }, check)
   return left.signal
 }
 

@@ -1,4 +1,5 @@
 /** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
+import { isGone, onGone } from './gone.js'
 import { BAD_REQUEST, type FetchHandler, HANDLER_FAILED, type Reply } from './handler.js'
 import { lazyRequest } from './lazy-request.js'
 import { type NodeRequest, type NodeResponse, readTarget, signalOf, toRequest } from './node-request.js'
@@ -13,16 +14,22 @@ interface Answer extends Omit<Reply, 'headers'> {
   headers: Record<string, string | string[]>
 }
 
-/** Resolves when `res` takes more, or will never do so. */
-function drained(res: NodeResponse): Promise<void> {
+/** A request and its response. */
+interface Exchange {
+  req: NodeRequest
+  res: NodeResponse
+}
+
+/** Resolves when the response takes more, or will never do so. */
+function drained(exchange: Exchange): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      res.off('drain', done)
-      res.off('close', done)
+      exchange.res.off('drain', done)
+      forget()
       resolve()
     }
-    res.on('drain', done)
-    res.on('close', done)
+    exchange.res.on('drain', done)
+    const forget = onGone(exchange, done)
   })
 }
 
@@ -47,21 +54,24 @@ function abandon(body: Reply['body']): void {
 
 /** Writes `chunks` only as fast as the client takes them. */
 async function pump(
-  res: NodeResponse,
+  exchange: Exchange,
   chunks: AsyncIterator<Uint8Array, unknown>,
   length: string | undefined,
 ): Promise<void> {
+  const { res } = exchange
   for (;;) {
     const { done, value } = await chunks.next()
-    if (res.destroyed) return
+    if (isGone(exchange)) return
     if (done) return void res.end()
     if (length !== undefined && value.byteLength === Number(length)) return void res.end(value)
-    if (!res.write(value)) await drained(res)
+    if (!res.write(value)) await drained(exchange)
   }
 }
 
-function send(res: NodeResponse, { status, headers, body }: Answer, method: string | undefined): Promise<void> | void {
-  if (res.destroyed) return abandon(body)
+function send(exchange: Exchange, { status, headers, body }: Answer): Promise<void> | void {
+  const { res } = exchange
+  const { method } = exchange.req
+  if (isGone(exchange)) return abandon(body)
   if (res.headersSent) return void res.destroy()
   if (typeof body === 'string') {
     const length = Buffer.byteLength(body)
@@ -74,13 +84,13 @@ function send(res: NodeResponse, { status, headers, body }: Answer, method: stri
     res.end()
     return abandon(body)
   }
-  res.on('close', () => abandon(body))
+  onGone(exchange, () => abandon(body))
   const length = headers['content-length'] as string | undefined
   res.writeHead(status, headers)
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
   if (length === undefined) res.flushHeaders()
   // Not awaited, here and by the caller: a frame that waits keeps the request and the response as long as the body.
-  return pump(res, body, length)
+  return pump(exchange, body, length)
 }
 
 /**
@@ -98,16 +108,17 @@ function send(res: NodeResponse, { status, headers, body }: Answer, method: stri
  */
 export function toNodeHandler(handler: FetchHandler): NodeHandler {
   return (req, res, next) => {
+    const exchange = { req, res }
     const target = readTarget(req)
-    if (target === undefined) return void send(res, BAD_REQUEST, req.method)
+    if (target === undefined) return void send(exchange, BAD_REQUEST)
     if (next !== undefined && handler.owns?.(target.pathname) === false) return next()
     const info = { remoteAddress: req.socket.remoteAddress }
     const carry = async () => {
       if (!handler.reply)
-        return send(res, toAnswer(await handler(toRequest(req, res, target.url, signalOf(res)), info)), req.method)
+        return send(exchange, toAnswer(await handler(toRequest(req, res, target.url, signalOf(req, res)), info)))
       const given = await handler.reply(lazyRequest(req, res, target.url), info)
-      return send(res, given instanceof Response ? toAnswer(given) : given, req.method)
+      return send(exchange, given instanceof Response ? toAnswer(given) : given)
     }
-    carry().catch(() => send(res, HANDLER_FAILED, req.method))
+    carry().catch(() => send(exchange, HANDLER_FAILED))
   }
 }
