@@ -1,13 +1,14 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
 import { toTimestamp } from '../contract/ids.js'
 import { type ActionConnector, type Invocation, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS } from '../contract/invocations.js'
-import type { Principal } from '../contract/sessions.js'
+import type { Principal, Session } from '../contract/sessions.js'
 import { Refusal } from '../refusal.js'
 import { callApplication } from './application-call.js'
 import { type ApprovalRequest, type Approve, requireApproval } from './approval.js'
 import { type Admitted, admitAction, type CheckActionDeps, findSession } from './check-action.js'
-import { createIdempotencyKeys, toCommandId } from './idempotency.js'
+import { createIdempotencyKeys, type IdempotentCall, toCommandId } from './idempotency.js'
 import { parseParameters, refuseReserved, withReserved } from './parameters.js'
+import { DEADLINE_MS, withTimeout } from './with-timeout.js'
 
 // Calls that one session may have under way: each holds a request, a timer and a pending call.
 const CALLS_PER_SESSION = 1_000
@@ -20,6 +21,8 @@ export interface ActionGateOptions extends CheckActionDeps {
   timeoutMs?: number | undefined
   /** How long whoever approves may take. Default: as long as the call itself. */
   approvalTimeoutMs?: number | undefined
+  /** For one look at the stores and the policy. @default 5000 */
+  deadlineMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
   /** Makes invocation ids. */
@@ -44,12 +47,18 @@ export interface ActionGate {
   /**
    * Invokes an allowed action once (spec 4.4): no retry, no queue.
    *
-   * @throws Refusal with the code of the first condition that does not hold, `action_timeout` when the outcome is
-   * unknown, `cancelled` when the viewer went away.
+   * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
+   * does not answer, `action_timeout` when the outcome is unknown, `cancelled` when the viewer went away.
    */
   invoke(input: InvokeInput): Promise<Invocation>
-  /** Calls under way. */
+  /** Calls under way, from the moment that their session is found. */
   readonly pending: number
+}
+
+interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal'> {
+  session: Session
+  timeout_ms: number
+  scope: Pick<IdempotentCall, 'session_id' | 'user_id' | 'key'> | undefined
 }
 
 const isUnsent = (error: unknown) =>
@@ -66,7 +75,7 @@ const isUnsent = (error: unknown) =>
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, onError, now = Date.now, newId = () => crypto.randomUUID() } = options
-  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs } = options
+  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs, deadlineMs = DEADLINE_MS } = options
   if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
   const keys = createIdempotencyKeys({ now })
   const callsBySession = new Map<string, number>()
@@ -85,72 +94,87 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
     }
   }
 
+  /** What stores and the policy answer, within the deadline and while the viewer is there. */
+  const read = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) =>
+    withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
+
   /** Asks for the yes to this call. It may take a while: whatever was taken back meanwhile counts. */
   async function approved(
     call: Omit<ApprovalRequest, 'signal'>,
     { signal, ms }: { signal: AbortSignal | undefined; ms: number },
   ): Promise<Admitted> {
     await requireApproval(call, { approve: approve as Approve, ms, signal, onError })
-    const { viewer, action } = call
-    const session = await findSession(options, call.session_id, viewer)
-    return admitAction(options, { session, viewer, action })
+    const { session_id, viewer, action } = call
+    return read(async () => {
+      const session = await findSession(options, session_id, viewer)
+      return admitAction(options, { session, viewer, action })
+    }, signal)
+  }
+
+  /** The rest of the way, for a call into a session that its viewer may see. */
+  async function run(input: Found): Promise<Invocation> {
+    const { session, action, viewer, signal, timeout_ms, scope } = input
+    const { session_id, site_id } = session
+    const command = scope && { command_id: await toCommandId(scope) }
+    const parameters = parseParameters(input.parameters)
+    let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
+    refuseReserved(parameters)
+    if (signal?.aborted) throw new Refusal('cancelled')
+    const claim = scope && keys.claim({ ...scope, action, parameters })
+    if (claim && 'status' in claim) return claim
+
+    const invocation_id = newId()
+    const startedAt = now()
+    let sent = false
+    try {
+      if (approve)
+        admitted = await approved(
+          { invocation_id, session_id, site_id, action, parameters, viewer },
+          { signal, ms: approvalTimeoutMs ?? timeout_ms },
+        )
+      sent = true
+      const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
+      const { result, error, bytes } = await callApplication(connector, {
+        client: admitted.connector,
+        request,
+        signal,
+        onError,
+      })
+      const invocation: Invocation = Object.freeze({
+        invocation_id,
+        action,
+        status: error === null ? 'succeeded' : 'failed',
+        result,
+        error,
+        started_at: toTimestamp(startedAt),
+        finished_at: toTimestamp(now()),
+      })
+      claim?.keep(invocation, bytes)
+      return invocation
+    } catch (error) {
+      // What did not come back may have taken effect: under its key it must not run again.
+      if (sent && !isUnsent(error)) claim?.keep(new Refusal('action_timeout'), 0)
+      else claim?.release()
+      throw error
+    }
   }
 
   return {
     get pending() {
       return pending
     },
-    async invoke({ session_id, viewer, action, signal, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
+    async invoke({ session_id, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
+      const { viewer, signal } = input
       if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
         throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
       const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
-      const command = scope && { command_id: await toCommandId(scope) }
-      const session = await findSession(options, session_id, viewer)
-      const parameters = parseParameters(input.parameters)
-      let admitted = await admitAction(options, { session, viewer, action })
-      refuseReserved(parameters)
-      if (signal?.aborted) throw new Refusal('cancelled')
-      const claim = scope && keys.claim({ ...scope, action, parameters })
-      if (claim && 'status' in claim) return claim
-
-      const { site_id } = session
-      const invocation_id = newId()
-      const startedAt = now()
-      let release: (() => void) | undefined
-      let sent = false
+      const session = await read(() => findSession(options, session_id, viewer), signal)
+      // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
+      const release = occupy(session_id)
       try {
-        release = occupy(session_id)
-        if (approve)
-          admitted = await approved(
-            { invocation_id, session_id, site_id, action, parameters, viewer },
-            { signal, ms: approvalTimeoutMs ?? timeout_ms },
-          )
-        sent = true
-        const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
-        const { result, error, bytes } = await callApplication(connector, {
-          client: admitted.connector,
-          request,
-          signal,
-          onError,
-        })
-        const invocation: Invocation = Object.freeze({
-          invocation_id,
-          action,
-          status: error === null ? 'succeeded' : 'failed',
-          result,
-          error,
-          started_at: toTimestamp(startedAt),
-          finished_at: toTimestamp(now()),
-        })
-        claim?.keep(invocation, bytes)
-        return invocation
-      } catch (error) {
-        // What did not come back may have taken effect: under its key it must not run again.
-        if (sent && !isUnsent(error)) claim?.keep(new Refusal('action_timeout'), 0)
-        else claim?.release()
-        throw error
+        return await run({ ...input, session, timeout_ms, scope })
       } finally {
-        release?.()
+        release()
       }
     },
   }

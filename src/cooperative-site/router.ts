@@ -11,7 +11,7 @@ import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
 import { toProblemError } from './relay-problem.js'
 import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './relay-routes.js'
 import { createSessionStreams } from './session-streams.js'
-import { withTimeout } from './with-timeout.js'
+import { DEADLINE_MS, withTimeout } from './with-timeout.js'
 
 /** Who asks. `null` and a throw are 401, `Refusal('forbidden')` is 403. Must not read the body. */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
@@ -20,8 +20,6 @@ export type Authenticate = (request: Request) => Awaitable<Principal | null>
 const URL_LENGTH = 8_192
 // A proxy that closes idle connections does so after 30 s or more.
 const HEARTBEAT_MS = 15_000
-// How long an authenticator or a store may take before the caller is told to come back.
-const DEADLINE_MS = 5_000
 
 export interface CooperativeSiteRouterOptions
   extends Omit<ActionGateOptions, 'sites' | 'sessions'>,
@@ -34,7 +32,7 @@ export interface CooperativeSiteRouterOptions
   prefix?: string | undefined
   /** Silence after which a stream writes a comment. @default 15000 */
   heartbeatMs?: number | undefined
-  /** For one answer of an authenticator or a store. @default 5000 */
+  /** For one answer of an authenticator, a store or the policy. @default 5000 */
   deadlineMs?: number | undefined
 }
 

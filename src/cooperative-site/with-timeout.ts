@@ -2,6 +2,9 @@
 import type { Awaitable } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
+/** How long an authenticator, a store or the policy may take before the caller is told to come back. */
+export const DEADLINE_MS = 5_000
+
 export interface TimeoutOptions {
   ms: number
   /** The refusal when time is up. */
