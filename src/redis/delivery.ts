@@ -1,6 +1,6 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 import { type ConnectionRegistry, Instance } from '../contract/connections.js'
-import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
+import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
 import {
   ACK_TIMEOUT_MS,
   ATTEMPTS_MAX,
@@ -33,7 +33,7 @@ export interface DispatcherLimits {
   ackTimeoutMs?: number | undefined
   /** Attempts of a command that names none. @default 5 */
   maxAttempts?: number | undefined
-  /** Time to the terminal state of a command that names none. @default 30000 */
+  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
   deadlineMs?: number | undefined
   /** Most commands of one scope that are not terminal. @default 1000 */
   capacity?: number | ((scope_id: string) => number) | undefined
@@ -73,7 +73,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  *
  * It opens one connection of its own, closed by `close()`. The node's own `inspector` reports the node before it lists.
  *
- * @throws RangeError for a bound that is no whole number from 1.
+ * @throws RangeError for a bound that is no whole number from 1, and for a `deadlineMs` of more than 24 h.
  * @example
  * const dispatcher = createRedisCommandDispatcher({ client, deploymentId: 'prod', connections })
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
@@ -92,6 +92,8 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
   for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[])
     if (typeof bounds[name] !== 'function' && !(Number.isSafeInteger(bounds[name]) && bounds[name] >= 1))
       throw new RangeError(`${name} must be a whole number from 1`)
+  if (bounds.deadlineMs > DEADLINE_MAX_MS)
+    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
   const { capacity, ackTimeoutMs, retentionMs, maxRetained } = bounds
   const capacityOf = typeof capacity === 'function' ? capacity : () => capacity
 

@@ -1,13 +1,22 @@
 /** How much a dispatcher over a shared store keeps, and for how long. */
 import { expect, it } from 'vitest'
+import { DEADLINE_MAX_MS } from '../../src/contract/delivery.js'
+import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { ASK, at, createClock, FIRST } from '../contract/clock.js'
 import { command, first, key, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 
-describeNode('a node of the dispatcher', ({ server, make, observe }) => {
+describeNode('a node of the dispatcher', ({ server, client, make, observe }) => {
   it('refuses options that are no bounds', () => {
     for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
       expect(() => make(wrong)).toThrow(RangeError)
+  })
+
+  it('refuses a default deadline that no command may name, and takes the longest that one may', () => {
+    expect(() => make({ deadlineMs: DEADLINE_MAX_MS + 1 })).toThrow(RangeError)
+    const dispatcher = { deadlineMs: 10 * DEADLINE_MAX_MS }
+    expect(() => createRedisFacilities({ client: client(), deploymentId: 'never', dispatcher })).toThrow(RangeError)
+    expect(() => make({ deadlineMs: DEADLINE_MAX_MS })).not.toThrow()
   })
 
   it('keeps to the bounds of a shard and of a node', async () => {
