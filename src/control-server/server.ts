@@ -2,6 +2,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { toNodeHandler } from '../adapters/node.js'
+import { guardHook } from '../contract/hook.js'
 import { checkId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { Deadline } from '../http/deadline.js'
@@ -44,7 +45,7 @@ export interface CooperativeSiteControlServerOptions {
   /** The owner of the sites in a local registry; at a relay it is whom the relay authenticates. @default 'local' */
   owner?: string | undefined
   timeouts?: ControlServerTimeouts | undefined
-  /** What a registry or the publisher threw behind a 5xx; a caller never reads it. A hook that throws changes nothing. */
+  /** What a registry or the publisher threw behind a 5xx; a caller never reads it. A hook that throws or rejects changes nothing. */
   onError?: ((error: unknown) => void) | undefined
 }
 
@@ -81,7 +82,7 @@ function refuse(response: ServerResponse, code: ProblemCode): void {
 
 interface Serving extends ControlTargets {
   answerMs: number
-  onError: ((error: unknown) => void) | undefined
+  onError: (error: unknown) => void
 }
 
 async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Reply> {
@@ -90,11 +91,7 @@ async function serve(target: string, request: Request, { answerMs, onError, ...t
     return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
   } catch (error) {
     const { code, extra, cause } = toProblemError(error)
-    try {
-      if (PROBLEMS[code][0] >= 500) onError?.(cause)
-    } catch {
-      // It was told; what it does with it is its own affair.
-    }
+    if (PROBLEMS[code][0] >= 500) onError(cause)
     return problemReply(code, extra)
   } finally {
     deadline.clear()
@@ -125,13 +122,12 @@ export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
   const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local', timeouts = {} } = options
-  const { onError } = options
   const { headersMs = 5_000, requestMs = 10_000, answerMs = 12_000 } = timeouts
   if (!isLoopbackHost(host)) throw new TypeError('the control server binds loopback only')
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
   if (checkId(owner) !== undefined) throw new TypeError(`the owner ${checkId(owner)}`)
-  const serving = { sites, publisher, owner, answerMs, onError }
+  const serving = { sites, publisher, owner, answerMs, onError: guardHook(options.onError) }
   const door = createDoor(token)
 
   const server = createServer(

@@ -30,7 +30,7 @@ export interface ApplicationCall {
   client: { user_id: string; client_id: string }
   request: { action: string; parameters: Record<string, unknown>; timeout_ms: number; command_id?: string }
   signal: AbortSignal | undefined
-  onError: ((error: unknown) => void) | undefined
+  onError: (error: unknown) => void
 }
 
 /**
@@ -49,7 +49,7 @@ export async function callApplication(connector: ActionConnector, call: Applicat
     if (error instanceof Refusal && NO_ANSWER.has(error.code)) throw error
     if (error instanceof Refusal && LOST.has(error.code))
       throw new Refusal('action_timeout', error.detail, { cause: error })
-    onError?.(error)
+    onError(error)
     return failed(toInvocationError(error))
   }
   try {

@@ -24,7 +24,7 @@ export interface ApprovalOptions {
   approve: Approve
   ms: number
   signal: AbortSignal | undefined
-  onError: ((error: unknown) => void) | undefined
+  onError: (error: unknown) => void
 }
 
 /** @throws Refusal `approval_denied`, `approval_timeout`, or `cancelled` when the viewer went away. */
@@ -38,7 +38,7 @@ export async function requireApproval(
     answer = await withTimeout(ask, { ms, code: 'approval_timeout', signal })
   } catch (error) {
     if (error instanceof Refusal && (error.code === 'approval_timeout' || error.code === 'cancelled')) throw error
-    onError?.(error)
+    onError(error)
   }
   if (answer !== true) throw new Refusal('approval_denied')
 }

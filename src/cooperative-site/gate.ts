@@ -1,4 +1,5 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
+import { guardHook } from '../contract/hook.js'
 import { toTimestamp } from '../contract/ids.js'
 import { type ActionConnector, type Invocation, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS } from '../contract/invocations.js'
 import type { Principal, Session } from '../contract/sessions.js'
@@ -27,7 +28,7 @@ export interface ActionGateOptions extends CheckActionDeps {
   now?: (() => number) | undefined
   /** Makes invocation ids. */
   newId?: (() => string) | undefined
-  /** Told what a handler or a connector threw. It never reaches a viewer. */
+  /** Told what a handler or a connector threw. It never reaches a viewer. A hook that throws or rejects changes nothing. */
   onError?: ((error: unknown) => void) | undefined
 }
 
@@ -74,9 +75,10 @@ const isUnsent = (error: unknown) =>
  * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
-  const { connector, approve, onError, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
   const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs, deadlineMs = DEADLINE_MS } = options
   if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
+  const onError = guardHook(options.onError)
   const keys = createIdempotencyKeys({ now })
   const callsBySession = new Map<string, number>()
   let pending = 0

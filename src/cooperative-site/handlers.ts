@@ -1,5 +1,6 @@
 /** The application's end of an action: which actions it handles, and what must hold before one of them runs. */
 import type * as z from 'zod'
+import { guardHook } from '../contract/hook.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../contract/invocations.js'
 import { deepFreeze } from '../contract/json.js'
 import type { Awaitable } from '../contract/page.js'
@@ -44,7 +45,7 @@ export interface HandleOptions<Schema extends z.ZodType> {
   lease?: boolean | string | undefined
 }
 
-/** Told once of every call, refused ones too. */
+/** Told once of every call, refused ones too. A sink that throws or rejects changes no outcome. */
 export type ResultSink = (record: ActionContext & { outcome: ActionOutcome }) => void
 
 export type ActionHandler<Schema extends z.ZodType> = (
@@ -94,6 +95,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
   const declared = new Map<string, Declared>()
   const leases = new Set<string>()
   const seen = new Set<string>()
+  const tell = guardHook(resultSink)
 
   function remember(id: string | undefined): void {
     if (id === undefined) return
@@ -159,11 +161,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
       } catch (error) {
         outcome = { ok: false, error: toInvocationError(error) }
       }
-      try {
-        resultSink?.({ ...context, outcome })
-      } catch {
-        // A sink that fails must not change what the caller is told.
-      }
+      tell({ ...context, outcome })
       return outcome
     },
   }

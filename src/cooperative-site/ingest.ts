@@ -1,5 +1,6 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
 import type { PublishedEvent, SiteEventBus } from '../contract/event-bus.js'
+import { guardHook } from '../contract/hook.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
 import { parseInput } from '../contract/input.js'
@@ -24,7 +25,7 @@ export interface IngestSiteMessageDeps {
   bus: Pick<SiteEventBus, 'publish'>
   /** Epoch ms. */
   now?: (() => number) | undefined
-  /** Told what kept a projection from the bus; it never reaches the publisher. */
+  /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. */
   onError?: ((error: unknown) => void) | undefined
 }
 
@@ -98,7 +99,7 @@ export async function ingestCooperativeSiteMessage(
     await deps.bus.publish(siteStream(host.user_id, projection.event.site_id), projection.event)
     return answer(null)
   } catch (error) {
-    deps.onError?.(error)
+    guardHook(deps.onError)(error)
     return answer('bus_unavailable')
   }
 }

@@ -1,5 +1,6 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
 import type { SiteEventBus } from '../contract/event-bus.js'
+import { guardHook } from '../contract/hook.js'
 import { checkId, checkSegment, Id } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
@@ -97,20 +98,14 @@ function handlerOf({ methods }: RelayRoute, method: string): RelayHandler {
  *   authenticateViewer, prefix: '/relay' })
  */
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
-  const { authenticateHost, authenticateViewer, policy, onError } = options
+  const { authenticateHost, authenticateViewer, policy } = options
   const { heartbeatMs = HEARTBEAT_MS, deadlineMs = DEADLINE_MS } = options
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   if (typeof authenticateHost !== 'function') throw new TypeError('authenticateHost is required')
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
   if (typeof policy?.check !== 'function') throw new TypeError('policy is required')
   const prefix = parsePrefix(options.prefix ?? '')
-  const report = (error: unknown) => {
-    try {
-      onError?.(error)
-    } catch {
-      // A hook that throws changes no answer.
-    }
-  }
+  const report = guardHook(options.onError)
   const { sites, sessions, bus, ingest } = options
   const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
   const gate = createCooperativeActionGate({ ...options, onError: report })

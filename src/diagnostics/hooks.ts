@@ -1,4 +1,5 @@
 /** What a host hears of each request: one access record, and the errors that no client is shown. */
+import { guardHook } from '../contract/hook.js'
 
 /** One authenticated request. Never holds a body, a header or a key. */
 export interface AccessRecord {
@@ -33,26 +34,6 @@ export interface Hooks {
 
 /** Hooks that never throw and never reject: what they do wrong ends here. */
 export function guardHooks({ onAccess, onError }: Hooks) {
-  const call = (hook: () => unknown, failed: (error: unknown) => void) => {
-    try {
-      const returned = hook()
-      // A hook may be async by mistake; its rejection must not end the host's process.
-      if (returned instanceof Promise) returned.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
-  const reportError = (error: unknown, place: ErrorPlace) =>
-    call(
-      () => onError?.(error, place),
-      () => {},
-    )
-  return {
-    access: (record: AccessRecord) =>
-      call(
-        () => onAccess?.(record),
-        (error) => reportError(error, { route: null }),
-      ),
-    error: reportError,
-  }
+  const error = guardHook(onError)
+  return { access: guardHook(onAccess, (thrown) => error(thrown, { route: null })), error }
 }

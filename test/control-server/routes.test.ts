@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSitePublisher, createRemoteSiteRegistry, RelayError } from '../../src/publisher/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { badHooks, settled } from '../bad-hooks.js'
 import { json, startHandRelay } from '../publisher/relay.js'
 import { sendRaw, startControl, TOKEN } from './wire.js'
 
@@ -173,6 +174,14 @@ describe('POST /sites/{site_id}/events', () => {
     expect(answer).toMatchObject({ status, body: { code } })
     expect(JSON.stringify(answer.body)).not.toContain('secret')
     expect(told).toEqual([error])
+  })
+
+  it.each(badHooks)('answers the same when the hook that hears of it %s', async (_, onError) => {
+    const { ask } = await startControl({ publisher: { publish: () => Promise.reject(new Error('secret')) }, onError })
+    await ask('PUT', '/sites/notes', notes)
+    const answer = await ask('POST', '/sites/notes/events', { name: 'note_changed' })
+    expect(answer).toMatchObject({ status: 502, body: { code: 'relay_refused' } })
+    await settled()
   })
 
   it('answers 502 when the publisher returns what is no answer of a relay', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { ActionFailure } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { badHooks, settled } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal } from './gate-world.js'
 
@@ -48,6 +49,15 @@ describe('what the application does', () => {
     const invocation = await invoke()
     expect(invocation).toMatchObject({ status: 'failed', result: null, error })
     expect(JSON.stringify(invocation)).not.toContain('secret')
+  })
+
+  it.each(badHooks)('answers the same when the hook that hears of it %s', async (_, onError) => {
+    const { world, invoke } = createWorld({ onError })
+    world.answer = () => Promise.reject(new Error('secret'))
+    expect(await invoke()).toMatchObject({ status: 'failed', error: { code: 'handler_error', message: null } })
+    const asked = createWorld({ onError, approve: () => Promise.reject(new Error('secret')) })
+    await expect(asked.invoke()).rejects.toMatchObject(refusal('approval_denied'))
+    await settled()
   })
 
   it('shows at most 1,024 well-formed characters of a handler`s words', async () => {

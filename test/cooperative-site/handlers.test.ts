@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { ActionFailure, createActionHandlers, type ResultSink } from '../../src/cooperative-site/index.js'
+import { badHooks, settled } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 
 const reserved = { __cooperative_site_session_id: 's1', __cooperative_site_id: 'notes' }
@@ -214,16 +215,13 @@ describe('the action handlers of an application', () => {
     expect(runs).toBe(10_002)
   })
 
-  it('answer the same when the sink throws', async () => {
-    const handlers = createActionHandlers({
-      resultSink: () => {
-        throw new Error('the disk is full')
-      },
-    })
+  it.each(badHooks)('answer the same when the sink %s', async (_, resultSink) => {
+    const handlers = createActionHandlers({ resultSink })
     handlers.handle('archive_note', { parameters }, () => undefined)
     expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({
       ok: true,
       result: null,
     })
+    await settled()
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { badHooks, settled } from '../bad-hooks.js'
 import { changed, createWorld, laptop, TOPIC } from './world.js'
 
 const ask = { signal: new AbortController().signal }
@@ -174,6 +175,15 @@ describe('ingesting a message of a cooperative site', () => {
     expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
     expect(await retained(world, TOPIC)).toHaveLength(1)
     expect(errors).toMatchObject([{ code: 'unavailable' }])
+  })
+
+  it.each(badHooks)('answers the same when the hook that hears of a failed publication %s', async (_, onError) => {
+    const world = await createWorld()
+    const bus = { publish: () => Promise.reject(new Error('secret')) }
+    const deps = { ...world, ingest: world.facilities.ingest, bus, onError }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
+    await settled()
   })
 
   it('takes the user from the authenticated host alone', async () => {

@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { badHooks, settled } from '../bad-hooks.js'
 import { type Asked, answer } from './answer.js'
 import { deferred } from './deferred.js'
-import { createWorld, whoAsks } from './world.js'
+import { changed, createWorld, whoAsks } from './world.js'
 
 describe('the relay router', () => {
   it('refuses to be built without authenticators and a policy', async () => {
@@ -85,6 +86,14 @@ describe('the relay router', () => {
       const { headers } = await answer(await createWorld(), 'alice', 'PATCH', '/sites/notes')
       expect(headers.get('allow')).toBe('GET, HEAD, PUT, DELETE')
     })
+  })
+
+  it.each(badHooks)('answers the same when the hook that hears of a broken store %s', async (_, onError) => {
+    const world = await createWorld({ onError, ingest: () => Promise.reject(new Error('secret')) })
+    const got = await answer(world, 'alice', 'POST', '/messages', changed())
+    expect([got.status, got.body.code]).toEqual([500, 'internal'])
+    expect(JSON.stringify(got.body)).not.toContain('secret')
+    await settled()
   })
 
   it('closes when the calls under way have ended, not before', async () => {

@@ -1,0 +1,18 @@
+/** Hooks of a host that do wrong; a rejection that nobody hears fails the whole run of the tests. */
+export const badHooks: [what: string, hook: () => void][] = [
+  [
+    'throws',
+    () => {
+      throw new Error('secret of the hook')
+    },
+  ],
+  [
+    'rejects',
+    async () => {
+      throw new Error('secret of the hook')
+    },
+  ],
+]
+
+/** Resolves once the process would have complained about a rejection. */
+export const settled = () => new Promise((resolve) => setImmediate(resolve))
