@@ -1,12 +1,10 @@
 /** One call of the application, and what it came to: a bounded result, a failure in its own words, or no answer. */
 import type { ActionConnector, InvocationError } from '../contract/invocations.js'
-import { type Json, toJson } from '../contract/json.js'
+import type { Json } from '../contract/json.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 import { toInvocationError } from './failure.js'
+import { readResult } from './result.js'
 import { withTimeout } from './with-timeout.js'
-
-// A result is shown to a person; what is larger belongs into a resource that the viewer fetches.
-const RESULT_BYTES = 1_048_576
 
 // What a connector says when it lost sight of a call: it may have taken effect.
 const LOST: ReadonlySet<RefusalCode> = new Set(['timeout', 'unavailable', 'closed'])
@@ -52,11 +50,6 @@ export async function callApplication(connector: ActionConnector, call: Applicat
     onError(error)
     return failed(toInvocationError(error))
   }
-  try {
-    const { text, bytes } = toJson(result, RESULT_BYTES)
-    return { result: JSON.parse(text), error: null, bytes }
-  } catch (error) {
-    const tooLarge = error instanceof Refusal && error.code === 'payload_too_large'
-    return failed({ code: tooLarge ? 'result_too_large' : 'handler_error', message: null })
-  }
+  const read = readResult(result)
+  return read.ok ? { result: read.result, error: null, bytes: read.bytes } : failed(read.error)
 }

@@ -6,8 +6,9 @@ import { type ActionConnector, InvocationError } from '../contract/invocations.j
 import type { RpcCorrelator } from '../contract/rpc.js'
 import { userStream } from '../contract/streams.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
-import { ActionFailure } from './failure.js'
+import { ActionFailure, toInvocationError } from './failure.js'
 import type { ActionOutcome } from './handlers.js'
+import { readResult } from './result.js'
 
 export interface DispatchConnectorOptions {
   rpc: RpcCorrelator
@@ -27,7 +28,13 @@ export interface ActionReply {
 }
 
 export interface DispatchConnector extends ActionConnector {
-  /** Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped. */
+  /**
+   * Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped. A result
+   * over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or `handler_error`.
+   *
+   * @throws Refusal `invalid_input` for what is no outcome; the call goes on waiting. What the history refuses it
+   * refuses after the call was settled.
+   */
   reply(reply: ActionReply): Promise<boolean>
 }
 
@@ -47,6 +54,18 @@ function toNotSent(error: unknown): unknown {
 function toFailure(error: unknown): unknown {
   const said = InvocationError.safeParse(error)
   return said.success && !(error instanceof Error) ? new ActionFailure(said.data.code, said.data.message) : error
+}
+
+/**
+ * What a client replied, as it is kept and shown: what JSON cannot carry within the bounds is a failure.
+ *
+ * @throws Refusal `invalid_input` for what is no outcome.
+ */
+function readOutcome(given: ActionOutcome): ActionOutcome {
+  if (typeof given?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
+  if (!given.ok) return { ok: false, error: toInvocationError(toFailure(given.error)) }
+  const read = readResult(given.result)
+  return read.ok ? { ok: true, result: read.result } : read
 }
 
 /**
@@ -124,7 +143,9 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       }
     },
 
-    async reply({ outcome, ...from }) {
+    async reply({ outcome: given, ...from }) {
+      // First, so that what settles the call can settle the command and be recorded too.
+      const outcome = readOutcome(given)
       const { user_id, client_id, instance_id, correlation_id } = from
       const settled = await rpc.settle(correlation_id, { ...outcome, from: { user_id, client_id, instance_id } })
       if (!settled) return false

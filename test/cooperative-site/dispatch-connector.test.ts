@@ -99,6 +99,57 @@ describe('the connector over dispatcher and correlator', () => {
     })
   })
 
+  const cyclic: { self?: unknown } = {}
+  cyclic.self = cyclic
+  const failure = (code: string, message: string | null = null) => ({ ok: false, error: { code, message } })
+  it.each<[string, unknown, { ok: boolean }]>([
+    ['a failure without an error', { ok: false }, failure('handler_error')],
+    ['an error that is a text', { ok: false, error: 'secret' }, failure('handler_error')],
+    ['an error that was thrown', { ok: false, error: new Error('secret') }, failure('handler_error')],
+    ['an error whose code is a text', { ok: false, error: { code: 'So sorry!', message: 'm' } }, failure('other', 'm')],
+    ['a BigInt', { ok: true, result: 1n }, failure('handler_error')],
+    ['a cycle', { ok: true, result: cyclic }, failure('handler_error')],
+    ['more than a history keeps', { ok: true, result: 'x'.repeat(17_000_000) }, failure('result_too_large')],
+    ['no result', { ok: true }, { ok: true, result: null } as { ok: true }],
+  ])('settles call and command alike, and records it, when the reply holds %s', async (_, outcome, kept) => {
+    const world = await createWorld()
+    const { dispatcher, history } = world.facilities
+    const delivered = deferred<Command>()
+    await attach(world, delivered.resolve)
+    const result = call(world).then(
+      (value) => ({ ok: true, result: value }),
+      ({ code, publicMessage }) => failure(code, publicMessage),
+    )
+    const { command_id } = await delivered.promise
+    const reply = { ...laptop, correlation_id: command_id, outcome: outcome as never }
+    expect(await world.connector.reply(reply)).toBe(true)
+    expect(await result).toEqual(kept)
+    const key = { user_id: 'alice', client_id: 'laptop', command_id }
+    expect(await dispatcher.inspector.status(key, ask)).toMatchObject({
+      terminal: { state: kept.ok ? 'resulted' : 'failed' },
+    })
+    const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
+    expect(items).toMatchObject([{ kind: 'command' }, { kind: 'result', payload: kept }])
+  })
+
+  it.each([
+    undefined,
+    null,
+    'ok',
+    {},
+    { ok: 'yes' },
+  ])('goes on waiting when %j is handed in as a reply', async (none) => {
+    const world = await createWorld()
+    const delivered = deferred<Command>()
+    await attach(world, delivered.resolve)
+    const result = call(world)
+    const { command_id } = await delivered.promise
+    const reply = { ...laptop, correlation_id: command_id, outcome: none as never }
+    await expect(world.connector.reply(reply)).rejects.toMatchObject({ code: 'invalid_input' })
+    expect(await world.connector.reply({ ...reply, outcome: { ok: true, result: 1 } })).toBe(true)
+    expect(await result).toBe(1)
+  })
+
   it('answers connector_unavailable when the client is not connected, or connected and not waiting', async () => {
     const world = await createWorld()
     await expect(call(world)).rejects.toMatchObject({ code: 'connector_unavailable' })
