@@ -1,4 +1,7 @@
-/** The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. */
+/**
+ * The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
+ * `time` is one of the steady clock; what is shown is the wall's, as it stands in the records.
+ */
 import {
   type ActionDescriptor,
   ClientType,
@@ -44,19 +47,21 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   const connected = new ExpiryQueue<LivingConnection>()
   const disconnected = new ExpiryQueue<LivingConnection>()
   const current = new Map<string, LivingConnection>()
-  const lastSeen = new Map<string, number>()
+  const lastSeen = new Map<string, string>()
 
   const isLost = ({ record, touchedAt }: LivingConnection, time: number) =>
     record.status === 'connected' && touchedAt + heartbeatTimeoutMs <= time
 
+  const lostAt = ({ last_seen_at }: Connection) => toTimestamp(Date.parse(last_seen_at) + heartbeatTimeoutMs)
+
   /** Ends an entry that has left the queue of the connected. */
-  function close(entry: LivingConnection, life: Life, at: number): void {
+  function close(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
     Object.assign(entry.state, life)
     actions.remove(entry.record)
-    table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at: toTimestamp(at) }))
+    table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at }))
     const key = clientKey(entry.record)
     if (current.get(key) === entry) current.delete(key)
-    disconnected.push(entry, at)
+    disconnected.push(entry, time)
     const { oldest } = disconnected
     if (disconnected.size <= maxDisconnected || !oldest) return
     disconnected.remove(oldest)
@@ -64,7 +69,8 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   }
 
   function lose(entry: LivingConnection): void {
-    close(entry, { end: 'disconnected', reason: 'heartbeat_lost' }, entry.touchedAt + heartbeatTimeoutMs)
+    const life: Life = { end: 'disconnected', reason: 'heartbeat_lost' }
+    close(entry, life, entry.touchedAt + heartbeatTimeoutMs, lostAt(entry.record))
   }
 
   function leave(entry: LivingConnection): void {
@@ -87,8 +93,8 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     return undefined
   }
 
-  function sight({ user_id }: Client, time: number): void {
-    if ((lastSeen.get(user_id) ?? 0) < time) lastSeen.set(user_id, time)
+  function sight({ user_id, last_seen_at }: Connection): void {
+    if ((lastSeen.get(user_id) ?? '') < last_seen_at) lastSeen.set(user_id, last_seen_at)
   }
 
   return {
@@ -104,8 +110,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     /** What an entry reads as, settled or not. */
     view: (time: number) => (entry: LivingConnection) => {
       if (isLost(entry, time)) {
-        const disconnected_at = toTimestamp(entry.touchedAt + heartbeatTimeoutMs)
-        return { ...entry.record, status: 'disconnected' as const, disconnected_at }
+        return { ...entry.record, status: 'disconnected' as const, disconnected_at: lostAt(entry.record) }
       }
       const gone = entry.record.status === 'disconnected' && entry.touchedAt + retentionMs <= time
       return gone ? undefined : entry.record
@@ -122,26 +127,26 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
 
     connectedCount: () => connected.size,
 
-    lastSeenOf: (userId: string) => lastSeen.get(userId),
+    lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
 
     begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
       current.set(clientKey(record), entry)
       actions.add(record, descriptors)
-      sight(record, time)
+      sight(record)
     },
 
-    beat(entry: LivingConnection, time: number): void {
+    beat(entry: LivingConnection, time: number, last_seen_at: string): void {
       connected.touch(entry, time)
-      table.replace(entry, Object.freeze({ ...entry.record, last_seen_at: toTimestamp(time) }))
-      sight(entry.record, time)
+      table.replace(entry, Object.freeze({ ...entry.record, last_seen_at }))
+      sight(entry.record)
     },
 
     /** Ends a connected entry. */
-    end(entry: LivingConnection, life: Life, time: number): void {
+    end(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
       connected.remove(entry)
-      close(entry, life, time)
+      close(entry, life, time, disconnected_at)
     },
   }
 }

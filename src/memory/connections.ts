@@ -13,6 +13,7 @@ import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
 import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
+import { createClock } from './clock.js'
 import { bounded } from './connection-input.js'
 import { createConnectionLives, eventsOf } from './connection-lives.js'
 
@@ -45,15 +46,19 @@ export interface ConnectionRegistryOptions {
 export function createConnectionRegistry(
   options: ConnectionRegistryOptions = {},
 ): Inspected<ConnectionRegistry, RegistryInspector> {
-  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId = null } = options
+  const { newId = () => crypto.randomUUID(), nodeId = null } = options
+  const clock = createClock(options.now ?? Date.now)
   const { heartbeatTimeoutMs = 90_000, retentionMs = 3_600_000 } = options
   const { maxConnections = 1_000_000, maxDisconnected = 10_000 } = options
   const lives = createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisconnected })
   const { table, actions } = lives
 
-  /** The time, with everything settled that has come due by then; `settled` is false while that lags behind. */
+  /** What is shown as the time of what happens now. */
+  const stamp = () => toTimestamp(clock.now())
+
+  /** The steady time, with everything settled that has come due by then; `settled` is false while that lags behind. */
   function look() {
-    const time = now()
+    const time = clock.steady()
     return { time, settled: lives.settle(time), view: lives.view(time) }
   }
 
@@ -96,14 +101,13 @@ export function createConnectionRegistry(
         const counts = table.count({ user_id, status: 'connected' }, view, true) as ConnectionCounts
         const { names, cut } = actions.namesOf(user_id)
         const clients = table.clientIds(user_id)
-        const seen = lives.lastSeenOf(user_id)
         return {
           user_id,
           observed_connections: counts.total,
           observed_client_types: ClientType.options.filter((type) => counts.by_client_type[type] > 0),
           observed_action_types: names,
           observed_client_ids: clients.ids,
-          last_seen_at: seen === undefined ? null : toTimestamp(seen),
+          last_seen_at: lives.lastSeenOf(user_id),
           ...(settled && !cut && !clients.cut ? {} : { truncated: true }),
         }
       })
@@ -117,13 +121,13 @@ export function createConnectionRegistry(
       const { user_id, client_id, instance_id, client_type } = input
       const { descriptors, metadata } = bounded(input)
       const { time } = look()
+      const at = stamp()
       const previous = lives.holder(input, time)
       if (lives.connectedCount() - (previous ? 1 : 0) >= maxConnections)
         throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
       if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time)
-      else if (previous) lives.end(previous, { end: 'superseded', reason: 'new_instance' }, time)
-      const at = toTimestamp(time)
+        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
+      else if (previous) lives.end(previous, { end: 'superseded', reason: 'new_instance' }, time, at)
       const record: Connection = Object.freeze({
         connection_id: newId(),
         user_id,
@@ -144,13 +148,13 @@ export function createConnectionRegistry(
     async heartbeat(id) {
       const { entry, time } = find(id)
       if (entry?.record.status !== 'connected') return false
-      lives.beat(entry, time)
+      lives.beat(entry, time, stamp())
       return true
     },
     async disconnect(id, reason) {
       const { entry, time } = find(id)
       if (entry?.record.status !== 'connected') return false
-      lives.end(entry, { end: 'disconnected', reason: toReason(reason) }, time)
+      lives.end(entry, { end: 'disconnected', reason: toReason(reason) }, time, stamp())
       return true
     },
     async isCurrentInstance(instance) {

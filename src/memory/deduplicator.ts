@@ -3,6 +3,7 @@ import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../co
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { createClock } from './clock.js'
 import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
@@ -19,6 +20,8 @@ interface Seen extends Queued {
   readonly key: string
   readonly sequence: number
   readonly owner: Owner
+  /** The wall's time, for show. */
+  readonly claimedAt: number
 }
 
 /** A user with at least one entry. */
@@ -45,7 +48,8 @@ const newOwner = (user_id: string): Owner => ({
  * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
-  const { now = Date.now, ttlMs = 600_000, capacity = 100_000 } = options
+  const { ttlMs = 600_000, capacity = 100_000 } = options
+  const clock = createClock(options.now ?? Date.now)
   const seen = new Map<string, Seen>()
   const queue = new ExpiryQueue<Seen>()
   const owners = new Map<string, Owner>()
@@ -72,22 +76,22 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
   return {
     inspector: {
       summary() {
-        settle(now())
+        settle(clock.steady())
         return { entries: seen.size, capacity, ttl_ms: ttlMs, ...counters }
       },
       userSummary(user_id) {
-        settle(now())
+        settle(clock.steady())
         const owner = owners.get(user_id)
         if (!owner) return null
         const { entries, accepted, duplicates } = owner
         const oldest = entries.first()
-        const oldest_at = oldest ? toTimestamp(oldest.touchedAt) : null
+        const oldest_at = oldest ? toTimestamp(oldest.claimedAt) : null
         return { user_id, entries: entries.size, accepted, duplicates, oldest_at }
       },
     },
     async claim(given) {
       const input = parseInput(ClaimInput, given)
-      const time = now()
+      const time = clock.steady()
       settle(time)
       const key = keyOf(input)
       const known = seen.get(key)
@@ -104,7 +108,7 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
       const { user_id } = input
       const owner = owners.get(user_id) ?? newOwner(user_id)
       owners.set(user_id, owner)
-      const entry: Seen = { key, owner, sequence: ++claims, ...unqueued() }
+      const entry: Seen = { key, owner, sequence: ++claims, claimedAt: clock.now(), ...unqueued() }
       seen.set(key, entry)
       owner.entries.insert(entry)
       queue.push(entry, time)

@@ -16,7 +16,7 @@ import { parseInput } from '../contract/input.js'
 import { canonicalJson, type Json, toJson } from '../contract/json.js'
 import { RECORD_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
-import type { DeliveryClock } from './delivery-clock.js'
+import type { Clock } from './clock.js'
 import {
   clientKey,
   commandKey,
@@ -30,7 +30,7 @@ import type { DeliveryStore } from './delivery-store.js'
 
 export interface DispatchOptions {
   store: DeliveryStore
-  clock: DeliveryClock
+  clock: Clock
   drain: DeliveryDrain
   loop: DeliveryLoop
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
@@ -46,7 +46,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
 
   /** The record under `key`; one that is past its deadline is brought to its end first. */
   function look(key: CommandKey): TrackedCommand | undefined {
-    const command = store.find(commandKey(key), clock.now())
+    const command = store.find(commandKey(key))
     if (command && !command.terminal) drain.expire(command)
     return command
   }

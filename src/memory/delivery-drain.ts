@@ -6,7 +6,7 @@ import { backoffMs } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
 import { deepFreeze } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
-import type { DeliveryClock } from './delivery-clock.js'
+import type { Clock } from './clock.js'
 import type { Mailbox, TrackedCommand } from './delivery-command.js'
 import type { DeliveryStore } from './delivery-store.js'
 
@@ -15,7 +15,7 @@ const FENCE_RETRY_MS = 1_000
 
 export interface DeliveryDrainOptions {
   store: DeliveryStore
-  clock: DeliveryClock
+  clock: Clock
   nodeId: string
   ackTimeoutMs: number
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined

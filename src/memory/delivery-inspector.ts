@@ -5,14 +5,14 @@ import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../contract/delivery-rule
 import { toTimestamp } from '../contract/ids.js'
 import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
-import { ageMs, type DeliveryClock } from './delivery-clock.js'
+import { ageMs, type Clock } from './clock.js'
 import { commandKey, toDeliveryStatus } from './delivery-command.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
 
 export interface DeliveryInspectorOptions {
   store: DeliveryStore
-  clock: DeliveryClock
+  clock: Clock
   loop: DeliveryLoop
   nodeId: string
   deploymentId: string | null
@@ -87,7 +87,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       const read = CommandKey.safeParse(key)
       if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
       requireIdentity(read.data)
-      const command = store.find(commandKey(read.data), clock.now())
+      const command = store.find(commandKey(read.data))
       return command ? toDeliveryStatus(command) : null
     },
   }

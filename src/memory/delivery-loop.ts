@@ -1,6 +1,6 @@
 /** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
 import { HEARTBEAT_MS } from '../contract/delivery-rules.js'
-import type { DeliveryClock } from './delivery-clock.js'
+import type { Clock } from './clock.js'
 import type { DeliveryDrain } from './delivery-drain.js'
 import type { DeliveryStore } from './delivery-store.js'
 
@@ -9,7 +9,7 @@ const PASS_MAX = 1_000
 
 export interface DeliveryLoopOptions {
   store: DeliveryStore
-  clock: DeliveryClock
+  clock: Clock
   drain: DeliveryDrain
 }
 
@@ -40,7 +40,7 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
       drain.ready(next)
       left--
     }
-    const swept = [store.ended, store.rejected].every((retention) => retention.sweep(now))
+    const swept = [store.ended, store.rejected].every((retention) => retention.sweep())
     lastPassAt = now
     return left === 0 || !swept
   }

@@ -1,10 +1,11 @@
 /** Terminal records that are kept for a while, bounded in time and number, oldest out first. */
+import type { Clock } from './clock.js'
 import type { TrackedCommand } from './delivery-command.js'
 import { ExpiryQueue } from './expiry-queue.js'
 
 export type Retention = ReturnType<typeof createRetention>
 
-export function createRetention(maxRecords: number, retentionMs: number) {
+export function createRetention(maxRecords: number, retentionMs: number, { steady }: Clock) {
   const records = new Map<string, TrackedCommand>()
   const queue = new ExpiryQueue<TrackedCommand>()
 
@@ -18,22 +19,22 @@ export function createRetention(maxRecords: number, retentionMs: number) {
   return {
     forget,
 
-    /** Keeps what ended `at`, in place of an older record of the same command. */
-    keep(record: TrackedCommand, at: number): void {
+    /** Keeps what has just ended, in place of an older record of the same command. */
+    keep(record: TrackedCommand): void {
       forget(record.key)
       records.set(record.key, record)
-      queue.push(record, at)
+      queue.push(record, steady())
       if (queue.size > maxRecords && queue.oldest) forget(queue.oldest.key)
     },
 
     /** The record under `key` while its time is not over, whether or not the loop has come by. */
-    get(key: string, now: number): TrackedCommand | undefined {
+    get(key: string): TrackedCommand | undefined {
       const record = records.get(key)
-      return record && record.touchedAt + retentionMs > now ? record : undefined
+      return record && record.touchedAt + retentionMs > steady() ? record : undefined
     },
 
     /** Drops what is over; whether none is left behind. */
-    sweep: (now: number): boolean => queue.sweep(now - retentionMs, (record) => records.delete(record.key)),
+    sweep: (): boolean => queue.sweep(steady() - retentionMs, (record) => records.delete(record.key)),
 
     get size() {
       return records.size

@@ -1,5 +1,6 @@
 /** Every command of the dispatcher and each move that it can make; the drain, the loop and the inspector stand on it. */
 import type { TerminalState } from '../contract/delivery.js'
+import type { Clock } from './clock.js'
 import {
   clientKey,
   createMailbox,
@@ -16,6 +17,7 @@ export interface DeliveryStoreOptions {
   capacity: (scope_id: string) => number
   maxRetained: number
   retentionMs: number
+  clock: Clock
 }
 
 const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
@@ -23,7 +25,7 @@ const itself = (command: TrackedCommand) => command
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 
-export function createDeliveryStore({ capacity, maxRetained, retentionMs }: DeliveryStoreOptions) {
+export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock }: DeliveryStoreOptions) {
   const tracked = new Map<string, TrackedCommand>()
   const mailboxes = new Map<string, Mailbox>()
   const reservations = createReservations(capacity)
@@ -34,9 +36,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
   const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   /** In backoff: when the next attempt may begin. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
-  const ended = createRetention(maxRetained, retentionMs)
+  const ended = createRetention(maxRetained, retentionMs, clock)
   // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
-  const rejected = createRetention(maxRetained, retentionMs)
+  const rejected = createRetention(maxRetained, retentionMs, clock)
   const counters = {
     recovery: {} as Record<string, number>,
     outcome: {} as Record<string, number>,
@@ -94,7 +96,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
     nextSeq: () => ++seq,
 
     /** The record under `key`, tracked or retained, as long as its retention is not over. */
-    find: (key: string, now: number) => tracked.get(key) ?? ended.get(key, now) ?? rejected.get(key, now),
+    find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),
 
     /** The mailbox of a client; made when it is not there. */
     openMailbox(user_id: string, client_id: string): Mailbox {
@@ -132,7 +134,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
       command.terminal = { state: 'rejected', at, reason }
       command.payload = null
       count('outcome', 'rejected')
-      rejected.keep(command, at)
+      rejected.keep(command)
     },
 
     acknowledge(command: TrackedCommand, state: 'acknowledged' | 'refused', instance_id: string, at: number) {
@@ -159,7 +161,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs }: Deli
       mailbox.tracked--
       closeIfEmpty(mailbox)
       count('outcome', state)
-      ended.keep(command, at)
+      ended.keep(command)
     },
   }
 }

@@ -4,7 +4,7 @@ import type { ConnectionRegistry } from '../contract/connections.js'
 import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
 import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { createDeliveryClock } from './delivery-clock.js'
+import { createClock } from './clock.js'
 import { createDispatch } from './delivery-dispatch.js'
 import { createDeliveryDrain } from './delivery-drain.js'
 import { createDeliveryInspector } from './delivery-inspector.js'
@@ -59,7 +59,7 @@ const DEFAULTS = {
 /**
  * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to
  * the connection until the client acknowledges; a record stays for `retentionMs` after the command's end. When the clock
- * goes back, deadlines move with it and retries do not.
+ * goes back, deadlines move with it; retries and retention do not.
  *
  * `reconcile()` does at once what the loop would do by now.
  *
@@ -89,9 +89,9 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
     throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
   const { capacity, ackTimeoutMs, maxRetained, retentionMs } = bounds
 
-  const clock = createDeliveryClock(now)
+  const clock = createClock(now)
   const capacityOf = typeof capacity === 'function' ? capacity : () => capacity
-  const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs })
+  const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs, clock })
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const drain = createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge })
   const loop: DeliveryLoop = createDeliveryLoop({ store, clock, drain })

@@ -3,6 +3,7 @@ import { EXAMINED_MAX } from '../contract/limits.js'
 import type { UserPart } from '../contract/observation.js'
 import type { IdPageQuery, Page, PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
+import { createClock } from './clock.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
 
@@ -16,6 +17,7 @@ interface Reported {
 }
 
 interface ReportedTableOptions<R> extends TableOptions<R> {
+  /** Epoch ms. Records age on the steady clock over it. */
   now: () => number
   /** @default 90000 */
   ttlMs?: number
@@ -27,7 +29,8 @@ type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
 export function createReportedTable<R extends Reported, C>(options: ReportedTableOptions<R>) {
-  const { now, ttlMs = TTL_MS, maxEntries = 1_000_000 } = options
+  const { ttlMs = TTL_MS, maxEntries = 1_000_000 } = options
+  const { steady } = createClock(options.now)
   const table = createTable<R, undefined, C>(options)
   const live = new ExpiryQueue<Entry<R>>()
   const stale = new ExpiryQueue<Entry<R>>()
@@ -56,7 +59,7 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
 
   /** The entry of that id as it stands now, settled in any case. */
   function get(id: string): Entry<R> | undefined {
-    const time = now()
+    const time = steady()
     settle(time)
     const entry = table.get(id)
     if (!entry) return undefined
@@ -71,7 +74,7 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
   function put(entry: Entry<R>, record: R): R {
     queueOf(entry).remove(entry)
     table.replace(entry, Object.freeze(record))
-    queueOf(entry).push(entry, now())
+    queueOf(entry).push(entry, steady())
     return entry.record
   }
 
@@ -88,7 +91,7 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
       if (!known) {
         if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `${maxEntries} entries`)
         const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
-        live.push(entry, now())
+        live.push(entry, steady())
         return entry.record
       }
       if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)
@@ -106,25 +109,25 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
     close: put,
 
     list(filter: Filter, page: PageQuery): Page<R> {
-      const time = now()
+      const time = steady()
       settle(time)
       return table.list(filter, page, view(time))
     },
 
     count(filter: Filter): C | null {
-      const time = now()
+      const time = steady()
       const settled = settle(time)
       return table.count(filter, view(time), settled)
     },
 
     userIds(page: IdPageQuery): string[] {
-      settle(now())
+      settle(steady())
       return table.userIds(page)
     },
 
     /** A part of each user that there is, from exact counts; the clients that their records name are added. */
     observe(userIds: readonly string[], toPart: (userId: string, counts: C) => UserPart): UserPart[] {
-      const time = now()
+      const time = steady()
       const settled = settle(time)
       return userIds.filter(table.knowsUser).map((user_id) => {
         const { ids, cut } = table.clientIds(user_id)
@@ -144,7 +147,7 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
       values: readonly string[],
       toCount: (value: string, count: (f: Filter) => C) => T,
     ): T[] {
-      const time = now()
+      const time = steady()
       const settled = settle(time)
       let budget = EXAMINED_MAX
       return values.map((value) => {

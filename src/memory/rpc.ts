@@ -12,6 +12,7 @@ import {
   type RpcInspector,
 } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
+import { createClock } from './clock.js'
 import { createTable, type Entry } from './table.js'
 
 export interface RpcCorrelatorOptions {
@@ -61,7 +62,8 @@ interface Waiting {
  * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
-  const { now = Date.now, newId = randomId, maxPending = 100_000, defaultTimeoutMs = 3_600_000, connections } = options
+  const { newId = randomId, maxPending = 100_000, defaultTimeoutMs = 3_600_000, connections } = options
+  const clock = createClock(options.now ?? Date.now)
   const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   let closed = false
@@ -70,7 +72,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
     (time: number) =>
     (entry: Entry<Call, Waiting>): PendingCall => ({
       ...entry.record,
-      age_ms: Math.max(0, time - entry.touchedAt),
+      age_ms: time - entry.touchedAt,
     })
 
   function end(entry: Entry<Call, Waiting>): Waiting {
@@ -80,10 +82,10 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   }
 
   const inspector: RpcInspector = {
-    listPending: (filter, page) => table.list(filter, page, view(now())),
+    listPending: (filter, page) => table.list(filter, page, view(clock.steady())),
     getPending(correlationId) {
       const entry = table.get(correlationId)
-      return entry ? view(now())(entry) : null
+      return entry ? view(clock.steady())(entry) : null
     },
     listUserIds: (page) => table.userIds(page),
     observeUsers: (userIds) =>
@@ -111,7 +113,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
       const { correlation_id = newId() } = input
       if (table.get(correlation_id)) throw new Refusal('command_conflict')
-      const time = now()
+      const time = clock.now()
       const call: Call = Object.freeze({
         correlation_id,
         action,
@@ -139,7 +141,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
           signal?.removeEventListener('abort', cancel)
         }
         const entry = table.add(correlation_id, call, { resolve, reject, release })
-        entry.touchedAt = time
+        entry.touchedAt = clock.steady()
       })
       // Nobody may be listening when a call ends; that is no defect of the process.
       result.catch(() => {})
