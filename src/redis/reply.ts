@@ -31,12 +31,17 @@ export function strings(reply: Reply): string[] {
   return Array.isArray(reply) ? reply.filter((item) => typeof item === 'string') : []
 }
 
+/** RESP2 spells the endless scores as no number of JavaScript is spelled. */
+function toScore(score: Reply | undefined): number {
+  return score === 'inf' ? Number.POSITIVE_INFINITY : score === '-inf' ? Number.NEGATIVE_INFINITY : Number(score)
+}
+
 /** Members with their scores: RESP2 answers a flat list, RESP3 a list of pairs. */
 export function scored(reply: Reply): { member: string; score: number }[] {
   const items = Array.isArray(reply) ? reply : []
   const pairs: { member: string; score: number }[] = []
   const add = (member: Reply | undefined, score: Reply | undefined) =>
-    pairs.push({ member: String(member), score: Number(score) })
+    pairs.push({ member: String(member), score: toScore(score) })
   if (Array.isArray(items[0])) for (const item of items) Array.isArray(item) && add(item[0], item[1])
   else for (let i = 0; i + 1 < items.length; i += 2) add(items[i], items[i + 1])
   return pairs
@@ -46,6 +51,14 @@ export function scored(reply: Reply): { member: string; score: number }[] {
 export function count(reply: Reply): number {
   const number = Math.trunc(Number(reply))
   return Number.isSafeInteger(number) && number > 0 ? number : 0
+}
+
+/** What `counts` make together, as far as a record can carry it. */
+export function total(counts: readonly number[]): number {
+  return Math.min(
+    Number.MAX_SAFE_INTEGER,
+    counts.reduce((sum, one) => sum + one, 0),
+  )
 }
 
 // Replies that say "not now" or "not you": the request was fine, this store cannot serve it.

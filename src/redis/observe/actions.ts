@@ -10,7 +10,7 @@ import {
 import { compareIds } from '../../contract/ids.js'
 import type { Ask, Indexed, Page, PageQuery } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
-import { count, scored, strings } from '../reply.js'
+import { count, scored, strings, total } from '../reply.js'
 import type { Store } from '../store.js'
 import { CONNECTIONS } from './connection-row.js'
 import { BadRow, readIndex, readRows } from './rows.js'
@@ -141,7 +141,7 @@ function toObservation(
   userId: string | undefined,
   type: ClientType | undefined,
 ): ActionObservation | null {
-  const sum = (of: (offer: Offer) => number) => offers.reduce((n, offer) => n + Math.max(0, of(offer)), 0)
+  const sum = (of: (offer: Offer) => number) => total(offers.map((offer) => Math.max(0, of(offer))))
   const who = type ?? 'all'
   const observed_connections = sum(({ connections }) => connections[who])
   if (observed_connections === 0) return null

@@ -3,8 +3,9 @@ import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
-import { count, scored } from '../reply.js'
+import { count, scored, total } from '../reply.js'
 import type { Store } from '../store.js'
+import { instantsOf } from './instants.js'
 import { readIndex } from './rows.js'
 import { allShards } from './shards.js'
 
@@ -50,8 +51,7 @@ export function createDeduplicatorInspector(
           return { ...limit, counters, entries: count(entries) }
         }),
       )
-      const sum = (of: (part: (typeof parts)[number]) => number | null) =>
-        parts.reduce((n, part) => n + (of(part) ?? 0), 0)
+      const sum = (of: (part: (typeof parts)[number]) => number | null) => total(parts.map((part) => of(part) ?? 0))
       const [capacity, ttl_ms] = [sum((part) => part.capacity), Math.max(...parts.map((part) => part.ttlMs ?? 0))]
       return {
         entries: sum((part) => part.entries),
@@ -77,14 +77,14 @@ export function createDeduplicatorInspector(
         readIndex(store, ['ZCOUNT', key, since, '+inf'], ask),
         readIndex(store, ['ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
       ])
-      const [first] = scored(oldest)
-      if (!first) return null
+      if (scored(oldest).length === 0) return null
+      const [oldestAt] = instantsOf(store, key, oldest, ask)
       return {
         user_id: userId,
         entries: count(entries),
         accepted: accepted ?? 0,
         duplicates: duplicates ?? 0,
-        oldest_at: toTimestamp(first.score),
+        oldest_at: oldestAt === undefined ? null : toTimestamp(oldestAt),
       }
     },
   }

@@ -4,9 +4,9 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { Ask, Page, PageQuery } from '../../contract/page.js'
 import { count, scored } from '../reply.js'
 import type { Store } from '../store.js'
+import { instantsOf } from './instants.js'
 import { type Position, parseToken, toToken } from './pages.js'
 import { readIndex } from './rows.js'
-import { Millis } from './stored.js'
 
 /** Scopes asked about in one round, with two commands each: well below the bound on unanswered commands. */
 const ROUND = 100
@@ -61,11 +61,11 @@ async function readScope(store: Store, { position, scope }: Entry, ask: Ask): Pr
     readIndex(store, ['ZCOUNT', key, `(${now}`, '+inf'], ask),
     readIndex(store, ['ZRANGE', key, `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
   ])
-  const [oldest] = scored(first)
-  const isKnown = oldest !== undefined && Millis.safeParse(oldest.score).success
+  const isHeld = scored(first).length > 0
+  const [oldest] = instantsOf(store, key, first, ask)
   return {
     scope_id: scope,
-    reserved_commands: oldest === undefined ? 0 : Math.max(1, count(size)),
-    oldest_deadline_at: isKnown ? toTimestamp(oldest.score) : null,
+    reserved_commands: isHeld ? Math.max(1, count(size)) : 0,
+    oldest_deadline_at: oldest === undefined ? null : toTimestamp(oldest),
   }
 }

@@ -3,20 +3,18 @@ import { CommandKey, type DeliveryInspector } from '../../contract/delivery.js'
 import { AGE_SAMPLE, requireIdentity } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { Refusal } from '../../refusal.js'
-import { count, scored } from '../reply.js'
+import { count } from '../reply.js'
 import type { Store } from '../store.js'
 import { type LegacyStream, readLegacy } from './delivery-legacy.js'
 import { NODES } from './delivery-nodes.js'
 import { readDeliveryStatus, SHOWN_FIELDS } from './delivery-record.js'
 import { listScopes } from './delivery-scopes.js'
+import { instantsOf } from './instants.js'
 import { readPage } from './pages.js'
 import { BadRow, readIndex } from './rows.js'
 import { allShards } from './shards.js'
-import { Millis } from './stored.js'
 
 const NAME = 'delivery'
-
-const isInstant = (score: number) => Millis.safeParse(score).success
 
 /** @param legacy An older command stream to look at besides. */
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
@@ -26,8 +24,9 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const [now, depths] = await Promise.all([store.time(ask), readLegacy(store, legacy, ask)])
       const parts = await Promise.all(
         shards.map(async (shard) => {
+          const key = (name: string) => store.key(shard, NAME, name)
           const index = (name: string, command: string, ...args: string[]) =>
-            readIndex(store, [command, store.key(shard, NAME, name), ...args], ask)
+            readIndex(store, [command, key(name), ...args], ask)
           const [tracked, queued, later, deadline, oldest] = await Promise.all([
             index('deadlines', 'ZCARD'),
             index('queued', 'ZCARD'),
@@ -39,12 +38,8 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
             tracked: count(tracked),
             // What is not acknowledged and does not wait for a later attempt.
             due: Math.max(0, count(queued) - count(later)),
-            deadlines: scored(deadline)
-              .map(({ score }) => score)
-              .filter(isInstant),
-            queuedSince: scored(oldest)
-              .map(({ score }) => score)
-              .filter(isInstant),
+            deadlines: instantsOf(store, key('deadlines'), deadline, ask),
+            queuedSince: instantsOf(store, key('queued'), oldest, ask),
           }
         }),
       )

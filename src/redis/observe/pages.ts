@@ -13,14 +13,16 @@ export interface Position {
   sequence: number
 }
 
-const TOKEN = /^(0|[1-9][0-9]?)\.(0|[1-9][0-9]{0,15})$/
+const TOKEN = /^(0|[1-9][0-9]?)\.(.{1,32})$/
 
 /** @throws Refusal `invalid_cursor` for what no page of these shards handed out. */
 export function parseToken(cursor: string, first: number, last: number): Position {
   const match = TOKEN.exec(cursor)
   const shard = Number(match?.[1])
   const sequence = Number(match?.[2])
-  if (!match || shard < first || shard > last || !Number.isSafeInteger(sequence)) throw new Refusal('invalid_cursor')
+  // Ours are whole numbers. A score that a foreign hand has set may be any; the next page goes on after it all the same.
+  const isScore = sequence >= 0 && String(sequence) === match?.[2]
+  if (!isScore || shard < first || shard > last) throw new Refusal('invalid_cursor')
   return { shard, sequence }
 }
 

@@ -2,11 +2,11 @@
 import * as z from 'zod'
 import { toTimestamp } from '../../contract/ids.js'
 
-// The last instant that a Date can hold; beyond, toISOString throws.
-const LAST_INSTANT = 8.64e15
+// The last instant that a timestamp can name: a year has four digits there.
+const LAST_INSTANT = 253_402_300_799_999
 
-/** An instant or a duration in ms. */
-export const Millis = z.number().min(0).max(LAST_INSTANT)
+/** An instant or a duration in whole ms. */
+export const Millis = z.number().min(0).max(LAST_INSTANT).overwrite(Math.trunc)
 
 const DAY_MS = 86_400_000
 const TWO = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'))

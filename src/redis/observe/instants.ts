@@ -1,0 +1,13 @@
+/** Reads the instants that an index keeps as scores. */
+import type { Ask } from '../../contract/page.js'
+import { type Reply, scored } from '../reply.js'
+import type { Store } from '../store.js'
+import { BadRow } from './rows.js'
+import { Millis } from './stored.js'
+
+/** The scores in an answer of `key`, in epoch ms; a score that is no instant is skipped and reported. */
+export function instantsOf(store: Store, key: string, reply: Reply, ask: Ask): number[] {
+  const read = scored(reply).map(({ score }) => Millis.safeParse(score))
+  if (read.some(({ success }) => !success)) store.report(new BadRow(`${key} holds a score that is no instant`), ask)
+  return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
+}
