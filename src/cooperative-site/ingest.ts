@@ -17,12 +17,18 @@ import {
 import { EventName, type SiteRegistry } from '../contract/sites.js'
 import { canonicalStream } from '../contract/streams.js'
 import { Refusal } from '../refusal.js'
+import { withTimeout } from './with-timeout.js'
+
+/** Less than a publisher waits: one that got no answer sends again, and a retained message is then a duplicate. */
+export const PROJECTION_MS = 2_000
 
 export interface IngestSiteMessageDeps {
   /** The ordinary ingest: identity, instance fencing, deduplication, history. */
   ingest: Ingest
   sites: Pick<SiteRegistry, 'get'>
   bus: Pick<SiteEventBus, 'publish'>
+  /** How long finding the site and publishing may take together; then the bus is unavailable. @default 2000 */
+  projectionMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
   /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. */
@@ -94,10 +100,14 @@ export async function ingestCooperativeSiteMessage(
   // Ours throws what it refuses; one that says it in its answer has not retained the message either.
   if (!accepted) return answer(null, false)
   try {
-    const projection = await project(deps, { host, message })
-    if ('reason' in projection) return answer(projection.reason)
-    await deps.bus.publish(siteStream(host.user_id, projection.event.site_id), projection.event)
-    return answer(null)
+    const attempt = async (signal: AbortSignal) => {
+      const projection = await project(deps, { host, message })
+      if ('reason' in projection) return projection.reason
+      // Whoever was told that nothing was published must not be contradicted by a site that is found later.
+      if (!signal.aborted) await deps.bus.publish(siteStream(host.user_id, projection.event.site_id), projection.event)
+      return null
+    }
+    return answer(await withTimeout(attempt, { ms: deps.projectionMs ?? PROJECTION_MS, code: 'unavailable' }))
   } catch (error) {
     guardHook(deps.onError)(error)
     return answer('bus_unavailable')

@@ -22,6 +22,7 @@ import type { SessionStreams } from './session-streams.js'
 export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {
   /** With `get` alone sites cannot be declared over HTTP: those methods answer 501. */
   sites: Pick<SiteRegistry, 'get'> & Partial<SiteRegistry>
+  /** Within the relay's deadline: what it has retained is projected after that, in a time of its own. */
   ingest: Ingest
   gate: ActionGate
   streams: SessionStreams
@@ -49,7 +50,7 @@ export interface RelayRoute {
 
 const postMessage: RelayHandler = async (relay, { request, who }) => {
   const message = parseBody(SiteMessage, await readJson(request))
-  const answer = await relay.within(() => ingestCooperativeSiteMessage(relay, { host: who, message }))
+  const answer = await ingestCooperativeSiteMessage(relay, { host: who, message })
   return jsonReply(202, encode(SiteMessageAnswer, answer))
 }
 

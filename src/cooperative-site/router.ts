@@ -9,6 +9,7 @@ import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import { parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
+import { PROJECTION_MS } from './ingest.js'
 import { toProblemError } from './relay-problem.js'
 import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './relay-routes.js'
 import { createSessionStreams } from './session-streams.js'
@@ -110,7 +111,19 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
   const gate = createCooperativeActionGate({ ...options, onError: report })
   const within = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
-  const relay: Relay = { sites, sessions, bus, ingest, policy, gate, streams, within, now, onError: report }
+  const relay: Relay = {
+    sites,
+    sessions,
+    bus,
+    ingest: (message) => within(() => ingest(message)),
+    projectionMs: Math.min(PROJECTION_MS, deadlineMs / 2),
+    policy,
+    gate,
+    streams,
+    within,
+    now,
+    onError: report,
+  }
   // With their requests: a Request that is collected no longer tells its signal’s listeners that the client has left.
   const underWay = new Map<Promise<unknown>, Request>()
   let closed = false

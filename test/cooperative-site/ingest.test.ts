@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type { Site } from '../../src/contract/sites.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
 import { badHooks, settled } from '../bad-hooks.js'
+import { deferred } from './deferred.js'
 import { changed, createWorld, laptop, TOPIC } from './world.js'
 
 const ask = { signal: new AbortController().signal }
@@ -175,6 +177,18 @@ describe('ingesting a message of a cooperative site', () => {
     expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
     expect(await retained(world, TOPIC)).toHaveLength(1)
     expect(errors).toMatchObject([{ code: 'unavailable' }])
+  })
+
+  it('publishes nothing when the site is found after the answer was given', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const found = deferred<Site | null>()
+    const deps = { ...world, ingest: world.facilities.ingest, sites: { get: () => found.promise }, projectionMs: 5 }
+    const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
+    expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
+    found.resolve(await world.sites.get('notes'))
+    await settled()
+    expect(reader.pending).toBe(0)
   })
 
   it.each(badHooks)('answers the same when the hook that hears of a failed publication %s', async (_, onError) => {

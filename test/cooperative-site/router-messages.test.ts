@@ -1,7 +1,8 @@
 /** The messages that a host sends over HTTP. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
 import { answer } from './answer.js'
+import { deferred } from './deferred.js'
 import { changed, createWorld, laptop } from './world.js'
 
 describe('the messages of a host', () => {
@@ -92,6 +93,42 @@ describe('the messages of a host', () => {
       const got = await answer(world, 'alice', 'POST', '/messages', changed())
       expect([got.status, got.body.code, got.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
     }
+  })
+
+  it('are answered in time with 202 while the bus or the site does not answer, and are retained', async () => {
+    const never = () => new Promise<never>(() => {})
+    const { bus } = await createWorld()
+    for (const options of [{ bus: { ...bus, publish: never } }, { sites: { get: never } }]) {
+      const world = await createWorld({ ...options, deadlineMs: 200 })
+      const message = changed()
+      const got = await answer(world, 'alice', 'POST', '/messages', message)
+      expect(got.status).toBe(202)
+      expect(got.body).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
+      const again = await answer(world, 'alice', 'POST', '/messages', message)
+      expect(again.body).toMatchObject({ duplicate: true, not_published_reason: 'duplicate' })
+    }
+  })
+
+  it('leave the projection time of its own when the ingest took most of the relay`s', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const taken = deferred<void>()
+    const asked = deferred<void>()
+    const world = await createWorld({
+      ingest: async () => {
+        asked.resolve()
+        await taken.promise
+        return { accepted: true, duplicate: false }
+      },
+      sites: { get: () => new Promise(() => {}) },
+      deadlineMs: 1_000,
+    })
+    const got = answer(world, 'alice', 'POST', '/messages', changed())
+    await asked.promise
+    await vi.advanceTimersByTimeAsync(900)
+    taken.resolve()
+    await vi.advanceTimersByTimeAsync(500)
+    expect((await got).status).toBe(202)
   })
 
   it('are answered with a fixed 500 when something is broken, and the host is told', async () => {
