@@ -32,17 +32,24 @@ export class Deadline {
   /** Aborted when the deadline passes or the client goes away. */
   get signal(): AbortSignal {
     this.#controller ??= this.#arm()
+    // Work that does not let the event loop turn keeps the timer from telling.
+    if (this.#hasPassed()) this.#controller.abort(new DeadlinePassed())
     return this.#controller.signal
   }
 
   /**
    * `work`, or a rejection with the signal's reason once it aborts. Work that settles because of the abort wins: an
-   * aggregate that listens to the signal can still answer with what it has.
+   * aggregate that looks at the signal can still answer with what it has. Work that blocks until the deadline has
+   * passed and never looks is late.
    */
   settle<T>(work: T | PromiseLike<T>): T | Promise<T> {
-    if (!isThenable(work)) return work
+    const isLate = () => !this.#controller?.signal.aborted && this.#hasPassed()
+    if (!isThenable(work)) {
+      if (isLate()) throw this.signal.reason
+      return work
+    }
     return new Promise<T>((resolve, reject) => {
-      work.then(resolve, reject)
+      work.then((value) => (isLate() ? reject(this.signal.reason) : resolve(value)), reject)
       // One macrotask of grace: what settles in answer to the abort has been heard by then.
       this.#whenEnded(() => setTimeout(reject, 0, this.signal.reason))
     })
@@ -53,6 +60,10 @@ export class Deadline {
     this.#over = true
     clearTimeout(this.#timer)
     this.#forget()
+  }
+
+  #hasPassed(): boolean {
+    return !this.#over && performance.now() >= this.#endsAt
   }
 
   #whenEnded(act: () => void): void {

@@ -32,14 +32,28 @@ export function failed(source: SourceName, error: unknown): Reading {
   return { source, examined: 0, truncated: true, failed: true, error }
 }
 
-/** What is left of the pages and entries that one request may take from one source. */
+// Sources that answer at once would keep the event loop, and every other request with it, for as long as a walk lasts.
+const TURN_MS = 10
+
+/** What is left of what one request may take from one source. */
 export interface Budget {
   entries: number
   pages: number
+  /** When the event loop is to have its turn, by `performance.now()`. */
+  turnAt: number
 }
 
 export function budgetOf(view: ViewAsk): Budget {
-  return { entries: view.examined, pages: SAMPLE_PAGES_MAX }
+  return { entries: view.examined, pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
+}
+
+/** Between two pages: lets the event loop turn when it is time to. @throws the signal's reason once it has aborted. */
+export async function betweenPages(budget: Budget, ask: Ask): Promise<void> {
+  if (performance.now() >= budget.turnAt) {
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    budget.turnAt = performance.now() + TURN_MS
+  }
+  ask.signal.throwIfAborted()
 }
 
 /** `work`, or a rejection with the signal's reason as soon as it aborts. */
@@ -70,10 +84,11 @@ export async function walk<T>(
   let examined = 0
   let cursor: string | null = null
   const seen = new Set<string>()
+  const { signal } = view.ask
   try {
     while (budget.entries > 0 && budget.pages > 0) {
       const limit = Math.min(PAGE_MAX, budget.entries)
-      const page: Page<T> = await orAbort(list({ limit, cursor }), view.ask.signal)
+      const page: Page<T> = await orAbort(list({ limit, cursor }), signal)
       checkPage(page, limit)
       visit(page.items)
       examined += page.items.length
@@ -83,6 +98,7 @@ export async function walk<T>(
       cursor = page.next_cursor as string
       if (seen.has(cursor)) break
       seen.add(cursor)
+      await betweenPages(budget, view.ask)
     }
     return { source, examined, truncated: true, failed: false }
   } catch (error) {
@@ -118,11 +134,13 @@ export async function readOnce<T>(
  * before anything else.
  */
 export function completenessOf(readings: readonly Reading[], view: ViewAsk): Completeness {
+  // Whoever comes to this point late answers with what there is, and has looked at the deadline that has passed.
+  const { signal } = view.ask
   const failed = readings.filter((reading) => reading.failed)
   if (failed.length > 0 && failed.length === readings.length) {
     const errors = failed.map((reading) => reading.error)
     const unavailable = (error: unknown) => error instanceof Refusal && error.code === 'unavailable'
-    throw errors.find((error) => error === view.ask.signal.reason) ?? errors.find(unavailable) ?? errors[0]
+    throw errors.find((error) => error === signal.reason) ?? errors.find(unavailable) ?? errors[0]
   }
   const truncated = readings.filter((reading) => reading.truncated).map((reading) => reading.source)
   return {

@@ -5,7 +5,7 @@ import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import { SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import type { Page, PageQuery } from '../contract/page.js'
-import { checkPage, completenessOf, orAbort, type ViewAsk, walk } from './reading.js'
+import { betweenPages, budgetOf, checkPage, completenessOf, orAbort, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -93,11 +93,13 @@ export async function pageWorkers(
 ): Promise<Page<Context>> {
   let cursor = page.cursor
   let examined = 0
+  const budget = budgetOf(view)
+  const { signal } = view.ask
   for (let pages = 1; ; pages++) {
     const limit = Math.min(page.limit, view.examined - examined)
     const listed: Page<Context> = await orAbort(
       contexts.listContexts(ofWorkers(filter), { limit, cursor }, view.ask),
-      view.ask.signal,
+      signal,
     )
     checkPage(listed, limit)
     const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
@@ -105,5 +107,6 @@ export async function pageWorkers(
     const exhausted = examined >= view.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }
     cursor = listed.next_cursor
+    await betweenPages(budget, view.ask)
   }
 }

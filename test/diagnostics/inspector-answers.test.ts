@@ -14,6 +14,22 @@ const ACTION = {
   observed_client_types: [],
 }
 
+it('an inspector that writes into its filter changes neither its next page nor what the access hook hears', async () => {
+  const heard: unknown[] = []
+  const { router } = createWatched({ onAccess: ({ filters }) => heard.push(filters) }, (call) => {
+    const page = call.proceed()
+    const filter = call.args[0] as Record<string, unknown>
+    filter.client_id = 'elsewhere'
+    delete filter.user_id
+    return page
+  })
+  const first = await get(router, '/connections?user_id=alice&limit=1')
+  const next = await get(router, `/connections?user_id=alice&limit=1&cursor=${first.body.next_cursor}`)
+  expect([first.status, next.status]).toEqual([200, 200])
+  expect(next.body.items).not.toEqual(first.body.items)
+  expect(heard).toEqual([{ user_id: 'alice' }, { user_id: 'alice' }])
+})
+
 describe('what an inspector hands over', () => {
   const ofFirst = (change: object) => (call: Call) => {
     const page = call.proceed() as { items: object[] }
