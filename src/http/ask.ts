@@ -2,29 +2,28 @@
 import type { Ask } from '../contract/page.js'
 import type { Deadline } from './deadline.js'
 
+// By name and not privately: a wrapper that inherits from the ask, or a Proxy around it, finds it too.
+const DEADLINE = Symbol('deadline')
+
 /** The signal is made when an inspector looks at it: most answer at once and never do. */
-class InspectorAsk implements Ask {
-  declare readonly signal: AbortSignal
-  declare readonly report: (error: unknown) => void
-  readonly #deadline: Deadline
-
-  // An own property, so that a copy has it; with one getter for all, because an accessor of its own gives an object a
-  // hidden class of its own, which outlives it and keeps with it all that the request came by.
-  static readonly #SIGNAL: PropertyDescriptor = {
-    enumerable: true,
-    get(this: InspectorAsk) {
-      return this.#deadline.signal
-    },
-  }
-
-  constructor(deadline: Deadline, report: (error: unknown) => void) {
-    this.#deadline = deadline
-    Object.defineProperty(this, 'signal', InspectorAsk.#SIGNAL)
-    // Whoever copies or prints what inspectors are given sees the signal alone.
-    Object.defineProperty(this, 'report', { value: report })
-  }
+const SIGNAL: PropertyDescriptor & ThisType<Ask & { readonly [DEADLINE]: Deadline }> = {
+  configurable: true,
+  enumerable: true,
+  get() {
+    return this[DEADLINE].signal
+  },
+  set(value: AbortSignal) {
+    Object.defineProperty(this, 'signal', { value, configurable: true, enumerable: true, writable: true })
+  },
 }
 
 /** `report` hears of what an inspector passed over to be able to answer. */
-export const createAsk = (deadline: Deadline, report: (error: unknown) => void): Ask =>
-  new InspectorAsk(deadline, report)
+export function createAsk(deadline: Deadline, report: (error: unknown) => void): Ask {
+  const ask = {} as Ask
+  // Whoever copies or prints what inspectors are given sees the signal alone.
+  Object.defineProperty(ask, DEADLINE, { value: deadline })
+  Object.defineProperty(ask, 'report', { value: report })
+  // An own property, so that a copy has it; with one getter for all, because an accessor of its own gives an object a
+  // hidden class of its own, which outlives it and keeps with it all that the request came by.
+  return Object.defineProperty(ask, 'signal', SIGNAL)
+}

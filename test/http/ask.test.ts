@@ -13,6 +13,15 @@ describe('what inspectors are asked with', () => {
     deadline.clear()
   })
 
+  it('has it for whoever wraps it, and lets it be replaced', () => {
+    const ask = createAsk(deadline, () => {})
+    expect(Object.create(ask).signal).toBe(deadline.signal)
+    expect(new Proxy(ask, {}).signal).toBe(deadline.signal)
+    const own = new AbortController().signal
+    ask.signal = own
+    expect([ask.signal, { ...ask }.signal, createAsk(deadline, () => {}).signal]).toEqual([own, own, deadline.signal])
+  })
+
   it('tells of what was passed over', () => {
     const heard: unknown[] = []
     createAsk(deadline, (error) => heard.push(error)).report?.('a broken record')
