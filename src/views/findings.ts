@@ -1,6 +1,7 @@
 /** What the sources come up with about users, and how their parts become one observation. */
 import * as z from 'zod'
 import type { SourceName } from '../contract/completeness.js'
+import { ClientType } from '../contract/connections.js'
 import { compareIds, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
 import type { UserPart } from '../contract/observation.js'
@@ -20,7 +21,7 @@ export const UserObservation = z.object({
   sources: z.array(z.string()),
   /** Connections with status `connected`. */
   observed_connections: ObservedCount,
-  observed_client_types: z.array(z.string()),
+  observed_client_types: z.array(ClientType),
   observed_action_types: z.array(z.string()),
   observed_contexts: ObservedCount,
   observed_browser_windows: ObservedCount,
@@ -43,11 +44,23 @@ export function nothingFrom(source: SourceName, error: unknown): Finding {
   return { reading: failed(source, error), parts: null, exhaustive: false }
 }
 
-/** Adds an entry to the part of its user. */
-export function addTo(parts: Map<string, UserPart>, source: UserSource, entry: { user_id: string }): void {
-  const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
-  parts.set(entry.user_id, part)
-  source.add(part, entry)
+/**
+ * Adds the entries of one page to the parts of their users, all of them or none.
+ *
+ * @throws ZodError for an entry that is not what its list promises.
+ */
+export function addTo(
+  parts: Map<string, UserPart>,
+  source: UserSource,
+  page: readonly unknown[],
+  isWanted: (userId: string) => boolean,
+): void {
+  for (const entry of source.entries.parse(page)) {
+    if (!isWanted(entry.user_id)) continue
+    const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
+    parts.set(entry.user_id, part)
+    source.add(part, entry)
+  }
 }
 
 /** What `source` knows of these users: from its own index, or else by walking each user's entries. */
@@ -65,12 +78,12 @@ export async function observe(source: UserSource, userIds: readonly string[], vi
   }
   const budget = budgetOf(view)
   const whole: Reading = { source: name, examined: 0, truncated: false, failed: false }
+  let inHand = false
   for (const user_id of userIds) {
-    const visit = (entries: { user_id: string }[]) => {
-      for (const entry of entries) if (entry.user_id === user_id) addTo(parts, source, entry)
-    }
+    const visit = (page: unknown[]) => addTo(parts, source, page, (id) => id === user_id)
     const reading = await walk(name, (page) => source.list({ user_id }, page, view.ask), view, visit, budget)
-    if (reading.failed && parts.size === 0) return { parts: null, reading, exhaustive: false }
+    if (reading.failed && !inHand) return { parts: null, reading, exhaustive: false }
+    inHand = true
     whole.examined += reading.examined
     whole.truncated ||= reading.truncated
     if (reading.failed) break
@@ -86,7 +99,8 @@ export function toObservation(userId: string, findings: readonly Finding[]): Use
     user_id: userId,
     sources: findings.filter((finding) => finding.parts?.has(userId)).map((finding) => finding.reading.source),
     observed_connections: numberOf('observed_connections', 'registry', userId, findings),
-    observed_client_types: observedList('observed_client_types', userId, findings),
+    // Whatever an index says here, the schema reads.
+    observed_client_types: observedList('observed_client_types', userId, findings) as ClientType[],
     observed_action_types: observedList('observed_action_types', userId, findings),
     observed_contexts: numberOf('observed_contexts', 'context_registry', userId, findings),
     observed_browser_windows: numberOf('observed_browser_windows', 'browser_window_registry', userId, findings),

@@ -1,31 +1,54 @@
 /** What the entries of a source tell about their users: the sampling counterpart of a source's own `observeUsers`. */
-import type { BrowserWindow } from '../contract/browser-windows.js'
+import * as z from 'zod'
+import { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'
-import type { Connection } from '../contract/connections.js'
-import type { Context } from '../contract/contexts.js'
-import type { HistoryStream } from '../contract/history.js'
+import { Connection } from '../contract/connections.js'
+import { Context } from '../contract/contexts.js'
+import { HistoryStream } from '../contract/history.js'
 import type { Inspectors } from '../contract/inspectors.js'
 import type { UserIndex, UserPart } from '../contract/observation.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
-import type { PendingCall } from '../contract/rpc.js'
+import { PendingCall } from '../contract/rpc.js'
 
 /** One source of users: its index where it keeps one, its list, and how an entry adds to what is known of its user. */
 export interface UserSource {
   name: SourceName
   index: UserIndex
-  list(filter: { user_id?: string }, page: PageQuery, ask: Ask): Awaitable<Page<{ user_id: string }>>
+  list(filter: { user_id?: string }, page: PageQuery, ask: Ask): Awaitable<Page<unknown>>
+  /** What of its entries is read here. */
+  entries: z.ZodType<{ user_id: string }[]>
   /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
   add(part: UserPart, entry: { user_id: string }): void
 }
 
+type List = UserSource['list']
+
 function source<Entry extends { user_id: string }>(
   name: SourceName,
   index: UserIndex,
-  list: (filter: { user_id?: string }, page: PageQuery, ask: Ask) => Awaitable<Page<Entry>>,
+  list: List,
+  entries: z.ZodType<Entry[]>,
   add: (part: SampledPart, entry: Entry) => void,
 ): UserSource {
-  return { name, index, list, add: add as UserSource['add'] }
+  return { name, index, list, entries, add: add as UserSource['add'] }
 }
+
+const Connections = z.array(
+  Connection.pick({
+    user_id: true,
+    client_id: true,
+    client_type: true,
+    status: true,
+    actions: true,
+    last_seen_at: true,
+  }),
+)
+const Contexts = z.array(Context.pick({ user_id: true, client_id: true, client_type: true, status: true }))
+const Windows = z.array(BrowserWindow.pick({ user_id: true, client_id: true, status: true }))
+const Calls = z.array(PendingCall.pick({ user_id: true, client_id: true }))
+const Streams = z.array(HistoryStream.pick({ user_id: true }))
+
+type Of<Entries extends z.ZodArray> = z.infer<Entries>[number]
 
 /** A part that sampling adds to, entry by entry. */
 interface SampledPart extends UserPart {
@@ -41,7 +64,7 @@ function include(part: SampledPart, field: ListField, name: string): void {
   part[field].add(name)
 }
 
-function addConnection(part: SampledPart, entry: Connection): void {
+function addConnection(part: SampledPart, entry: Of<typeof Connections>): void {
   include(part, 'observed_client_ids', entry.client_id)
   if (!part.last_seen_at || part.last_seen_at < entry.last_seen_at) part.last_seen_at = entry.last_seen_at
   part.observed_connections ??= 0
@@ -51,7 +74,7 @@ function addConnection(part: SampledPart, entry: Connection): void {
   for (const action of entry.actions) include(part, 'observed_action_types', action)
 }
 
-function addContext(part: SampledPart, entry: Context): void {
+function addContext(part: SampledPart, entry: Of<typeof Contexts>): void {
   include(part, 'observed_client_ids', entry.client_id)
   include(part, 'observed_client_types', entry.client_type)
   part.observed_contexts = (part.observed_contexts ?? 0) + 1
@@ -59,19 +82,19 @@ function addContext(part: SampledPart, entry: Context): void {
   part.contexts_by_status[entry.status] = (part.contexts_by_status[entry.status] ?? 0) + 1
 }
 
-function addWindow(part: SampledPart, entry: BrowserWindow): void {
+function addWindow(part: SampledPart, entry: Of<typeof Windows>): void {
   include(part, 'observed_client_ids', entry.client_id)
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + 1
   part.browser_windows_by_status ??= {}
   part.browser_windows_by_status[entry.status] = (part.browser_windows_by_status[entry.status] ?? 0) + 1
 }
 
-function addCall(part: SampledPart, entry: PendingCall): void {
+function addCall(part: SampledPart, entry: Of<typeof Calls>): void {
   include(part, 'observed_client_ids', entry.client_id)
   part.pending_rpc = (part.pending_rpc ?? 0) + 1
 }
 
-function addStream(part: SampledPart, _entry: HistoryStream): void {
+function addStream(part: SampledPart): void {
   part.observed_streams = (part.observed_streams ?? 0) + 1
 }
 
@@ -79,29 +102,26 @@ function addStream(part: SampledPart, _entry: HistoryStream): void {
 export function userSources(inspectors: Inspectors): UserSource[] {
   const { registry, contextRegistry, browserWindowRegistry, rpc, history } = inspectors
   const sources: UserSource[] = []
-  if (registry)
-    sources.push(source('registry', registry, (f, page, ask) => registry.listConnections(f, page, ask), addConnection))
-  if (contextRegistry)
-    sources.push(
-      source(
-        'context_registry',
-        contextRegistry,
-        (f, page, ask) => contextRegistry.listContexts(f, page, ask),
-        addContext,
-      ),
-    )
-  if (browserWindowRegistry)
-    sources.push(
-      source(
-        'browser_window_registry',
-        browserWindowRegistry,
-        (f, page, ask) => browserWindowRegistry.listBrowserWindows(f, page, ask),
-        addWindow,
-      ),
-    )
-  if (rpc) sources.push(source('rpc', rpc, (f, page, ask) => rpc.listPending(f, page, ask), addCall))
+  if (registry) {
+    const list: List = (filter, page, ask) => registry.listConnections(filter, page, ask)
+    sources.push(source('registry', registry, list, Connections, addConnection))
+  }
+  if (contextRegistry) {
+    const list: List = (filter, page, ask) => contextRegistry.listContexts(filter, page, ask)
+    sources.push(source('context_registry', contextRegistry, list, Contexts, addContext))
+  }
+  if (browserWindowRegistry) {
+    const list: List = (filter, page, ask) => browserWindowRegistry.listBrowserWindows(filter, page, ask)
+    sources.push(source('browser_window_registry', browserWindowRegistry, list, Windows, addWindow))
+  }
+  if (rpc) {
+    const list: List = (filter, page, ask) => rpc.listPending(filter, page, ask)
+    sources.push(source('rpc', rpc, list, Calls, addCall))
+  }
   const listStreams = history?.listStreams
-  if (history && listStreams)
-    sources.push(source('history', history, (f, page, ask) => listStreams.call(history, f, page, ask), addStream))
+  if (history && listStreams) {
+    const list: List = (filter, page, ask) => listStreams.call(history, filter, page, ask)
+    sources.push(source('history', history, list, Streams, addStream))
+  }
   return sources
 }

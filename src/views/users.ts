@@ -46,10 +46,8 @@ async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise
 /** The users whom a walk over the entries of a source meets, with what the entries tell. */
 async function sample(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
   const parts = new Map<string, UserPart>()
-  const visit = (entries: { user_id: string }[]) => {
-    for (const entry of entries)
-      if (page.cursor === null || compareIds(entry.user_id, page.cursor) > 0) addTo(parts, source, entry)
-  }
+  const visit = (entries: unknown[]) =>
+    addTo(parts, source, entries, (id) => page.cursor === null || compareIds(id, page.cursor) > 0)
   const reading = await walk(source.name, (p) => source.list({}, p, view.ask), view, visit)
   if (reading.failed) return { ids: [], parts: null, reading, exhaustive: false }
   return { ids: [...parts.keys()].sort(compareIds), parts, reading, exhaustive: !reading.truncated }

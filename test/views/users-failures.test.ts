@@ -4,6 +4,7 @@ import type { RegistryInspector } from '../../src/contract/connections.js'
 import type { Inspectors } from '../../src/contract/inspectors.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
+import { summarizeUser } from '../../src/views/user-summary.js'
 import { listUsers } from '../../src/views/users.js'
 import { connection } from '../diagnostics/world.js'
 import { createAsk, FIRST, many, never } from './subject.js'
@@ -23,6 +24,22 @@ describe('/users', () => {
       createAsk().ask,
     )
     expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([null, ['registry']])
+  })
+
+  it.each<[what: string, lie: unknown]>([
+    ['nothing', null],
+    ['a connection without actions', { ...connection(), actions: undefined }],
+    ['a client type that there is not', { ...connection(), client_type: 'planted' }],
+  ])('takes nothing of a page that holds %s beside what is true', async (_what, lie) => {
+    const registry = {
+      listConnections: () => ({ items: [connection(), lie], next_cursor: null, has_more: false }) as never,
+      getConnection: () => null,
+    }
+    const inspectors = { registry, ...fakes({ contexts: contextsOf('alice') }) }
+    const { items, completeness } = await listUsers(inspectors, FIRST, createAsk().ask)
+    expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([null, ['registry']])
+    const summary = await summarizeUser(inspectors, 'alice', createAsk().ask)
+    expect([summary?.observed_connections, summary?.completeness.truncated_sources]).toEqual([null, ['registry']])
   })
 
   it('keeps what a source gave before it failed', async () => {
