@@ -122,7 +122,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
     let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
     refuseReserved(parameters)
     if (signal?.aborted) throw new Refusal('cancelled')
-    const claim = scope && keys.claim({ ...scope, action, parameters })
+    const claim = scope && keys.claim({ ...scope, action, parameters, timeout_ms })
     if (claim && 'status' in claim) return claim
 
     const invocation_id = newId()

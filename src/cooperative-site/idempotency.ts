@@ -14,6 +14,8 @@ export interface IdempotentCall {
   key: string
   action: string
   parameters: JsonObject
+  /** The one that holds: a call that names the default is the call that names none. */
+  timeout_ms: number
 }
 
 /** A call that has claimed its key and must say how it ended. */
@@ -88,7 +90,8 @@ export function createIdempotencyKeys({ now }: { now: () => number }) {
     claim(call: IdempotentCall): Claim | Invocation {
       forgetOld()
       const id = scopeOf(call)
-      const fingerprint = canonicalJson({ action: call.action, parameters: call.parameters })
+      const { action, parameters, timeout_ms } = call
+      const fingerprint = canonicalJson({ action, parameters, timeout_ms })
       const known = entries.get(id)
       if (known) {
         if (known.fingerprint !== fingerprint) throw new Refusal('idempotency_key_reused')

@@ -37,6 +37,14 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(2)
   })
 
+  it('is refused for another timeout, which asks for another call; the default spelled out asks for the same', async () => {
+    const { world, invoke } = createWorld({ timeoutMs: 100 })
+    const first = await invoke(key)
+    expect(await invoke({ ...key, timeout_ms: 100 })).toBe(first)
+    await expect(invoke({ ...key, timeout_ms: 200 })).rejects.toMatchObject(refusal('idempotency_key_reused'))
+    expect(world.calls).toHaveLength(1)
+  })
+
   it('lets one of a hundred equal calls through', async () => {
     const { world, invoke, gate } = createWorld()
     const held = deferred<unknown>()
@@ -54,7 +62,7 @@ describe('an idempotency key', () => {
     const { world, invoke } = createWorld()
     world.answer = () => new Promise(() => {})
     await expect(invoke({ ...key, timeout_ms: 5 })).rejects.toMatchObject(refusal('action_timeout'))
-    await expect(invoke(key)).rejects.toMatchObject(refusal('action_timeout'))
+    await expect(invoke({ ...key, timeout_ms: 5 })).rejects.toMatchObject(refusal('action_timeout'))
     const controller = new AbortController()
     world.answer = () => {
       controller.abort()

@@ -9,6 +9,7 @@ const call = (key: string, session_id = 's1') => ({
   key,
   action: 'archive_note',
   parameters: { id: 7 },
+  timeout_ms: 30_000,
 })
 
 function createKeys() {

@@ -83,6 +83,8 @@ describe('the actions of a viewer', () => {
     expect((await send({ parameters: { id: 7 } })).body).toEqual(first.body)
     const other = await send({ parameters: { id: 8 } })
     expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused'])
+    const longer = await send({ parameters: { id: 7 }, timeout_ms: 60_000 })
+    expect([longer.status, longer.body.code]).toEqual([422, 'idempotency_key_reused'])
     expect(runs).toBe(1)
   })
 
