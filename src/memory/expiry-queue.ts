@@ -3,7 +3,7 @@ import { EXAMINED_MAX } from '../contract/limits.js'
 
 /** A member of a queue, at most of one at a time. Its fields are the queue's. */
 export interface Queued {
-  /** When it was last touched, in epoch ms. */
+  /** When it was last touched, in ms of a clock that never goes back. */
   touchedAt: number
   older: Queued | null
   newer: Queued | null
@@ -29,14 +29,21 @@ export class ExpiryQueue<E extends Queued> {
     return this.#oldest
   }
 
-  /** Adds an entry that is in no queue, as the newest. */
+  /**
+   * Adds an entry that is in no queue behind all that were touched at the same time or earlier. That is the end, but for
+   * the few that were looked at by themselves while the sweep lagged behind.
+   */
   push(entry: E, at: number): void {
+    let older = this.#newest
+    while (older && older.touchedAt > at) older = older.older as E | null
+    const newer = older ? (older.newer as E | null) : this.#oldest
     entry.touchedAt = at
-    entry.older = this.#newest
-    entry.newer = null
-    if (this.#newest) this.#newest.newer = entry
+    entry.older = older
+    entry.newer = newer
+    if (older) older.newer = entry
     else this.#oldest = entry
-    this.#newest = entry
+    if (newer) newer.older = entry
+    else this.#newest = entry
     this.#size++
   }
 
@@ -50,7 +57,7 @@ export class ExpiryQueue<E extends Queued> {
     this.#size--
   }
 
-  /** Moves an entry that is in this queue to its end. */
+  /** Moves an entry that is in this queue to where its new time belongs. */
   touch(entry: E, at: number): void {
     this.remove(entry)
     this.push(entry, at)

@@ -60,6 +60,25 @@ describe('the connection registry in memory', () => {
     expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 10_000, by_status: { connected: 0 } })
   })
 
+  it('counts what it lists when a single look has come before the rest', async () => {
+    const clock = createClock()
+    const { inspector, ...registry } = createConnectionRegistry({
+      now: clock.now,
+      retentionMs: 1_000,
+      maxDisconnected: 20_000,
+    })
+    for (let i = 0; i < 15_000; i++) await registry.connect(client(i))
+    clock.advance(500)
+    const { connection_id } = await registry.connect(client(15_000))
+    clock.advance(90_000)
+    expect(await inspector.getConnection(connection_id, ASK)).toMatchObject({ status: 'disconnected' })
+    expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ by_status: { disconnected: 15_001 } })
+    clock.advance(500)
+    await inspector.countConnections?.({}, ASK)
+    expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 1 })
+    expect(await walk((page) => inspector.listConnections({}, page, ASK))).toMatchObject([{ connection_id }])
+  })
+
   it('marks the parts of users as cut while it lags behind', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createContextRegistry } from '../../src/memory/contexts.js'
-import { ASK, createClock } from '../contract/clock.js'
+import { ASK, createClock, walk } from '../contract/clock.js'
 import { contextBattery } from '../contract/contexts.js'
 
 contextBattery('memory', (options) => createContextRegistry(options))
@@ -34,5 +34,20 @@ describe('the context registry in memory', () => {
     await expect(async () => inspector.countByWindow?.(['w'], ASK)).rejects.toMatchObject({ code: 'unavailable' })
     expect(await inspector.getContext('t40000', ASK)).toMatchObject({ status: 'stale' })
     expect(await inspector.countContexts?.({ status: 'stale' }, ASK)).toMatchObject({ total: 40_001 })
+  })
+
+  it('counts what it lists when a single look has come before the rest', async () => {
+    const clock = createClock()
+    const { inspector, ...contexts } = createContextRegistry({ now: clock.now, ttlMs: 1_000 })
+    for (let i = 0; i < 15_000; i++) await contexts.report(context(i))
+    clock.advance(500)
+    await contexts.report(context(15_000))
+    clock.advance(1_000)
+    expect(await inspector.getContext('t15000', ASK)).toMatchObject({ status: 'stale' })
+    expect(await inspector.countContexts?.({}, ASK)).toMatchObject({ by_status: { stale: 15_001 } })
+    clock.advance(500)
+    await inspector.countContexts?.({}, ASK)
+    expect(await inspector.countContexts?.({}, ASK)).toMatchObject({ total: 1 })
+    expect(await walk((page) => inspector.listContexts({}, page, ASK))).toMatchObject([{ context_id: 't15000' }])
   })
 })

@@ -30,6 +30,14 @@ describe('an expiry queue', () => {
     expect([queue.size, queue.oldest]).toEqual([0, null])
   })
 
+  it('puts an entry in its place by its time, whenever it comes', () => {
+    const { entry, queue, sweep } = create()
+    for (const [name, at] of Object.entries({ d: 4, b: 2, a: 1, e: 5, c: 3, also_c: 3 })) entry(name, at)
+    expect(queue.oldest?.name).toBe('a')
+    expect(sweep(3)).toEqual({ names: ['a', 'b', 'c', 'also_c'], caughtUp: true })
+    expect(sweep(9).names).toEqual(['d', 'e'])
+  })
+
   it('forgets an entry that was taken out, wherever it stood', () => {
     const { queue, entry, sweep } = create()
     const [a, , c, , e] = ['a', 'b', 'c', 'd', 'e'].map((name) => entry(name, 1))
