@@ -21,6 +21,3 @@ export function createClock(now: () => number): Clock {
     },
   }
 }
-
-/** Ms from `since` to `now`, never negative: the clock may have gone back in between. */
-export const ageMs = (since: number, now: number) => Math.max(0, now - since)

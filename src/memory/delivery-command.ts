@@ -19,12 +19,13 @@ export interface Scheduled {
   deadlineAt: number
 }
 
-/** A command with its evidence. Instants are epoch ms, but for `wakeAt`, which is on the clock that never goes back. */
+/** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
 export interface TrackedCommand extends CommandKey, Scheduled, Queued {
   key: string
   scope_id: string
   fingerprint: string
   admittedAt: number
+  queuedAt: number
   maxAttempts: number
   /** `null` for a rejected one; it lies in no mailbox. */
   mailbox: Mailbox | null
@@ -76,7 +77,7 @@ export const commandKey = (command: CommandKey) => `${clientKey(command)}\n${com
 /** What a command is at its admission, beyond what it was dispatched with. */
 type Admission = Pick<
   TrackedCommand,
-  'seq' | 'admittedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
+  'seq' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
 >
 
 export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {

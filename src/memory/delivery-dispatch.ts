@@ -100,6 +100,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
       const command = createTrackedCommand(input, {
         seq: store.nextSeq(),
         admittedAt: at,
+        queuedAt: clock.steady(),
         deadlineAt: at + deadlineMs,
         maxAttempts: input.maxAttempts ?? options.maxAttempts,
         fingerprint,

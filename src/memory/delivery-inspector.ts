@@ -5,7 +5,7 @@ import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../contract/delivery-rule
 import { toTimestamp } from '../contract/ids.js'
 import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
-import { ageMs, type Clock } from './clock.js'
+import type { Clock } from './clock.js'
 import { commandKey, toDeliveryStatus } from './delivery-command.js'
 import type { DeliveryLoop } from './delivery-loop.js'
 import type { DeliveryStore } from './delivery-store.js'
@@ -23,15 +23,15 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
 
   return {
     summary() {
-      const now = clock.now()
+      const steady = clock.steady()
       const oldestDeadline = store.deadlines.first()?.deadlineAt
       let sampled = 0
       let oldest = 0
       for (const command of store.queued.after(null)) {
-        oldest = Math.max(oldest, ageMs(command.admittedAt, now))
+        oldest = Math.max(oldest, steady - command.queuedAt)
         if (++sampled === AGE_SAMPLE) break
       }
-      const paused = { wakeAt: clock.steady(), seq: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+      const paused = { wakeAt: steady, seq: Number.POSITIVE_INFINITY, deadlineAt: 0 }
       return {
         deployment_id: deploymentId,
         mode: 'direct',
@@ -42,14 +42,14 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         sample_size: sampled,
         legacy_stream_depth: null,
         legacy_pending_depth: null,
-        observed_at: toTimestamp(now),
+        observed_at: toTimestamp(clock.now()),
       }
     },
 
     listNodes(page) {
       // There is one node and so one page: no token was ever handed out.
       if (page.cursor !== null) throw new Refusal('invalid_cursor')
-      const staleness_ms = ageMs(loop.lastPassAt, clock.now())
+      const staleness_ms = clock.steady() - loop.lastPass.steady
       const { recovery, outcome, acknowledgement, other } = store.counters
       const node = {
         node_id: nodeId,
@@ -57,7 +57,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         reconciliation_loop_alive: !loop.closed && staleness_ms <= STALE_MS,
         active_drainers: store.totals.drainers,
         connection_waiters: store.totals.waiters,
-        updated_at: toTimestamp(loop.lastPassAt),
+        updated_at: toTimestamp(loop.lastPass.at),
         stale: staleness_ms > STALE_MS,
         staleness_ms,
         counters: {

@@ -142,6 +142,19 @@ describe('after a jump back of ten minutes', () => {
     expect(await get(`/rpc/pending/${correlation_id}`)).toMatchObject({ age_ms: 6_000, started_at: at() })
   })
 
+  it('the age of a waiting command and of a loop that has not come by goes on', async () => {
+    await facilities.dispatcher.dispatch({ user_id: 'u', client_id: 'c', command_id: '1', action: 'a' })
+    clock.advance(1_000)
+    expect(await get('/delivery/summary')).toMatchObject({ oldest_queued_age_ms: 1_000 })
+    clock.advance(-TEN_MINUTES)
+    expect(await get('/delivery/summary')).toMatchObject({ oldest_queued_age_ms: 1_000 })
+    clock.advance(4_001)
+    expect(await get('/delivery/summary')).toMatchObject({ oldest_queued_age_ms: 5_001 })
+    expect((await get('/delivery/nodes')).items).toMatchObject([
+      { stale: true, reconciliation_loop_alive: false, staleness_ms: 5_001, updated_at: at() },
+    ])
+  })
+
   it('a record of a command stays for its time and no longer', async () => {
     const key = { user_id: 'u', client_id: 'c', command_id: '1' }
     const path = '/delivery/status?user_id=u&client_id=c&command_id=1'
