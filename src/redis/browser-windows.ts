@@ -33,7 +33,7 @@ export function browserWindowRegistryOn(
     inspector: createBrowserWindowInspector(store),
     async report(given) {
       const input = parseInput(ReportBrowserWindowInput, given)
-      return toRecord(WINDOWS, await reported.report(input.window_id, { ...input, status: 'open' }))
+      return toRecord(store, WINDOWS, await reported.report(input.window_id, { ...input, status: 'open' }))
     },
     close: (windowId) => reported.close(windowId, { focused: false }),
   }

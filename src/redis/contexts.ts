@@ -34,7 +34,7 @@ export function contextRegistryOn(
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
   const reported = createReported(store, CONTEXTS.name, 'window_id', options)
 
-  const toContext = (reply: Reply): Context => toRecord(CONTEXTS, reply)
+  const toContext = (reply: Reply): Context => toRecord(store, CONTEXTS, reply)
   const toContextOrNull = (reply: Reply) => (reply === null ? null : toContext(reply))
 
   return {

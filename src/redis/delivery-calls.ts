@@ -16,8 +16,10 @@ import { RECORD_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
 import { commandRef, type DeliveryRun } from './delivery-run.js'
 import { shardOf } from './keys.js'
-import { admittedRecord, toDeliveryStatus } from './observe/delivery-record.js'
+import { admittedRecord, readDeliveryStatus, toDeliveryStatus } from './observe/delivery-record.js'
+import { BadRow } from './observe/rows.js'
 import type { Reply } from './reply.js'
+import { unusable } from './script.js'
 import { ACKNOWLEDGE, ADMIT, END, LOOK, RELEASE, RESERVE } from './scripts/delivery.js'
 import type { Store } from './store.js'
 
@@ -69,7 +71,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       let refusal = ''
       if (isElsewhere) {
         const known = await delivery.run(LOOK, shard, user_id, client_id, command_id)
-        const isNew = known.answer === 0 || toDeliveryStatus(known.answer).terminal?.state === 'rejected'
+        const isNew = known.answer === 0 || readDeliveryStatus(known.answer)?.status.terminal?.state === 'rejected'
         if (isNew) {
           const reserved = await delivery.run(RESERVE, scopeShard, scope, ref, deadlineMs, capacity)
           if (reserved.answer !== 1) refusal = 'capacity_exceeded'
@@ -84,7 +86,8 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         options.nudge(deadlineMs)
         return toDeliveryStatus(admittedRecord({ user_id, client_id, command_id, scope }, now, Number(record)))
       }
-      const status = toDeliveryStatus(record)
+      const status = readDeliveryStatus(record)?.status
+      if (!status) throw unusable(store, new BadRow('the store answered what is no record of a command'))
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
         await delivery.run(RELEASE, scopeShard, scope, ref).catch((error) => store.report(error))

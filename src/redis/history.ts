@@ -12,9 +12,9 @@ import { deepFreeze, toJson } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { createHistoryInspector, MESSAGES, messageKey } from './observe/history.js'
-import { parseRow } from './observe/rows.js'
+import { BadRow, parseRow } from './observe/rows.js'
 import { type Reply, strings } from './reply.js'
-import { runScript } from './script.js'
+import { runScript, unusable } from './script.js'
 import { APPEND, RETAINED } from './scripts/history.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 
@@ -78,7 +78,7 @@ export function messageHistoryOn(store: Store, options: HistoryLimits): Inspecte
   function toMessage(id: string, row: Reply): HistoryMessage {
     const parsed = parseRow(MESSAGES, id, String(row))
     const message = typeof parsed === 'string' ? undefined : MESSAGES.read(parsed, 0)
-    if (!message) throw new Refusal('unavailable', `the retained message ${parsed}`)
+    if (!message) throw unusable(store, new BadRow(`the retained message ${parsed}`))
     return deepFreeze(message)
   }
 

@@ -1,9 +1,9 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
-import type { TableReader } from './observe/rows.js'
+import { BadRow, type TableReader, wrongField } from './observe/rows.js'
 import type { Reply } from './reply.js'
-import { runScript, type Script } from './script.js'
+import { runScript, type Script, unusable } from './script.js'
 import { CLAIM, CLOSE, REPORT } from './scripts/reported.js'
 import type { Store } from './store.js'
 
@@ -52,10 +52,13 @@ export function createReported(store: Store, table: string, indexed: string, opt
   }
 }
 
-/** The record that a script has just written, as it read when it was written. */
-export function toRecord<R extends object, S extends object>(table: TableReader<R, S>, reply: Reply): R {
+/** The record that a script has just written, as it read when it was written. @throws Refusal `unavailable` for none. */
+export function toRecord<R extends object, S extends object>(store: Store, table: TableReader<R, S>, reply: Reply): R {
   const [state, now] = Array.isArray(reply) ? reply : []
-  const record = table.read(table.schema.parse(JSON.parse(String(state))), Number(now))
+  // What a row had before its report stays in it, whoever wrote that.
+  const row = table.schema.safeParse(JSON.parse(String(state)))
+  if (!row.success) throw unusable(store, new BadRow(`a row of ${table.name} has a wrong ${wrongField(row.error)}`))
+  const record = table.read(row.data, Number(now))
   if (record === undefined) throw new Refusal('unavailable', 'the store answered a row that is gone')
   return record
 }

@@ -8,7 +8,7 @@ import { shardOf } from './keys.js'
 import { createRpcInspector } from './observe/rpc.js'
 import { createReplies } from './rpc-replies.js'
 import { decodeReply, encodeReply } from './rpc-reply.js'
-import { runScript } from './script.js'
+import { runScript, unusable } from './script.js'
 import { OPEN, SETTLE, WITHDRAW } from './scripts/rpc.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 
@@ -84,7 +84,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       if (reply.ok) waiting?.resolve(reply.result)
       else waiting?.reject(reply.error)
     } catch (error) {
-      waiting?.reject(error)
+      waiting?.reject(unusable(store, error))
     }
   }
 

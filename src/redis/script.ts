@@ -1,4 +1,5 @@
 /** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
+import { Refusal } from '../refusal.js'
 import { shardPrefix } from './keys.js'
 import { type Reply, UnknownScript } from './reply.js'
 import { PRELUDE } from './scripts/prelude.js'
@@ -30,7 +31,21 @@ export function defineScript(body: string): Script {
   }
 }
 
-/** Runs `script` in `shard`. @throws Refusal with the script's own code, or as `Store.command`. */
+/**
+ * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
+ * reported, and whoever called learns no more than that the store cannot serve this now.
+ */
+export function unusable(store: Store, error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  store.report(error)
+  return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error })
+}
+
+/**
+ * Runs `script` in `shard`.
+ *
+ * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with.
+ */
 export async function runScript(
   store: Store,
   script: Script,
@@ -40,10 +55,14 @@ export async function runScript(
   const prefix = shardPrefix(store.deploymentId, shard)
   // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
   const rest = () => ['1', prefix, store.now ? String(store.now()) : '', ...args.map(String)]
+  const run = async (command: string, source: string) => store.command([command, source, ...rest()], prefix)
   try {
-    return await store.command(['EVALSHA', await script.digest, ...rest()], prefix)
+    return await run('EVALSHA', await script.digest).catch((error) => {
+      if (error instanceof UnknownScript) return run('EVAL', script.source)
+      throw error
+    })
   } catch (error) {
-    if (!(error instanceof UnknownScript)) throw error
-    return store.command(['EVAL', script.source, ...rest()], prefix)
+    // A TypeError is a defect, and no state of the store.
+    throw error instanceof TypeError ? error : unusable(store, error)
   }
 }

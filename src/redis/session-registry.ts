@@ -11,11 +11,10 @@ import {
   SessionShare,
 } from '../contract/sessions.js'
 import type { SiteRegistry } from '../contract/sites.js'
-import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { BadRow, readIndex } from './observe/rows.js'
 import type { Reply } from './reply.js'
-import { runScript } from './script.js'
+import { runScript, unusable } from './script.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts/sessions.js'
 import { encodeShare, readSession, readShare, SESSION_FIELDS } from './session-record.js'
 import { createSessionWatchers } from './session-watchers.js'
@@ -52,7 +51,7 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
   function toSession(sessionId: string, reply: Reply): Session {
     const [now, values] = Array.isArray(reply) ? reply : []
     const session = readSession(sessionId, values ?? null, Number(now))
-    if (!session) throw new Refusal('unavailable', 'the store answered what is no session')
+    if (!session) throw unusable(store, new BadRow('the store answered what is no session'))
     return session
   }
 

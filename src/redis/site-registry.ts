@@ -4,11 +4,10 @@ import { parseInput } from '../contract/input.js'
 import { deepFreeze, toJson } from '../contract/json.js'
 import { RECORD_BYTES } from '../contract/limits.js'
 import { refuseGenericActionNames, SITES_MAX, Site, SiteInput, type SiteRegistry } from '../contract/sites.js'
-import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { BadRow } from './observe/rows.js'
 import { WrongType } from './reply.js'
-import { runScript } from './script.js'
+import { runScript, unusable } from './script.js'
 import { DELETE_SITE, PUT_SITE } from './scripts/sites.js'
 import { createStore, type StoreOptions } from './store.js'
 
@@ -67,7 +66,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
       const reply = await runScript(store, PUT_SITE, shard, site_id, owner, text, maxSites)
       const [value, isNew] = Array.isArray(reply) ? reply : []
       const site = read(site_id, String(value))
-      if (site === undefined) throw new Refusal('unavailable', 'the store answered what is no site')
+      if (site === undefined) throw unusable(store, new BadRow('the store answered what is no site'))
       return { created: isNew === 1, site }
     },
 

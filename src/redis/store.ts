@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import { whenAborted } from './aborted.js'
 import { portOf, type RedisClient } from './client.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
-import { type Reply, toError } from './reply.js'
+import { type Reply, toError, WrongType } from './reply.js'
 import { createStoreClock } from './store-clock.js'
 
 /** Commands sent and not settled by the client: beyond these a stalled store would cost memory without end. */
@@ -122,6 +122,15 @@ export function createStore(options: StoreOptions): Store {
     })
   }
 
+  function report(error: unknown, ask?: Ask) {
+    try {
+      ask?.report?.(error)
+      onError?.(error)
+    } catch {
+      // A reporter that fails must not fail the read it reports on.
+    }
+  }
+
   function settle(stored: Reply): number | undefined {
     if (stored === null) return undefined
     const count = Number(stored)
@@ -136,7 +145,13 @@ export function createStore(options: StoreOptions): Store {
   async function shards(ask?: Ask): Promise<number> {
     if (known !== undefined) return known
     // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
-    return settle(await command(['GET', key(0, 'shards')], key(0), ask)) ?? given ?? 1
+    try {
+      return settle(await command(['GET', key(0, 'shards')], key(0), ask)) ?? given ?? 1
+    } catch (error) {
+      if (!(error instanceof WrongType)) throw error
+      report(error, ask)
+      throw new Refusal('unavailable', 'the stored number of shards is none', { cause: error })
+    }
   }
 
   async function claimShards(): Promise<number> {
@@ -160,13 +175,6 @@ export function createStore(options: StoreOptions): Store {
           const [seconds, micros] = [await command(['TIME'], key(0), ask)].flat()
           return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
         }),
-    report(error, ask) {
-      try {
-        ask?.report?.(error)
-        onError?.(error)
-      } catch {
-        // A reporter that fails must not fail the read it reports on.
-      }
-    },
+    report,
   }
 }

@@ -35,6 +35,9 @@ export class BadRow extends Error {
   override readonly name = 'BadRow'
 }
 
+/** Which field of a row is not what its schema says. */
+export const wrongField = (error: z.ZodError) => error.issues[0]?.path.join('.') || 'shape'
+
 /** The row in `value`, or what is wrong with it. */
 export function parseRow<R extends object, S extends object>(
   table: TableReader<R, S>,
@@ -50,7 +53,7 @@ export function parseRow<R extends object, S extends object>(
     if (value.length !== cut + EMPTY_BODY.length || !value.endsWith(EMPTY_BODY))
       Object.assign(row, JSON.parse(value.slice(cut + 1)))
     const read = table.schema.safeParse(row)
-    if (!read.success) return `has a wrong ${read.error.issues[0]?.path.join('.') || 'shape'}`
+    if (!read.success) return `has a wrong ${wrongField(read.error)}`
     return table.idOf(read.data) === id ? read.data : 'is stored under another id'
   } catch {
     return 'is no JSON'

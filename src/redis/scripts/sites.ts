@@ -9,7 +9,9 @@ local function held()
   local value = redis.pcall('GET', key)
   if type(value) ~= 'string' then return nil end
   local good, head = pcall(cjson.decode, string.match(value, '^[^\\n]*'))
-  return good and type(head) == 'table' and type(head.owner) == 'string' and head or nil
+  if not good or type(head) ~= 'table' or type(head.owner) ~= 'string' then return nil end
+  local since = head.created_at
+  return type(since) == 'number' and since >= 0 and since <= now and head or nil
 end
 `
 

@@ -1,0 +1,215 @@
+/** Keys that a foreign hand has taken, met by those who write: they are told that the store cannot serve them now. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createDispatchConnector } from '../../src/cooperative-site/dispatch-connector.js'
+import { createCooperativeSiteRouter } from '../../src/cooperative-site/router.js'
+import { createSessionPolicy } from '../../src/cooperative-site/session-policy.js'
+import { createRedisEventBus } from '../../src/redis/event-bus.js'
+import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
+import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { Refusal } from '../../src/refusal.js'
+import { createObserver, get } from './router.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+
+describeRedis('a writer to a store that others write to', () => {
+  let server: Server
+  let host: Connected
+  const open: (() => unknown)[] = []
+  beforeAll(async () => {
+    server = await startServer()
+    host = await clients['node-redis']([server.port])
+  })
+  afterAll(async () => {
+    for (const close of open) await close()
+    await host.close()
+    await server.stop()
+  })
+
+  // biome-ignore lint/suspicious/noExplicitAny: replies of a foreign hand, read by their command
+  const send = (...args: string[]): Promise<any> => (host.client as any).sendCommand(args)
+
+  /** A node with a site, a session and one of everything; `told` is what it reported. */
+  async function createNode(deploymentId: string) {
+    const told: unknown[] = []
+    const on = { client: host.client, deploymentId, onError: (error: unknown) => void told.push(error) }
+    const facilities = createRedisFacilities({ ...on, nodeId: 'n' })
+    const sites = createRedisSiteRegistry(on)
+    const sessions = createRedisSessionRegistry({ ...on, sites })
+    const bus = createRedisEventBus(on)
+    const authenticate = () => ({ user_id: 'ada' })
+    const relay = createCooperativeSiteRouter({
+      sites,
+      sessions,
+      bus,
+      ingest: facilities.ingest,
+      connector: createDispatchConnector(facilities),
+      authenticateHost: authenticate,
+      authenticateViewer: authenticate,
+      policy: createSessionPolicy({ sessions }),
+    })
+    open.push(relay.close, bus.close, sessions.disconnect, facilities.close)
+    const site = { site_id: 's', owner: 'ada', mode: 'cooperative' as const, action_names: ['go'] }
+    await sites.put({ ...site, capability_profile: { action_invocation: true } })
+    const { session_id } = await sessions.open({ site_id: 's', owner: 'ada' })
+    await sessions.activate(session_id)
+    return { told, facilities, sites, sessions, relay, session_id }
+  }
+
+  let last = 0
+  const next = (name: string) => `${name}${++last}`
+  const client = { user_id: 'ada', client_id: 'c' }
+  const instance = { ...client, instance_id: 'i' }
+
+  /** What a host does with its facilities and registries, each by its name. */
+  function callsOf({ facilities, sites, sessions, session_id }: Awaited<ReturnType<typeof createNode>>) {
+    const { connections, contexts, browserWindows, deduplicator, history, rpc, dispatcher } = facilities
+    const message = { stream: 'users/ada/log', kind: 'event' as const, ...instance, payload: 1 }
+    const calls: Record<string, () => unknown> = {
+      connect: () => connections.connect({ ...instance, client_type: 'web', actions: ['open'] }),
+      heartbeat: async () => connections.heartbeat('none'),
+      current: () => connections.isCurrentInstance(instance),
+      report: () =>
+        contexts.report({ context_id: 'x', ...client, client_type: 'web', status: 'idle', ownership: 'worker' }),
+      assign: () => contexts.assignTask('x', next('t')),
+      close: () => contexts.close('x'),
+      window: () => browserWindows.report({ window_id: 'w', ...client, tab_count: 1 }),
+      claim: () => deduplicator.claim({ user_id: 'ada', message_id: 'm' }),
+      release: () => deduplicator.release({ user_id: 'ada', message_id: 'm' }),
+      append: () => history.append({ message_id: next('a'), ...message }),
+      ingest: () => facilities.ingest({ message_id: next('m'), ...message, stream: 'log' }),
+      open: async () => {
+        const { correlation_id, result } = await rpc.open({ action: 'go', ...client })
+        await rpc.settle(correlation_id, { ok: true, result: 1 })
+        await result
+      },
+      dispatch: () => dispatcher.dispatch({ command_id: next('k'), ...client, action: 'go' }),
+      again: () => dispatcher.dispatch({ command_id: 'k', ...client, action: 'go' }),
+      acknowledge: () => dispatcher.acknowledge({ command_id: 'k', ...instance }),
+      cancel: () => dispatcher.cancel({ command_id: next('none'), ...client }),
+      attach: async () => (await dispatcher.attach(instance, () => new Promise(() => {}))).detach(),
+      put: () => sites.put({ site_id: 's', owner: 'ada', mode: 'cooperative', action_names: ['go'] }),
+      get: () => sites.get('s'),
+      session: () => sessions.open({ site_id: 's', owner: 'ada' }),
+      share: () => sessions.share(session_id, { user_id: 'bob', rights: ['view'] }),
+      unshare: () => sessions.unshare(session_id, 'bob'),
+      suspend: async () => {
+        await sessions.suspend(session_id)
+        await sessions.activate(session_id)
+      },
+    }
+    return Object.entries(calls)
+  }
+
+  /** What a host and a viewer ask of the relay. */
+  function requestsOf(session_id: string): [string, RequestInit?][] {
+    const json = (method: string, body: unknown): RequestInit => ({
+      method,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const message = { message_id: next('m'), kind: 'event', stream: 'sites/s/events', client_id: 'c', instance_id: 'i' }
+    return [
+      ['/messages', json('POST', { ...message, payload: { name: 'changed' } })],
+      ['/sites/s', json('PUT', { mode: 'cooperative', action_names: ['go'] })],
+      ['/sites/s'],
+      [`/sessions/${session_id}/events`],
+      [`/sessions/${session_id}/actions/go`, json('POST', { timeout_ms: 50 })],
+    ]
+  }
+
+  const FOREIGN: [string, ...string[]][] = [
+    ['SET', 'junk'],
+    ['SET', '{"user_id":"ada","owner":"ada","created_at":1e99,"ix":[[1]]}\n{}'],
+    ['RPUSH', 'junk'],
+    ['HSET', 'deadline_at', 'junk'],
+    ['ZADD', 'inf', 'junk'],
+  ]
+
+  it('is answered by a refusal, reports why, and tells no client what the store said', async () => {
+    const node = await createNode('writers')
+    const calls = callsOf(node)
+    for (const [, call] of calls) await call()
+    const wrong = new Set<string>()
+    const keys: string[] = await send('KEYS', 'relayscope:{writers:*')
+    for (const key of keys)
+      for (const [command, ...values] of FOREIGN) {
+        await send('RENAME', key, 'kept')
+        await send(command, key, ...values)
+        const place = `with ${key} by ${command} ${values[0]}`
+        await Promise.all(
+          calls.map(async ([name, call]) => {
+            try {
+              await call()
+            } catch (error) {
+              if (!(error instanceof Refusal)) wrong.add(`${name} threw ${error} ${place}`)
+              else if (/WRONGTYPE|ERR|script:/.test(error.message)) wrong.add(`${name} said ${error.message} ${place}`)
+            }
+          }),
+        )
+        for (const [path, init] of requestsOf(node.session_id)) {
+          const answer = await node.relay(new Request(`http://h${path}`, init))
+          const reader = answer.body?.getReader()
+          const text = new TextDecoder().decode((await reader?.read())?.value)
+          await reader?.cancel()
+          if (answer.status === 500 || /WRONGTYPE|user_script/.test(text))
+            wrong.add(`${answer.status} ${path} ${place}`)
+        }
+        await send('RENAME', 'kept', key)
+      }
+    expect(keys.length).toBeGreaterThan(40)
+    expect([...wrong]).toEqual([])
+    expect(node.told.map(String).join()).toMatch(/another type/)
+  })
+
+  it('answers 503 for as long as a key of another type stands in the way, and works once it is gone', async () => {
+    const { relay, facilities } = await createNode('gone')
+    await facilities.connections.connect({ ...instance, client_type: 'web' })
+    for (const [key, request] of [
+      ['messages:seq', '/messages'],
+      ['dedup:seen', '/messages'],
+      ['sites:all', '/sites/s'],
+    ] as const) {
+      const ask = async () => {
+        const [path, init] = requestsOf('none').find(([path]) => path === request) as [string, RequestInit]
+        const answer = await relay(new Request(`http://h${path}`, init))
+        return [key, answer.status, (await answer.json()).code]
+      }
+      const success = [key, request === '/messages' ? 202 : 200, undefined]
+      expect(await ask()).toEqual(success)
+      await send('RENAME', `relayscope:{gone:0}:${key}`, 'kept')
+      await send('HSET', `relayscope:{gone:0}:${key}`, 'a', 'b')
+      expect(await ask()).toEqual([key, 503, 'unavailable'])
+      await send('RENAME', 'kept', `relayscope:{gone:0}:${key}`)
+      expect(await ask()).toEqual(success)
+    }
+  })
+
+  it('replaces a site whose time is no time', async () => {
+    const { sites } = await createNode('times')
+    await send(
+      'SET',
+      'relayscope:{times:0}:sites:site:s',
+      '{"owner":"ada","created_at":1e99,"updated_at":1}\n{"site_id":"s"}',
+    )
+    expect(await sites.put({ site_id: 's', owner: 'ada', mode: 'observe' })).toMatchObject({ created: true })
+    expect(await sites.get('s')).toMatchObject({ owner: 'ada', mode: 'observe' })
+  })
+
+  it.each(['junk', '0', '1e99'])('cannot serve a deployment whose number of shards is %s', async (number) => {
+    await send('SET', 'relayscope:{shards:0}:shards', number)
+    const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'shards' })
+    await expect(contexts.close('x')).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  it('cannot serve a deployment whose number of shards is of another type, and reports it', async () => {
+    await send('DEL', 'relayscope:{shards:0}:shards')
+    await send('RPUSH', 'relayscope:{shards:0}:shards', '1')
+    const told: unknown[] = []
+    const onError = (error: unknown) => void told.push(String(error))
+    const observer = createObserver({ client: host.client, deploymentId: 'shards', onError })
+    expect(await get(observer, '/contexts')).toMatchObject({ status: 503 })
+    const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'shards' })
+    await expect(contexts.close('x')).rejects.toMatchObject({ code: 'unavailable' })
+    expect(told).toEqual(['WrongType: a key holds another type'])
+  })
+})
