@@ -16,20 +16,30 @@ export const JsonValue = z.unknown() as unknown as z.ZodType<Json>
 /** A JSON object as the answer of an inspector: its values are passed on, its own keys are the host's. */
 export const JsonRecord = z.record(z.string(), JsonValue)
 
-/** Whether `value` nests deeper than `depth` levels. Iterative: a depth of 100,000 must not overflow the stack. */
-export function isDeeperThan(value: unknown, depth: number): boolean {
-  let level: unknown[] = [value]
-  for (let d = 0; level.length > 0; d++) {
-    const next: unknown[] = []
-    for (const node of level) {
-      if (node === null || typeof node !== 'object') continue
-      if (d === depth) return true
-      for (const child of Object.values(node)) if (child !== null && typeof child === 'object') next.push(child)
+const isObject = (value: unknown): value is object => value !== null && typeof value === 'object'
+
+/**
+ * How many objects and lists the text of `value` has, or `undefined` when it nests deeper than `depth` levels. One that
+ * is referred to twice counts twice, and is looked at once a level: a few that refer to each other can stand for
+ * billions. Iterative, because a depth of 100,000 must not overflow the stack.
+ */
+function countNested(value: unknown, depth: number): number | undefined {
+  let level = new Map(isObject(value) ? [[value, 1]] : [])
+  let count = 0
+  for (let d = 0; level.size > 0; d++) {
+    if (d === depth) return undefined
+    const next: typeof level = new Map()
+    for (const [node, times] of level) {
+      count += times
+      for (const child of Object.values(node)) if (isObject(child)) next.set(child, (next.get(child) ?? 0) + times)
     }
     level = next
   }
-  return false
+  return count
 }
+
+/** Whether `value` nests deeper than `depth` levels. */
+export const isDeeperThan = (value: unknown, depth: number): boolean => countNested(value, depth) === undefined
 
 /**
  * `value` as JSON text.
@@ -38,7 +48,10 @@ export function isDeeperThan(value: unknown, depth: number): boolean {
  * `payload_too_large` for a text over `maxBytes`.
  */
 export function toJson(value: unknown, maxBytes: number): { text: string; bytes: number } {
-  if (isDeeperThan(value, JSON_DEPTH)) throw new Refusal('invalid_input', `nested deeper than ${JSON_DEPTH} levels`)
+  const count = countNested(value, JSON_DEPTH)
+  if (count === undefined) throw new Refusal('invalid_input', `nested deeper than ${JSON_DEPTH} levels`)
+  // Each has its two brackets: what cannot fit is not even begun.
+  if (2 * count > maxBytes) throw new Refusal('payload_too_large', `more than ${maxBytes} bytes`)
   let text: string
   try {
     text = JSON.stringify(value ?? null)
