@@ -10,7 +10,7 @@ export interface NodePlan {
   nodeId: string
   shards: number
   ackTimeoutMs: number
-  /** Commands to the store after which it dies by its own hand; never when absent. */
+  /** Commands to the store, from its first order on, after which it dies by its own hand; never when absent. */
   diesAfter?: number | undefined
   /** Whether the last command is still sent and answered. */
   diesAnswered?: boolean | undefined
@@ -37,9 +37,11 @@ const die = () => {
   return new Promise<never>(() => {})
 }
 
-/** `client` whose `diesAfter`-th command is the last thing the process does. */
+// How long a node has been up when its order reaches it is the machine's affair: none of its steps may be spent by then.
+let left = Number.POSITIVE_INFINITY
+
+/** `client` whose `diesAfter`-th command after the first order is the last thing the process does. */
 function mortal(client: object): RedisClient {
-  let left = plan.diesAfter ?? Number.POSITIVE_INFINITY
   return new Proxy(client, {
     get(target, name) {
       const value = Reflect.get(target, name)
@@ -66,6 +68,8 @@ const dispatcher = createRedisCommandDispatcher({
   shards,
   ackTimeoutMs,
   maxAttempts: 100,
+  // On a machine that is busy with other nodes a slow answer is no lost one.
+  commandTimeoutMs: 20_000,
 })
 const ask = { signal: new AbortController().signal }
 
@@ -89,7 +93,10 @@ async function obey(order: Order) {
   })
 }
 
-process.on('message', (order: Order) => void obey(order).catch(() => {}))
+process.on('message', (order: Order) => {
+  left = Math.min(left, plan.diesAfter ?? Number.POSITIVE_INFINITY)
+  obey(order).catch(() => {})
+})
 // The campaign is over, or was interrupted.
 process.on('disconnect', () => process.exit(0))
 say({ kind: 'ready' })
