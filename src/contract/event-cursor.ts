@@ -201,7 +201,7 @@ export class Cursor implements Subscription {
     }
     const oldest = this.oldest()
     let found = oldest
-    while (found <= ring.head && ring.at(found) === undefined) found++
+    for (let left = ring.size; left > 0 && found <= ring.head && ring.at(found) === undefined; left--) found++
     if (found === this.ahead) return undefined
     const lost = { dropped: found - this.ahead, first_seq: this.ahead, last_seq: found - 1 }
     this.lost += lost.dropped

@@ -17,11 +17,11 @@ export interface Topic {
   readonly readers: number
   /** Everything up to here has been appended, or is known to be lost. */
   readonly position: Position
-  /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead is ignored. */
+  /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead or no safe integer is ignored. */
   append(event: SiteEvent): void
   /** Says where a topic made without a position stands: whoever has subscribed since starts there, without a gap. */
   begin(position: Position): void
-  /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. */
+  /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. As `append`. */
   moveTo(position: Position): void
   subscribe(options?: SubscribeOptions): Subscription
   /** Ends every subscription. */
@@ -66,7 +66,7 @@ class TopicRing implements Topic, Ring {
   }
 
   append(event: SiteEvent): void {
-    if (event.seq <= this.head) return
+    if (event.seq <= this.head || !Number.isSafeInteger(event.seq)) return
     this.head = event.seq
     // Without readers only the position matters: nothing is ever replayed.
     if (this.readers === 0) return
@@ -84,6 +84,7 @@ class TopicRing implements Topic, Ring {
   }
 
   moveTo({ epoch, seq }: Position): void {
+    if (!Number.isSafeInteger(seq)) return
     if (epoch === this.epoch) {
       if (seq > this.head) this.head = seq
     } else {

@@ -4,6 +4,7 @@ import { toJson } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import { createEventTopics } from './event-topics.js'
 import { shardOf } from './keys.js'
+import { badPosition } from './local-topic.js'
 import { runScript } from './script.js'
 import { PUBLISH } from './scripts/event-bus.js'
 import { createStore, type StoreOptions } from './store.js'
@@ -52,7 +53,8 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       const known = topics.find(name)
       const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
       const shard = shardOf(name, await store.claimShards())
-      await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq)
+      const spoilt = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq)
+      if (spoilt === 1) store.report(badPosition(name))
       return topics.find(name)?.topic.readers ?? 0
     },
 

@@ -1,6 +1,7 @@
 /** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
 import { shardOf } from './keys.js'
-import { createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
+import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
+import { count } from './reply.js'
 import { runScript } from './script.js'
 import { STAND } from './scripts/event-bus.js'
 import type { Store } from './store.js'
@@ -52,7 +53,11 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     })
     const reply = await runScript(store, STAND, some[0]?.shard ?? 0, newId(), ...known)
     const found = Array.isArray(reply) ? reply : []
-    return some.map((_, i) => ({ epoch: String(found[2 * i]), seq: Number(found[2 * i + 1]) }))
+    return some.map(({ name }, i) => {
+      const [epoch, seq, spoilt] = found.slice(3 * i, 3 * i + 3)
+      if (spoilt === 1) report(badPosition(name))
+      return { epoch: String(epoch), seq: count(seq ?? 0) }
+    })
   }
 
   /** Subscribes, then asks for the position. */

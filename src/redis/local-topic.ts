@@ -1,5 +1,5 @@
 /** One topic as this node hears it: messages become events of its ring, or holes that its readers see. */
-import { SiteEvent } from '../contract/event-bus.js'
+import { type Position, SiteEvent } from '../contract/event-bus.js'
 import { createTopic, type Topic } from '../contract/event-topic.js'
 import { deepFreeze } from '../contract/json.js'
 import { BadRow } from './observe/rows.js'
@@ -8,10 +8,7 @@ import { BadRow } from './observe/rows.js'
 const CATCH_UP_MS = 1_000
 
 /** Where the store stands in a topic. */
-export interface Standing {
-  epoch: string
-  seq: number
-}
+export type Standing = Position
 
 export interface LocalTopic {
   readonly name: string
@@ -43,7 +40,25 @@ const Heard = SiteEvent.partial()
   .loose()
   .refine((event) => Object.keys(event).length > 1)
 
-const MESSAGE = /^([^\n]*)\n([1-9][0-9]{0,15})\n/
+// An epoch stands in the id of a frame, where a control character would be another field.
+const MESSAGE = /^([^\p{Cc}]*)\n([1-9][0-9]{0,15})\n/u
+
+/** A message as it was heard: an event and where it stands. */
+interface Message extends Position {
+  text: string
+}
+
+function readMessage(message: string): Message | undefined {
+  const [head, epoch, digits] = MESSAGE.exec(message) ?? []
+  const seq = Number(digits)
+  if (head === undefined || epoch === undefined || !Number.isSafeInteger(seq)) return undefined
+  return { epoch, seq, text: message.slice(head.length) }
+}
+
+/** What the store held as the position of a topic was none: the count has started again under a new name. */
+export function badPosition(topic: string): BadRow {
+  return new BadRow(`the position of the topic ${JSON.stringify(topic)} was none`)
+}
 
 /** @param report Told of what is no event; a hole stands in its place. */
 export function createLocalTopic(name: string, queueSize: number, report: (error: unknown) => void): LocalTopic {
@@ -55,23 +70,16 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
     },
   })
   /** Heard before the position was known; the ring takes no more than its size anyway. */
-  let early: string[] | null = []
+  let early: Message[] | null = []
   /** Where the store stood ahead of this node at the last look. */
   let behind: number | null = null
   let waiting: { seq: number; resolve: () => void }[] = []
 
-  function take(message: string): boolean {
-    const match = MESSAGE.exec(message)
-    if (!match) {
-      report(new BadRow(`a message of the topic ${JSON.stringify(name)} is none`))
-      return false
-    }
-    const [head, epoch, digits] = match as unknown as [string, string, string]
-    const seq = Number(digits)
+  function take({ epoch, seq, text }: Message): boolean {
     // Another epoch: how many were lost of the former one nobody can say, but this one is not among them.
     if (epoch !== topic.position.epoch) topic.moveTo({ epoch, seq: seq - 1 })
     if (seq <= topic.position.seq) return true
-    const event = parse(message.slice(head.length), seq)
+    const event = parse(text, seq)
     if (event) topic.append(event)
     else {
       report(new BadRow(`an event of the topic ${JSON.stringify(name)} is none`))
@@ -108,7 +116,12 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
       return early === null
     },
 
-    hear(message) {
+    hear(heard) {
+      const message = readMessage(heard)
+      if (!message) {
+        report(new BadRow(`a message of the topic ${JSON.stringify(name)} is none`))
+        return false
+      }
       if (!early) return take(message)
       early.push(message)
       if (early.length > queueSize) early.shift()
@@ -117,8 +130,8 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
 
     place({ epoch, seq }) {
       if (!early) return
-      const messages = early.filter((message) => MESSAGE.exec(message)?.[1] === epoch)
-      const first = Math.min(...messages.map((message) => Number(MESSAGE.exec(message)?.[2])))
+      const messages = early.filter((message) => message.epoch === epoch)
+      const first = Math.min(...messages.map((message) => message.seq))
       early = null
       topic.begin({ epoch, seq: Math.min(seq, first - 1) })
       for (const message of messages) take(message)

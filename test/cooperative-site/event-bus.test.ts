@@ -275,6 +275,20 @@ describe('a topic whose positions come from elsewhere', () => {
     expect(await collect(reader, 1)).toEqual([gap])
   })
 
+  it('goes nowhere that cannot be counted on from', () => {
+    const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
+    const reader = topic.subscribe()
+    topic.append(at(2 ** 53))
+    topic.append(at(7.5))
+    topic.moveTo({ epoch: 'a', seq: 2 ** 53 })
+    topic.moveTo({ epoch: 'b', seq: Number.NaN })
+    expect(topic.position).toEqual({ epoch: 'a', seq: 7 })
+    topic.moveTo({ epoch: 'a', seq: Number.MAX_SAFE_INTEGER })
+    expect(drain(reader)).toEqual([
+      { type: 'gap', reason: 'link_lost', dropped: 2 ** 53 - 8, first_seq: 8, last_seq: 2 ** 53 - 1 },
+    ])
+  })
+
   it('reads another epoch as a gap of nulls, and goes on from its position', () => {
     const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
     const reader = topic.subscribe()

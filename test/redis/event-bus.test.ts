@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { createRedisEventBus } from '../../src/redis/event-bus.js'
+import { BadRow } from '../../src/redis/observe/rows.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 import { describeStores } from './matrix.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
@@ -69,17 +70,19 @@ describeRedis('the link of an event bus', () => {
     let connected: Connected
     let deployments = 0
     let buses: SiteEventBus[] = []
+    let reported: unknown[] = []
     beforeAll(async () => {
       connected = await clients[kind]([server.port])
     })
     afterEach(async () => {
       await Promise.all(buses.map((bus) => bus.close()))
       buses = []
+      reported = []
     })
     afterAll(() => connected.close())
 
     const open = (deploymentId: string, client = connected.client) => {
-      const bus = createRedisEventBus({ client, deploymentId })
+      const bus = createRedisEventBus({ client, deploymentId, onError: (error) => reported.push(error) })
       buses.push(bus)
       return bus
     }
@@ -153,7 +156,9 @@ describeRedis('the link of an event bus', () => {
       const reader = bus.subscribe('t')
       await bus.prepare('t')
       const channel = `relayscope:{${id}:0}:bus:on:t`
-      for (const message of ['', 'x', `${reader.position.epoch}\n1\n{"seq":1}`])
+      const { epoch } = reader.position
+      const uncountable = ['9007199254740992', '9999999999999999'].map((seq) => `${epoch}\n${seq}\n{"name":"x"}`)
+      for (const message of ['', 'x', ...uncountable, 'a\rb\n1\n{"name":"x"}', `${epoch}\n1\n{"seq":1}`])
         await server.cli('SPUBLISH', channel, message)
       await server.cli('HSET', `relayscope:{${id}:0}:bus:topic:t`, 'seq', '1')
       await bus.publish('t', event(2))
@@ -161,6 +166,44 @@ describeRedis('the link of an event bus', () => {
         { type: 'gap', reason: 'link_lost', dropped: 1, first_seq: 1, last_seq: 1 },
         2,
       ])
+      expect(reported).toHaveLength(6)
+      expect(reported.every((error) => error instanceof BadRow)).toBe(true)
+    })
+
+    const hset = (name: string, value: string) => (key: string) => server.cli('HSET', key, name, value)
+    it.each([
+      ['a seq that cannot be counted on', hset('seq', '9007199254740991')],
+      ['a seq beyond all counting', hset('seq', '9'.repeat(30))],
+      ['a seq below zero', hset('seq', '-5')],
+      ['a seq that is no number', hset('seq', '0x10')],
+      ['an epoch that no frame can carry', hset('epoch', 'a\rb')],
+    ])('to a store that holds %s goes on in a new epoch, and reports it', async (_, spoil) => {
+      const id = `spoilt-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      const { epoch } = reader.position
+      await spoil(`relayscope:{${id}:0}:bus:topic:t`)
+      await bus.publish('t', event(1))
+      expect(dataOf(await collect(reader, 2))).toEqual([
+        { type: 'gap', reason: 'link_lost', dropped: null, first_seq: null, last_seq: null },
+        1,
+      ])
+      expect(reader.position.epoch).not.toBe(epoch)
+      expect(reader.position.seq).toBe(1)
+      expect(reported).toEqual([expect.any(BadRow)])
+    })
+
+    it('to a store that holds an absurd position is looked at again, and does not hold up the node', async () => {
+      const id = `absurd-${kind}-${++deployments}`
+      const bus = open(id)
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      await hset('seq', '9007199254740992')(`relayscope:{${id}:0}:bus:topic:t`)
+      expect(await collect(reader, 1)).toMatchObject([{ type: 'gap', reason: 'link_lost', dropped: null }])
+      await bus.publish('t', event(1))
+      expect(await collect(reader, 1)).toMatchObject([{ type: 'event', event: { seq: 1 } }])
+      expect(reported).toEqual([expect.any(BadRow)])
     })
 
     it('to a store that is down refuses to publish and to prepare, and a subscription waits until it is back', async () => {

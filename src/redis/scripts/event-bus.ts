@@ -5,34 +5,45 @@ import { defineScript } from '../script.js'
 const KEPT_MS = 600_000
 
 // `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel. A node that has seen more than the store
-// holds tells of a store that has lost something: the count starts again under a new name.
+// holds tells of a store that has lost something: the count starts again under a new name. So it does when what is held
+// is no position that we would have written, or the last that a number can carry; `spoilt` says so.
 const TOPIC = `
 local function standing(topic, epoch, seq, fresh)
   local key = K('bus', 'topic', topic)
   local held = redis.call('HMGET', key, 'epoch', 'seq')
-  local e, s = held[1], tonumber(held[2] or 0)
+  local e, s = held[1], held[2] or '0'
+  local spoilt = 0
+  if e then
+    local counts = (s == '0' or string.find(s, '^[1-9]%d*$')) and tonumber(s) < ${Number.MAX_SAFE_INTEGER}
+    if string.find(e, '%c') or not counts then e, spoilt = false, 1 end
+  end
+  s = tonumber(s)
   if not e or (e == epoch and s < tonumber(seq)) then
     e, s = fresh, 0
     redis.call('HSET', key, 'epoch', e, 'seq', s)
   end
   redis.call('PEXPIRE', key, ${KEPT_MS})
-  return key, e, s
+  return key, e, s, spoilt
 end
 `
 
-/** ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers epoch and seq. */
+/** ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers whether the held one was spoilt. */
 export const PUBLISH = defineScript(`${TOPIC}
-local key, epoch = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
+local key, epoch, _, spoilt = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
 local seq = redis.call('HINCRBY', key, 'seq', 1)
 redis.call('SPUBLISH', K('bus', 'on', ARGV[2]), epoch .. '\\n' .. seq .. '\\n' .. ARGV[3])
-return { epoch, seq }`)
+return spoilt`)
 
-/** ARGV: 2 a fresh epoch, then topic, epoch and seq as the node knows them, again and again. Answers epoch and seq of each. */
+/**
+ * ARGV: 2 a fresh epoch, then topic, epoch and seq as the node knows them, again and again. Answers epoch and seq of
+ * each, and whether what was held was spoilt.
+ */
 export const STAND = defineScript(`${TOPIC}
 local found = {}
 for i = 3, #ARGV, 3 do
-  local _, epoch, seq = standing(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[2] .. '-' .. i)
+  local _, epoch, seq, spoilt = standing(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[2] .. '-' .. i)
   found[#found + 1] = epoch
   found[#found + 1] = seq
+  found[#found + 1] = spoilt
 end
 return found`)
