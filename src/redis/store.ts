@@ -1,4 +1,5 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
+import { guardHook } from '../contract/hook.js'
 import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { whenAborted } from './aborted.js'
@@ -56,6 +57,7 @@ export interface Store {
 export function createStore(options: StoreOptions): Store {
   const { client, now, commandTimeoutMs = COMMAND_TIMEOUT_MS, onError } = options
   const deploymentId = checkDeploymentId(options.deploymentId)
+  const tell = guardHook(onError)
   const given = options.shards
   if (given !== undefined && !(Number.isSafeInteger(given) && given >= 1 && given <= SHARDS_MAX))
     throw new RangeError(`shards must be a whole number from 1 to ${SHARDS_MAX}`)
@@ -123,12 +125,8 @@ export function createStore(options: StoreOptions): Store {
   }
 
   function report(error: unknown, ask?: Ask) {
-    try {
-      ask?.report?.(error)
-      onError?.(error)
-    } catch {
-      // A reporter that fails must not fail the read it reports on.
-    }
+    guardHook((skipped) => ask?.report?.(skipped))(error)
+    tell(error)
   }
 
   function settle(stored: Reply): number | undefined {

@@ -176,6 +176,19 @@ describeRedis('a store that others write to', () => {
     expect(told).toEqual(['BadRow: relayscope:{told:0}:contexts:row:ctx is no row', { route: '/contexts' }])
   })
 
+  it.each<[how: string, onError: () => unknown]>([
+    ['throws', () => neverRight()],
+    ['rejects', async () => neverRight()],
+  ])('answers none the worse for an onError that %s', async (how, onError) => {
+    const { contexts } = facilitiesOf(how)
+    await contexts.report(contextOf('ctx', 'ann'))
+    await server.cli('SET', `relayscope:{${how}:0}:contexts:row:ctx`, 'x')
+    const router = createObserver({ client: host.client, deploymentId: how, onError })
+    expect((await get(router, '/contexts')).status).toBe(200)
+    // A rejection that nobody hears fails the whole run.
+    await new Promise(setImmediate)
+  })
+
   it('takes a key of another type for an empty index, and reports it', async () => {
     const { contexts } = facilitiesOf('types')
     await contexts.report(contextOf('ctx', 'ann'))
