@@ -3,11 +3,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDispatchConnector } from '../../src/cooperative-site/dispatch-connector.js'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/router.js'
 import { createSessionPolicy } from '../../src/cooperative-site/session-policy.js'
+import { createRedisCommandDispatcher } from '../../src/redis/delivery.js'
 import { createRedisEventBus } from '../../src/redis/event-bus.js'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
 import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
 import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
 import { Refusal } from '../../src/refusal.js'
+import { ASK } from '../contract/clock.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -211,5 +213,29 @@ describeRedis('a writer to a store that others write to', () => {
     const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'shards' })
     await expect(contexts.close('x')).rejects.toMatchObject({ code: 'unavailable' })
     expect(told).toEqual(['WrongType: a key holds another type'])
+  })
+
+  it('brings commands to their end beside records and references that nobody of ours wrote', async () => {
+    let now = 1_000
+    const on = { client: host.client, deploymentId: 'loop', now: () => now }
+    const dispatcher = createRedisCommandDispatcher(on)
+    open.push(dispatcher.close)
+    for (const command_id of ['k1', 'k2', 'k3'])
+      await dispatcher.dispatch({ ...client, command_id, action: 'go', deadlineMs: 500 })
+    const delivery = 'relayscope:{loop:0}:delivery'
+    for (const index of ['deadlines', 'wakes', 'ended', 'rejected', 'scope-until'])
+      await send('ZADD', `${delivery}:${index}`, '0', 'junk')
+    await send('HSET', `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
+    await send('HSET', `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
+    now += 500
+    await dispatcher.reconcile()
+    const status = await dispatcher.inspector.status({ ...client, command_id: 'k3' }, ASK)
+    expect(status?.terminal).toMatchObject({ state: 'expired' })
+    expect(await send('ZRANGE', `${delivery}:deadlines`, '0', '-1')).toEqual([])
+    // What is no record of a command leaves its id free.
+    for (const command_id of ['k1', 'k2']) {
+      const again = await dispatcher.dispatch({ ...client, command_id, action: 'go' })
+      expect(again).toMatchObject({ admission: { state: 'admitted' }, terminal: null })
+    }
   })
 })

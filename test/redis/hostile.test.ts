@@ -7,6 +7,10 @@ import { createStore } from '../../src/redis/store.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
+const neverRight = (): never => {
+  throw new Error('a broken hook')
+}
+
 const IDS = [
   '*',
   '?',
