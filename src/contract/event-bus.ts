@@ -43,6 +43,12 @@ export interface Run {
   events: readonly SiteEvent[]
 }
 
+/**
+ * How many of `events`, from index `from` on, a reader receives now; the others stay pending. Asked once and at once.
+ * Readers of a topic are asked about the very same array, wherever in it they stand, so that an encoding can be kept by it.
+ */
+export type Portion = (events: readonly SiteEvent[], from: number) => number
+
 /** A point between two events of a topic: everything up to `seq` of `epoch` lies before it. */
 export interface Position {
   epoch: string
@@ -55,8 +61,11 @@ export interface Position {
  * published = received + `pending` + `dropped`.
  */
 export interface Subscription extends AsyncIterableIterator<Delivery> {
-  /** The next gap or run at once, or `undefined` when nothing is pending; then `wake` is armed. */
-  take(): Gap | Run | undefined
+  /**
+   * The next gap or run at once, or `undefined` when nothing is pending; then `wake` is armed. With a `portion`, no more
+   * of the run than it says; a bus that knows no portions does not ask, and hands over the whole run.
+   */
+  take(portion?: Portion): Gap | Run | undefined
   /** The point behind everything received. */
   readonly position: Position
   /** Events that wait to be received, at most `queueSize`. */

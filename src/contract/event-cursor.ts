@@ -1,5 +1,5 @@
 /** One subscription: a cursor into the ring that all readers of a topic share. */
-import type { Delivery, Gap, Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
+import type { Delivery, Gap, Portion, Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
 
 /** An event in the ring, with what every iterating reader of it is answered: made once, shared by all. */
 export interface Slot {
@@ -21,6 +21,8 @@ export interface Ring {
   at(seq: number): Slot | undefined
   /** The events from `from`, which is no hole, to the head or the next hole. Level readers get the very same run. */
   run(from: number): Run
+  /** A run that may begin before `from`: readers that are not level get the very same one. */
+  around(from: number): Run
   /** Wakes the cursor when there is more. */
   park(cursor: Cursor): void
   leave(cursor: Cursor): void
@@ -37,7 +39,8 @@ const capture = (resolve: Resolve) => {
   captured = resolve
 }
 
-const CLOSED = -2
+/** The `place` of a cursor that has ended. */
+export const CLOSED = -2
 
 /** What few subscriptions have. */
 interface Rare {
@@ -76,7 +79,7 @@ export class Cursor implements Subscription {
   }
 
   get closed(): boolean {
-    return this.place === CLOSED
+    return this.place === CLOSED || this.ring.closed
   }
 
   /** Its place, known late. */
@@ -94,10 +97,10 @@ export class Cursor implements Subscription {
   }
 
   get dropped(): number {
-    return this.lost + (this.closed ? 0 : this.oldest() - this.ahead)
+    return this.lost + (this.place === CLOSED ? 0 : this.oldest() - this.ahead)
   }
 
-  take(): Gap | Run | undefined {
+  take(portion?: Portion): Gap | Run | undefined {
     if (!this.isOpen()) return undefined
     const gap = this.gap()
     if (gap) return gap
@@ -105,7 +108,7 @@ export class Cursor implements Subscription {
       this.ring.park(this)
       return undefined
     }
-    const run = this.ring.run(this.ahead)
+    const run = portion ? this.part(portion) : this.ring.run(this.ahead)
     this.ahead += run.events.length
     return run
   }
@@ -142,7 +145,7 @@ export class Cursor implements Subscription {
   }
 
   close(): void {
-    if (this.closed) return
+    if (this.place === CLOSED) return
     this.lost = this.dropped
     this.ring.leave(this)
     this.place = CLOSED
@@ -166,6 +169,15 @@ export class Cursor implements Subscription {
       resolve(result)
     }
     rare?.wake?.()
+  }
+
+  private part(portion: Portion): Run {
+    const run = this.ring.around(this.ahead)
+    const from = this.ahead - (run.events[0] as SiteEvent).seq
+    const count = portion(run.events, from)
+    // Readers that keep up take all there is: no array for each of them.
+    if (from === 0 && count >= run.events.length) return run
+    return { type: 'run', events: run.events.slice(from, from + count) }
   }
 
   /** Whether it goes on; a topic that was closed ends it here, so that closing needs no list of readers. */

@@ -1,6 +1,6 @@
 /** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
 import type { Position, Run, SiteEvent, SubscribeOptions, Subscription } from './event-bus.js'
-import { Cursor, type Ring, type Slot } from './event-cursor.js'
+import { CLOSED, Cursor, type Ring, type Slot } from './event-cursor.js'
 
 export interface TopicOptions {
   /** Events kept for readers that lag. */
@@ -72,6 +72,7 @@ class TopicRing implements Topic, Ring {
     if (this.readers === 0) return
     const result = { done: false, value: { type: 'event', event } } as const
     this.slots[event.seq % this.size] = { event, result, settled: undefined }
+    this.shared = undefined
     this.wake()
   }
 
@@ -116,8 +117,15 @@ class TopicRing implements Topic, Ring {
   }
 
   run(from: number): Run {
-    if (this.shared?.events[0] === this.at(from)?.event && this.shared?.events.at(-1)?.seq === this.head)
-      return this.shared
+    return this.shared?.events[0]?.seq === from ? this.shared : this.share(from)
+  }
+
+  around(from: number): Run {
+    const { events } = this.shared ?? {}
+    return this.shared && events?.[from - (events[0] as SiteEvent).seq] ? this.shared : this.share(from)
+  }
+
+  private share(from: number): Run {
     const events: SiteEvent[] = []
     for (let seq = from; seq <= this.head; seq++) {
       const slot = this.at(seq)
@@ -160,7 +168,7 @@ class TopicRing implements Topic, Ring {
       const woken = this.parked
       this.parked = this.spare
       for (const cursor of woken) {
-        if (cursor.closed) continue
+        if (cursor.place === CLOSED) continue
         cursor.place = -1
         cursor.woken()
       }

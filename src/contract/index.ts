@@ -69,6 +69,7 @@ export {
   type Delivery,
   type Gap,
   GapReason,
+  type Portion,
   type Position,
   type PublishedEvent,
   type Run,

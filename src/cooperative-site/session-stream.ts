@@ -1,8 +1,8 @@
 /** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
-import type { Gap, Position, Run, SiteEventBus, Subscription } from '../contract/event-bus.js'
+import type { Gap, Portion, Position, Run, SiteEventBus, Subscription } from '../contract/event-bus.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../http/event-stream.js'
 import type { Chunks } from '../http/respond.js'
-import { eventChunk, parseEventId, toEventId } from './event-frames.js'
+import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
 import type { EndReason, Grant, GrantHolder } from './session-grants.js'
 
 /** How long a client waits before it reconnects, in milliseconds. */
@@ -65,8 +65,8 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let over = false
   let wroteAt = now()
   let resumed = 0
-  // Taken and not written yet: it waits for the reader, or for a fresh word on whether the viewer may still read.
-  let held: { gap: Gap } | { run: Run; from: number; epoch: string } | undefined
+  // What a bus that knows no portions has handed over beyond what was written.
+  let rest: Run | undefined
 
   const subscription: Subscription = bus.subscribe(topic, { wake: flush })
   const start = subscription.position
@@ -94,27 +94,23 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return encodeFrame({ event: 'gap', id: toEventId(behind), data })
   }
 
-  function take(): typeof held {
-    const taken = subscription.take()
-    if (taken === undefined) return undefined
-    return taken.type === 'gap' ? { gap: taken } : { run: taken, from: 0, epoch: subscription.position.epoch }
-  }
-
-  /** The next bytes for the reader; what was held is let go of. */
-  function nextChunk(): Bytes {
+  /** The next bytes for the reader, if there are any. What is not in them stays where it is dropped when it gets too much. */
+  function nextChunk(): Bytes | undefined {
     if (opening !== undefined) {
       const bytes = encoder.encode(opening)
       opening = undefined
       return bytes
     }
-    if (held && 'gap' in held) {
-      const bytes = encoder.encode(gapFrame(held.gap, subscription.position))
-      held = undefined
-      return bytes
+    let chunk: EventChunk | undefined
+    const encode: Portion = (events, from) => {
+      chunk = eventChunk(events, from, subscription.position.epoch)
+      return chunk.next - from
     }
-    const { run, from, epoch } = held as { run: Run; from: number; epoch: string }
-    const { bytes, next } = eventChunk(run.events, from, epoch)
-    held = next < run.events.length ? { run, from: next, epoch } : undefined
+    const taken = rest ?? subscription.take(encode)
+    if (taken?.type === 'gap') return encoder.encode(gapFrame(taken, subscription.position))
+    if (taken === undefined || chunk) return chunk?.bytes
+    const { bytes, next } = eventChunk(taken.events, 0, subscription.position.epoch)
+    rest = next < taken.events.length ? { type: 'run', events: taken.events.slice(next) } : undefined
     return bytes
   }
 
@@ -131,7 +127,8 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
 
   function writeNext(): void {
     try {
-      write(nextChunk())
+      const bytes = nextChunk()
+      if (bytes) write(bytes)
     } catch (error) {
       // Published past the ingest, and nothing that a viewer could read: who comes back is told of it as a gap.
       onError?.(error)
@@ -142,10 +139,9 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   /** Writes one chunk if the reader waits for one, there is one, and the viewer may still have it. */
   function flush(): void {
     if (over || !taker) return
-    if (opening === undefined) held ??= take()
-    if (opening === undefined && held === undefined) {
-      if (subscription.closed) end('shutdown')
-    } else if (grant.isFresh) writeNext()
+    if (opening === undefined && rest === undefined && subscription.closed) end('shutdown')
+    else if (grant.isFresh) writeNext()
+    // Until there is a fresh word everything waits in the queue of the subscription.
     else grant.refresh()
   }
 
@@ -174,7 +170,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   function release(): void {
     if (over) return
     over = true
-    held = undefined
+    rest = undefined
     request.signal.removeEventListener('abort', leave)
     subscription.close()
     grant.release(holder)

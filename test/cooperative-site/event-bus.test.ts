@@ -26,6 +26,7 @@ describe('the event bus of one process', () => {
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('publish' as const), n: fc.integer({ min: 1, max: 9 }) }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant('subscribe' as const), n: fc.constant(0) }) },
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const), n: fc.nat(5) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('begin to read' as const), n: fc.nat(20) }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), n: fc.nat(5) }) },
     )
     fc.assert(
@@ -53,6 +54,13 @@ describe('the event bus of one process', () => {
           if (kind === 'close' && reader) {
             reader.real.close()
             readers = readers.filter((each) => each !== reader)
+          }
+          if (kind === 'begin to read' && reader && !reader.lost) {
+            const some = 1 + (n % 3)
+            const taken = reader.real.take((events, from) => Math.min(some, events.length - from))
+            const read = reader.queue.splice(0, some)
+            expect(taken?.type === 'run' ? taken.events.map(({ seq }) => seq) : []).toEqual(read)
+            reader.received += read.length
           }
           if (kind === 'read' && reader) {
             const first = seq - reader.queue.length - reader.lost + 1
@@ -117,6 +125,61 @@ describe('the event bus of one process', () => {
     expect(runs[2]).toBe(runs[0])
     bus.publish('t', event(4))
     expect(readers[0]?.take()).not.toBe(runs[0])
+  })
+
+  it('leaves in the ring what a reader does not take, where it is dropped like the rest', () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('t')
+    for (let n = 1; n <= 100; n++) bus.publish('t', event(n))
+    expect(reader.take(() => 3)).toMatchObject({ type: 'run', events: [{ seq: 1 }, { seq: 2 }, { seq: 3 }] })
+    expect([reader.position.seq, reader.pending, reader.dropped]).toEqual([3, 97, 0])
+    for (let n = 101; n <= 350; n++) bus.publish('t', event(n))
+    expect([reader.pending, reader.dropped]).toEqual([100, 247])
+    const [gap, ...rest] = drain(reader)
+    expect(gap).toEqual({ type: 'gap', reason: 'overflow', dropped: 247, first_seq: 4, last_seq: 250 })
+    expect(dataOf(rest)).toEqual(Array.from({ length: 100 }, (_, i) => 251 + i))
+  })
+
+  it('asks readers about the very same run, wherever in it they stand', () => {
+    const bus = createCooperativeSiteEventBus()
+    const readers = [bus.subscribe('t'), bus.subscribe('t')]
+    for (let n = 1; n <= 9; n++) bus.publish('t', event(n))
+    const asked: [unknown, number][] = []
+    for (const [index, count] of [
+      [0, 4],
+      [0, 2],
+      [1, 1],
+      [1, 8],
+      [0, 3],
+    ] as const)
+      readers[index]?.take((events, from) => {
+        asked.push([events, from])
+        return count
+      })
+    expect(asked.map(([, from]) => from)).toEqual([0, 4, 0, 1, 6])
+    expect(new Set(asked.map(([events]) => events)).size).toBe(1)
+    expect(readers.map(({ pending }) => pending)).toEqual([0, 0])
+  })
+
+  it('gives away nothing when the reader fails to take it', () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('t')
+    bus.publish('t', event(1))
+    const fail = () => {
+      throw new Error('no room')
+    }
+    expect(() => reader.take(fail)).toThrow('no room')
+    expect(dataOf(drain(reader))).toEqual([1])
+  })
+
+  it('has ended its subscriptions as soon as it is closed', () => {
+    const bus = createCooperativeSiteEventBus()
+    const reader = bus.subscribe('t')
+    bus.publish('t', event(1))
+    bus.close()
+    expect([reader.closed, reader.pending, reader.dropped]).toEqual([true, 0, 0])
+    reader.close()
+    expect([reader.closed, reader.pending, reader.dropped]).toEqual([true, 0, 0])
   })
 
   it('serves calls of next() in the order in which they were made', async () => {

@@ -61,6 +61,24 @@ describe('the event stream asks again whether the viewer may read', () => {
     expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event', 'end'])
   })
 
+  it('and what waits for the answer waits like everything else: a hundred events, then the newest', async () => {
+    const { world, say } = await counting()
+    const viewer = await watch(world)
+    void viewer.drain()
+    await settle()
+    const word = deferred<boolean>()
+    say(() => word.promise)
+    vi.setSystemTime(START + 500)
+    publish(world, 1, 100)
+    await settle()
+    publish(world, 101, 250)
+    await settle()
+    word.resolve(true)
+    await settle()
+    expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'gap', ...Array(100).fill('site_event')])
+    expect(viewer.frames[1]?.data).toMatchObject({ dropped: 150, dropped_total: 150, first_seq: 1, last_seq: 150 })
+  })
+
   it('once, however many events wait for the answer', async () => {
     const { world, asked, say } = await counting()
     const viewers = [await watch(world), await watch(world)]

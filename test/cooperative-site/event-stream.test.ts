@@ -1,5 +1,7 @@
 /** What the event stream of a session brings, in which writes, and what it costs a reader that stops. */
 import { describe, expect, it, vi } from 'vitest'
+import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { event } from '../contract/event-bus.js'
 import { holdTime, publish, START, watch } from './viewer.js'
 import { changed, createWorld, TOPIC } from './world.js'
@@ -65,6 +67,50 @@ describe('the event stream of a session', () => {
     for (let n = 1; n <= 10; n++) world.bus.publish(TOPIC, { ...event(n), data: large })
     while (viewer.frames.length < 11) await viewer.read()
     expect(viewer.writes).toBe(6)
+    expect(viewer.frames.slice(1).map(({ data }) => (data as { seq: number }).seq)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+    ])
+  })
+
+  it('costs a reader that stops within a burst no more than one that stopped before it', async () => {
+    const world = await createWorld()
+    const viewer = await watch(world)
+    await viewer.read()
+    const large = 'x'.repeat(30_000)
+    for (let n = 1; n <= 100; n++) world.bus.publish(TOPIC, { ...event(n), data: large })
+    await viewer.read()
+    expect(viewer.frames).toHaveLength(4)
+    publish(world, 101, 350)
+    while (viewer.frames.length < 105) await viewer.read()
+    expect(viewer.frames[4]?.data).toEqual({
+      reason: 'overflow',
+      dropped: 247,
+      dropped_total: 247,
+      first_seq: 4,
+      last_seq: 250,
+    })
+    expect(viewer.frames.slice(5).map(({ data }) => (data as { seq: number }).seq)).toEqual(
+      Array.from({ length: 100 }, (_, i) => 251 + i),
+    )
+  })
+
+  it('brings everything of a bus that hands over what it has at once', async () => {
+    const bus = createCooperativeSiteEventBus()
+    // A host's own bus, made before readers could take a part.
+    const whole: SiteEventBus = {
+      ...bus,
+      subscribe(topic, options) {
+        const subscription = bus.subscribe(topic, options)
+        const take = subscription.take.bind(subscription)
+        return Object.assign(subscription, { take: () => take() })
+      },
+    }
+    const world = await createWorld({ bus: whole })
+    const viewer = await watch(world)
+    await viewer.read()
+    const large = 'x'.repeat(30_000)
+    for (let n = 1; n <= 10; n++) bus.publish(TOPIC, { ...event(n), data: large })
+    while (viewer.frames.length < 11) await viewer.read()
     expect(viewer.frames.slice(1).map(({ data }) => (data as { seq: number }).seq)).toEqual([
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
     ])

@@ -27,7 +27,10 @@ local function standing(topic, epoch, seq, fresh)
 end
 `
 
-/** ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers whether the held one was spoilt. */
+/**
+ * ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers whether what was held
+ * was spoilt.
+ */
 export const PUBLISH = defineScript(`${TOPIC}
 local key, epoch, _, spoilt = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
 local seq = redis.call('HINCRBY', key, 'seq', 1)
