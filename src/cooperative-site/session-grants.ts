@@ -113,11 +113,6 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       for (const holder of [...held.holders]) holder.ended(reason)
     }
 
-    const unwatch = sessions.watch?.(sessionId, () => {
-      changed = true
-      freshAt = Number.NEGATIVE_INFINITY
-      held.refresh()
-    })
     const held: Held = {
       holders: new Set(),
       startedAt: Number.NEGATIVE_INFINITY,
@@ -129,11 +124,24 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       },
       release(holder) {
         if (!held.holders.delete(holder) || held.holders.size > 0) return
-        unwatch?.()
+        unwatch()
         if (grants.get(key) === held) grants.delete(key)
       },
     }
+    // It may speak at once.
+    const unwatch = watch(sessionId, () => {
+      changed = true
+      freshAt = Number.NEGATIVE_INFINITY
+      held.refresh()
+    })
     return held
+  }
+
+  /** Whatever a registry of a host's own makes of `watch`: when it comes to nothing, time alone asks. @returns how to end it. */
+  function watch(sessionId: string, changed: () => void): () => void {
+    const report = (error: unknown) => onError?.(error)
+    const ending: Promise<unknown> = (async () => sessions.watch?.(sessionId, changed))().catch(report)
+    return () => void ending.then((end) => typeof end === 'function' && end()).catch(report)
   }
 
   function readOverdue(): void {

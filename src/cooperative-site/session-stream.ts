@@ -64,17 +64,23 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let farewell: Bytes | undefined
   let over = false
   let wroteAt = now()
-  let resumed = 0
   // What a bus that knows no portions has handed over beyond what was written.
   let rest: Run | undefined
 
   const subscription: Subscription = bus.subscribe(topic, { wake: flush })
   const start = subscription.position
   const missed = lastEventId === null ? undefined : resumeGap(lastEventId, start)
-  resumed = missed?.dropped ?? 0
-  let opening: string | undefined = readyFrame() + (missed ? gapFrame(missed, start) : '')
+  const resumed = missed?.dropped ?? 0
   const holder: GrantHolder = { fresh: flush, ended: end }
-  const grant = options.hold(holder)
+  let opening: string | undefined
+  let grant: Grant
+  try {
+    opening = readyFrame() + (missed ? gapFrame(missed, start) : '')
+    grant = options.hold(holder)
+  } catch (error) {
+    subscription.close()
+    throw error
+  }
   request.signal.addEventListener('abort', leave, { once: true })
 
   function readyFrame(): string {

@@ -1,10 +1,17 @@
 /** What the relay holds for a stream, and that it lets go of all of it. */
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
-import { holdTime, watch } from './viewer.js'
-import { createWorld } from './world.js'
+import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
+import { event } from '../contract/event-bus.js'
+import { deferred } from './deferred.js'
+import { holdTime, publish, settle, watch } from './viewer.js'
+import { createWorld, TOPIC } from './world.js'
 
 holdTime()
+
+const raise = (error: Error): never => {
+  throw error
+}
 
 describe('the relay', () => {
   it('watches a session while somebody does, and listens to a client while it is there', async () => {
@@ -29,6 +36,71 @@ describe('the relay', () => {
     expect([watched, getEventListeners(request.signal, 'abort').length]).toEqual([1, 1])
     await response.body?.cancel()
     expect([watched, getEventListeners(request.signal, 'abort').length]).toEqual([0, 0])
+  })
+
+  const odd = new Error('odd')
+  it.each<[string, () => unknown, unknown[]]>([
+    ['answers nothing', () => undefined, []],
+    ['answers what is no function', () => ({}), []],
+    ['answers by promise', async () => () => {}, []],
+    ['answers nothing by promise', async () => {}, []],
+    ['throws', () => raise(odd), [odd]],
+    ['rejects', async () => raise(odd), [odd]],
+    ['cannot end', () => () => raise(odd), [odd]],
+    ['cannot end, said by promise', async () => async () => raise(odd), [odd]],
+  ])('serves a viewer, and lets go of it, when the registry has a watch that %s', async (_, watchAs, expected) => {
+    const base = await createWorld()
+    const reported: unknown[] = []
+    const sessions = { get: base.sessions.get, watch: watchAs as () => () => void }
+    const { sites, policy } = base
+    const world = await createWorld({ sessions, sites, policy, onError: (error) => reported.push(error) })
+    const viewer = await watch({ ...world, session_id: base.session_id })
+    await viewer.read()
+    publish(world, 1, 1)
+    await viewer.read()
+    expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event'])
+    await viewer.reader.cancel()
+    await settle()
+    expect(reported).toEqual(expected)
+    expect(world.relay.streams).toBe(0)
+    expect(world.bus.publish(TOPIC, event(2))).toBe(0)
+  })
+
+  it('ends a watch once it is known how, when the viewer has left before', async () => {
+    const base = await createWorld()
+    const word = deferred<() => void>()
+    let ended = 0
+    const sessions = { get: base.sessions.get, watch: () => word.promise as unknown as () => void }
+    const world = await createWorld({ sessions, sites: base.sites, policy: base.policy })
+    const viewer = await watch({ ...world, session_id: base.session_id })
+    await viewer.reader.cancel()
+    word.resolve(() => ended++)
+    await settle()
+    expect(ended).toBe(1)
+  })
+
+  it('hears a watch that speaks at once', async () => {
+    const base = await createWorld()
+    const sessions = {
+      get: base.sessions.get,
+      watch(_: string, changed: () => void) {
+        changed()
+        return () => {}
+      },
+    }
+    const world = await createWorld({ sessions, sites: base.sites, policy: base.policy })
+    const viewer = await watch({ ...world, session_id: base.session_id })
+    await viewer.read()
+    expect(viewer.frames).toHaveLength(1)
+  })
+
+  it('keeps no subscription of a stream that could not be opened', async () => {
+    const bus = createCooperativeSiteEventBus({ newId: () => 'a\rb' })
+    const world = await createWorld({ bus })
+    const answer = await world.ask('bob', 'GET', `/sessions/${world.session_id}/events`)
+    expect(answer.status).toBe(500)
+    expect(world.relay.streams).toBe(0)
+    expect(bus.publish(TOPIC, event(1))).toBe(0)
   })
 
   it('keeps no timer, no stream and no permission when viewers come and go', async () => {
