@@ -34,7 +34,8 @@ const Counters = z.record(z.string(), Count).overwrite((map) => {
   for (const [given, count] of Object.entries(map)) {
     const name = toReason(given) as string
     const known = Object.hasOwn(kept, name) || Object.keys(kept).length < COUNTER_NAMES - 1
-    kept[known ? name : 'other'] = (kept[known ? name : 'other'] ?? 0) + count
+    const under = known ? name : 'other'
+    kept[under] = Math.min((kept[under] ?? 0) + count, Number.MAX_SAFE_INTEGER)
   }
   return kept
 })

@@ -124,7 +124,9 @@ describe('what an inspector hands over', () => {
     status.recovery.reason = `${SECRET} `
     status.terminal = { state: 'failed', at: status.admission.at, reason: `{"payload":"${SECRET}"}` }
     const flood = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`name_${i}`, 1]))
-    node.counters = { recovery: { [`${SECRET} x`]: 3 }, outcome: flood, acknowledgement: {}, other: {} }
+    const full = Number.MAX_SAFE_INTEGER
+    const counted = { 'a name': full, 'another name': full }
+    node.counters = { recovery: { [`${SECRET} x`]: 3 }, outcome: flood, acknowledgement: counted, other: {} }
     const router = createSubject({ inspectors: createFakeInspectors(world) })
     const { body, text } = await get(router, '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1')
     expect([body.attempts.last_outcome, body.recovery.reason, body.terminal.reason]).toEqual([
@@ -133,7 +135,8 @@ describe('what an inspector hands over', () => {
       'other',
     ])
     const nodes = await get(router, '/delivery/nodes')
-    const { recovery, outcome } = nodes.body.items[0].counters
+    const { recovery, outcome, acknowledgement } = nodes.body.items[0].counters
+    expect(acknowledgement).toEqual({ other: full })
     expect(recovery).toEqual({ other: 3 })
     expect([Object.keys(outcome).length, outcome.other]).toEqual([32, 69])
     expect(text + nodes.text).not.toContain(SECRET)
