@@ -16,7 +16,7 @@ export {
   resolveAdminAuth,
 } from './http/auth.js'
 export { Problem } from './http/problem.js'
-export type { Reply } from './http/respond.js'
+export type { Chunks, Reply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode } from './refusal.js'
 export { ActionPage } from './views/actions.js'
 export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'

@@ -4,6 +4,7 @@ import { BAD_REQUEST, type FetchHandler, HANDLER_FAILED, type Reply } from './ha
 import { lazyRequest } from './lazy-request.js'
 import { type NodeRequest, type NodeResponse, readTarget, signalOf, toRequest } from './node-request.js'
 
+export type { NodeSocket } from './gone.js'
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 export type { NodeRequest, NodeResponse } from './node-request.js'
 
