@@ -30,6 +30,8 @@ type NodeRedisSubscriber = Emitter & {
   sUnsubscribe(channel: string): Promise<void>
 }
 type IoRedisSubscriber = Emitter & {
+  readonly status: string
+  connect(): Promise<unknown>
   ssubscribe(channel: string): Promise<unknown>
   sunsubscribe(channel: string): Promise<unknown>
   disconnect(): void
@@ -49,6 +51,35 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   } finally {
     clearTimeout(timer)
     work.catch(() => {})
+  }
+}
+
+/**
+ * Sends to `own` as soon as it is ready. Not by the client's own queue: when a Cluster of ioredis becomes ready before it
+ * knows its slots, what is queued throws where nobody can catch it, and ends the process.
+ */
+function createSender(own: IoRedisSubscriber, wait: <T>(work: Promise<T>) => Promise<T>) {
+  const waiting = new Set<() => void>()
+  own.on('ready', () => {
+    for (const go of waiting) go()
+  })
+  return async (send: () => Promise<unknown>): Promise<void> => {
+    // A host's client that connects when it is first used has made one that does so, too.
+    if (own.status === 'wait') own.connect().catch(() => {})
+    if (own.status !== 'ready') {
+      let go = () => {}
+      const ready = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      waiting.add(go)
+      await wait(ready).finally(() => waiting.delete(go))
+    }
+    try {
+      await wait(send())
+    } catch (cause) {
+      if (cause instanceof TypeError) throw new Refusal('unavailable', 'the client does not know the slot', { cause })
+      throw cause
+    }
   }
 }
 
@@ -74,11 +105,12 @@ export function openSubscriber({
     const own = duplicate.apply(client, shards) as IoRedisSubscriber
     own.on('error', () => {})
     own.on('ready', up)
+    const send = createSender(own, wait)
     for (const event of ['close', 'nodeError', '-node']) own.on(event, down)
     own.on('smessage', (channel: string, message: string) => onMessage(channel, message))
     return {
-      subscribe: async (channel) => void (await wait(own.ssubscribe(channel))),
-      unsubscribe: async (channel) => void (await wait(own.sunsubscribe(channel))),
+      subscribe: (channel) => send(() => own.ssubscribe(channel)),
+      unsubscribe: (channel) => send(() => own.sunsubscribe(channel)),
       close: async () => own.disconnect(),
     }
   }

@@ -1,0 +1,60 @@
+/** A Cluster of ioredis that becomes ready before it knows its slots, as one does whose node is lost. */
+import { EventEmitter } from 'node:events'
+import { expect, it } from 'vitest'
+import { openSubscriber } from '../../src/redis/subscriber.js'
+
+/** What ioredis does of it: a command throws at once while its slot is unknown, in its own queue too. */
+class Unslotted extends EventEmitter {
+  readonly isCluster = true
+  status = 'connecting'
+  readonly asked: string[] = []
+  slots: string[][] = []
+  duplicate = () => this
+  call() {}
+  disconnect() {}
+  async connect() {
+    this.status = 'ready'
+    this.emit('ready')
+  }
+  ssubscribe(channel: string): Promise<unknown> {
+    if (this.status !== 'ready') throw new Error('queued by the client')
+    if (this.slots.length === 0) throw new TypeError("Cannot read properties of undefined (reading '0')")
+    this.asked.push(channel)
+    return Promise.resolve(1)
+  }
+}
+
+function open(timeoutMs: number) {
+  const client = new Unslotted()
+  const subscriber = openSubscriber({ client: client as never, onMessage: () => {}, onLink: () => {}, timeoutMs })
+  return { client, subscriber }
+}
+
+it('subscribes when the client is ready, not by the client’s own queue', async () => {
+  const { client, subscriber } = open(60_000)
+  const subscribed = subscriber.subscribe('bell')
+  client.slots = [['a']]
+  client.status = 'ready'
+  client.emit('ready')
+  await subscribed
+  expect(client.asked).toEqual(['bell'])
+})
+
+it('is unavailable while the client does not know the slot, and keeps nothing of who gave up', async () => {
+  const { client, subscriber } = open(20)
+  await expect(subscriber.subscribe('bell')).rejects.toMatchObject({ code: 'unavailable' })
+  client.status = 'ready'
+  client.emit('ready')
+  await expect(subscriber.subscribe('bell')).rejects.toMatchObject({ code: 'unavailable' })
+  client.slots = [['a']]
+  await subscriber.subscribe('bell')
+  expect(client.asked).toEqual(['bell'])
+})
+
+it('connects a client that was left to connect when it is first used', async () => {
+  const { client, subscriber } = open(60_000)
+  client.status = 'wait'
+  client.slots = [['a']]
+  await subscriber.subscribe('bell')
+  expect(client.asked).toEqual(['bell'])
+})
