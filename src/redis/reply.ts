@@ -68,10 +68,12 @@ const REPLY = /^-?[A-Z][A-Z0-9]+\b/
 /** How our scripts say no: `return redis.error_reply('REFUSE identity_conflict')`. */
 const REFUSED = /^REFUSE ([a-z_]+)/
 
-/** What a rejection of the client means for a caller of ours. */
+/**
+ * What a rejection of the client means for a caller of ours. Whatever is no reply of the store is `unavailable`, a
+ * TypeError too: that is what the clients of a Cluster throw while they look for who has a slot.
+ */
 export function toError(cause: unknown): Error {
-  // A TypeError is a defect, here or in the client, and no state of the store.
-  if (cause instanceof Refusal || cause instanceof TypeError) return cause
+  if (cause instanceof Refusal) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
   const refused = REFUSED.exec(message)
   if (refused) return new Refusal(refused[1] as RefusalCode)

@@ -74,12 +74,8 @@ function createSender(own: IoRedisSubscriber, wait: <T>(work: Promise<T>) => Pro
       waiting.add(go)
       await wait(ready).finally(() => waiting.delete(go))
     }
-    try {
-      await wait(send())
-    } catch (cause) {
-      if (cause instanceof TypeError) throw new Refusal('unavailable', 'the client does not know the slot', { cause })
-      throw cause
-    }
+    // What it throws at once is as good as a rejection.
+    await wait((async () => send())())
   }
 }
 
