@@ -62,7 +62,7 @@ export async function runScript(
       throw error
     })
   } catch (error) {
-    // A TypeError is a defect, and no state of the store.
+    // A client's own is `unavailable` by now: this one is ours, a defect and no state of the store.
     throw error instanceof TypeError ? error : unusable(store, error)
   }
 }
