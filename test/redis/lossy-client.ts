@@ -1,0 +1,53 @@
+/** A client whose commands or replies get lost, are late or come twice; the connection beneath it stays as it is. */
+import type { RedisClient } from '../../src/redis/client.js'
+import { createPlan, type Plan } from './lossy-plan.js'
+
+/** What the clients say of a connection that ended while a reply was awaited. */
+const cut = () => new Error('Socket closed unexpectedly')
+
+type Send = (...args: unknown[]) => Promise<unknown>
+
+/**
+ * `client` with a plan of what is to happen to single commands: either client, single or Cluster. For a store whose
+ * connections break as well, which is what makes ioredis send again, see `lossy-store.ts`.
+ */
+export function lossyClient<Client extends RedisClient>(client: Client): { client: Client; plan: Plan } {
+  const { plan, met, wait } = createPlan()
+  const target = client as unknown as Record<string, unknown>
+  const name = typeof target.call === 'function' && typeof target.status === 'string' ? 'call' : 'sendCommand'
+
+  const send: Send = async (...args) => {
+    const run = () => (target[name] as Send).apply(client, args)
+    // node-redis is given a list, its Cluster a key and a flag before that, ioredis the words themselves.
+    const words = name === 'call' ? args : (args.find(Array.isArray) ?? [])
+    const found = met(words as string[])
+    if (!found) return run()
+    const { fault, happened } = found
+    if (fault === 'unsent') {
+      happened()
+      throw cut()
+    }
+    if (fault === 'late') {
+      wait(async () => void (await run().catch(() => {})))
+      happened()
+      throw cut()
+    }
+    const reply = await run().finally(() => fault !== 'repeated' && happened())
+    if (fault === 'lost') throw cut()
+    if (fault === 'repeated') {
+      await run().catch(() => {})
+      happened()
+      return reply
+    }
+    return new Promise((resolve) => wait(async () => resolve(reply)))
+  }
+
+  const lossy = new Proxy(client, {
+    get(own, property) {
+      if (property === name) return send
+      const value = Reflect.get(own, property, own)
+      return typeof value === 'function' ? value.bind(own) : value
+    },
+  })
+  return { client: lossy, plan }
+}

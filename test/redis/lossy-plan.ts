@@ -1,0 +1,89 @@
+/** Which commands on their way to a store meet with what misfortune, for `lossy-store.ts` and `lossy-client.ts`. */
+import type { Script } from '../../src/redis/script.js'
+
+/**
+ * What happens to a command that is met:
+ * - `lost`: it runs, its reply is lost, and the caller learns that the link is gone;
+ * - `held`: it runs, its reply waits for `release()`;
+ * - `late`: the caller learns that the link is gone; it runs only at `release()`;
+ * - `repeated`: it runs twice, one right after the other, and is answered once;
+ * - `unsent`: it never runs, and the caller learns that the link is gone.
+ */
+export type Fault = 'lost' | 'held' | 'late' | 'repeated' | 'unsent'
+
+/** Commands as they are sent: the name first. */
+export type Matcher = (args: readonly string[]) => boolean
+
+export interface Plan {
+  /** Every command since the start or the last `forget()`: what a call sends, to meet one after the other. */
+  readonly seen: readonly (readonly string[])[]
+  forget(): void
+  /**
+   * Lets `fault` happen to the `nth` command from now on that matches, and to no other; every call adds one. Resolves
+   * when it has happened: for a command that runs, when the store has answered it.
+   */
+  meet(fault: Fault, matches?: Matcher, nth?: number): Promise<void>
+  /** Answers what is held and runs what is late, until the next is. Resolves when the store has answered all of it. */
+  release(): Promise<void>
+}
+
+/** Matches runs of `script`, by digest or in full. */
+export async function runsOf(script: Script): Promise<Matcher> {
+  const digest = await script.digest
+  return ([name, body]) => (name === 'EVALSHA' && body === digest) || (name === 'EVAL' && body === script.source)
+}
+
+/** Matches commands of that name. */
+export const named =
+  (name: string): Matcher =>
+  (args) =>
+    args[0]?.toUpperCase() === name.toUpperCase()
+
+interface Rule {
+  fault: Fault
+  matches: Matcher
+  left: number
+  happened: () => void
+}
+
+/** A command that was met. `happened` is to be called once it has. */
+export type Met = Pick<Rule, 'fault' | 'happened'>
+
+/** The plan, and the two things a link asks of it. */
+export function createPlan() {
+  let seen: (readonly string[])[] = []
+  const rules: Rule[] = []
+  const waiting: (() => Promise<void>)[] = []
+  const plan: Plan = {
+    get seen() {
+      return seen
+    },
+    forget() {
+      seen = []
+    },
+    meet: (fault, matches = () => true, nth = 1) =>
+      new Promise((resolve) => {
+        rules.push({ fault, matches, left: nth, happened: resolve })
+      }),
+    async release() {
+      await Promise.all(waiting.splice(0).map((go) => go()))
+    },
+  }
+  return {
+    plan,
+    /** What is to happen to a command that is sent now. */
+    met(args: readonly string[]): Met | undefined {
+      seen.push(args)
+      let found: Rule | undefined
+      for (const rule of [...rules]) {
+        if (!rule.matches(args) || --rule.left > 0) continue
+        found ??= rule
+        rules.splice(rules.indexOf(rule), 1)
+        if (found !== rule) rule.happened()
+      }
+      return found
+    },
+    /** Keeps what waits for `release()`. */
+    wait: (go: () => Promise<void>) => void waiting.push(go),
+  }
+}

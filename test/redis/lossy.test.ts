@@ -1,0 +1,101 @@
+/** What tests rely on when they lose replies: that exactly the planned command meets exactly the planned fault. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { defineScript } from '../../src/redis/script.js'
+import { createStore, type Store } from '../../src/redis/store.js'
+import { lossyClient } from './lossy-client.js'
+import { named, type Plan, runsOf } from './lossy-plan.js'
+import { startLossyStore } from './lossy-store.js'
+import { clients, describeRedis, type Server, startServer } from './server.js'
+
+const COUNT = 'relayscope:{d:0}:n'
+
+describeRedis('replies that are lost on purpose', () => {
+  let server: Server
+  beforeAll(async () => {
+    server = await startServer()
+  })
+  afterAll(() => server.stop())
+  beforeEach(() => server.cli('DEL', COUNT))
+
+  const ways = {
+    'by the client': async (kind: 'node-redis' | 'ioredis') => {
+      const connected = await clients[kind]([server.port])
+      return { ...lossyClient(connected.client), close: connected.close }
+    },
+    'before the store': async (kind: 'node-redis' | 'ioredis') => {
+      const lossy = await startLossyStore(server.port)
+      const connected = await clients[kind]([lossy.port])
+      const close = async () => {
+        await connected.close()
+        await lossy.close()
+      }
+      return { client: connected.client, plan: lossy.plan, close }
+    },
+  }
+
+  for (const [way, open] of Object.entries(ways))
+    for (const kind of ['node-redis', 'ioredis'] as const)
+      describe(`${way}, over ${kind}`, () => {
+        let store: Store
+        let plan: Plan
+        let close: () => Promise<void>
+        beforeEach(async () => {
+          const opened = await open(kind)
+          ;({ plan, close } = opened)
+          store = createStore({ client: opened.client, deploymentId: 'd', commandTimeoutMs: 500 })
+        })
+        afterEach(() => close())
+        const incr = () => store.command(['INCR', COUNT], COUNT)
+        const stored = () => server.cli('GET', COUNT)
+        // With its connection cut, ioredis sends a command again that it had sent.
+        const isSentAgain = way === 'before the store' && kind === 'ioredis'
+
+        it('has a command run whose reply is lost', async () => {
+          const happened = plan.meet('lost', named('incr'))
+          await (isSentAgain
+            ? expect(incr()).resolves.toBe(2)
+            : expect(incr()).rejects.toMatchObject({ code: 'unavailable' }))
+          await happened
+          expect(await stored()).toBe(isSentAgain ? '2' : '1')
+        })
+
+        it('keeps a reply until it is released', async () => {
+          const happened = plan.meet('held', named('incr'))
+          const reply = incr()
+          await happened
+          expect(await stored()).toBe('1')
+          await plan.release()
+          expect(await reply).toBe(1)
+          expect(await incr()).toBe(2)
+        })
+
+        it('runs a late command after its caller has given up', async () => {
+          const happened = plan.meet('late', named('incr'))
+          const reply = incr().catch(() => 'gone')
+          await happened
+          expect(await reply).toBe(isSentAgain ? 1 : 'gone')
+          await plan.release()
+          expect(await stored()).toBe(isSentAgain ? '2' : '1')
+        })
+
+        it('runs a repeated command twice, and never runs one that is not sent', async () => {
+          await Promise.all([plan.meet('repeated', named('incr')), incr()])
+          expect(await incr()).toBe(3)
+          const happened = plan.meet('unsent', named('incr'), 2)
+          expect(await incr()).toBe(4)
+          await incr().catch(() => {})
+          await happened
+          expect(await stored()).toBe(isSentAgain ? '5' : '4')
+        })
+
+        it('tells the runs of a script from others', async () => {
+          const script = defineScript("return redis.call('INCR', KEYS[1] .. 'n')")
+          const matches = await runsOf(script)
+          plan.forget()
+          await store.command(['EVAL', script.source, '1', 'relayscope:{d:0}:'], COUNT)
+          await store.command(['EVALSHA', await script.digest, '1', 'relayscope:{d:0}:'], COUNT)
+          await store.command(['EVAL', 'return 1', '0'], COUNT)
+          expect(plan.seen.filter(matches)).toHaveLength(2)
+        })
+      })
+})
