@@ -68,7 +68,7 @@ export interface ContextRegistryInspector extends UserIndex {
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countContexts?(filter: ContextFilter, ask: Ask): Awaitable<ContextCounts | null>
   /** Exact counts of these windows (at most 500), in any order; a window without workers may be left out. */
-  countByWindow?(windowIds: readonly string[], ask: Ask): Awaitable<WindowCounts[]>
+  countByWindow?(windowIds: readonly string[], ask: Ask): Awaitable<WindowCounts[] & Indexed>
 }
 
 /** A report of a client about one of its contexts. `stale` and `closed` are not reportable. */

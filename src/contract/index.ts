@@ -109,8 +109,8 @@ export {
 } from './invocations.js'
 export type { Json, JsonObject } from './json.js'
 export type { RouterLimits } from './limits.js'
-export type { UserIds, UserIndex, UserPart } from './observation.js'
-export type { Ask, Awaitable, IdPageQuery, Indexed, Page, PageQuery, Sample } from './page.js'
+export type { UserIds, UserIndex, UserPart, UserParts } from './observation.js'
+export type { Ask, AskLimits, Awaitable, Examined, IdPageQuery, Indexed, Page, PageQuery, Sample } from './page.js'
 export {
   type CallOutcome,
   type CallSender,

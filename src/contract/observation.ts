@@ -26,10 +26,13 @@ export interface UserPart {
 /** User ids in order, and whether some may be missing. */
 export type UserIds = string[] & Indexed
 
+/** What a source knows of some users. `truncated`: of a user without a part it may only not know. */
+export type UserParts = UserPart[] & Indexed
+
 /** An index over users that a source may keep; a source without it is sampled within 10,000 entries. */
 export interface UserIndex {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
   listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds>
   /** What this source knows of these users (at most 500), one part for each that it knows. */
-  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserPart[]>
+  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts>
 }

@@ -1,6 +1,7 @@
 /** How a list is asked for and answered: the page, its token, and what accompanies every call of an inspector. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { EXAMINED_MAX } from './limits.js'
 
 /** At once or by promise. */
 export type Awaitable<T> = T | Promise<T>
@@ -11,6 +12,30 @@ export interface Ask {
   signal: AbortSignal
   /** Where an inspector may tell of what it passed over to be able to answer; a router hands it to `onError`. */
   report?(error: unknown): void
+  /** What the request may cost. Absent: the library's own bounds. */
+  limits?: AskLimits
+  /** How many entries this source may yet look at for this request, at least 1. Absent: `limits.examined`. */
+  remaining?: number
+}
+
+/** What one request may cost. */
+export interface AskLimits {
+  /** Entries, index entries included, that each source may look at for one request. @default 10000 */
+  readonly examined: number
+}
+
+/** The bound on the entries that one source looks at for the whole request. */
+export const examinedMax = (ask: Ask): number => ask.limits?.examined ?? EXAMINED_MAX
+
+/** How many entries one call may look at: what is left of the bound, and never more than it. */
+export const examinable = (ask: Ask): number => Math.min(ask.remaining ?? Number.POSITIVE_INFINITY, examinedMax(ask))
+
+/**
+ * How much a source looked at for one answer: entries of the index that it walked and records, passed over or not; what
+ * has died too. A number that is kept and only read costs nothing. Absent: a source that does not count.
+ */
+export interface Examined {
+  examined?: number
 }
 
 /** One page of a list. */
@@ -22,15 +47,17 @@ export interface PageQuery {
 }
 
 /** Items and where to go on. An empty page with `has_more: true` is normal: keep walking. */
-export interface Page<T> {
+export interface Page<T> extends Examined {
   items: T[]
   /** The inspector's own token, at most 360 bytes; present whenever `has_more` is true. */
   next_cursor: string | null
   has_more: boolean
+  /** Records in the range of this page that cannot be shown. Absent: none. */
+  omitted?: number
 }
 
 /** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
-export interface Indexed {
+export interface Indexed extends Examined {
   truncated?: boolean
 }
 
@@ -40,13 +67,21 @@ export interface IdPageQuery {
   limit: number
 }
 
+/** Records in the range of a list page that cannot be shown; left out where there are none. */
+export const Omitted = z.int().min(1)
+
 /** The schema of a page of `item`. */
 export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({ items: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() })
+  return z.object({
+    items: z.array(item),
+    next_cursor: z.string().nullable(),
+    has_more: z.boolean(),
+    omitted: Omitted.optional(),
+  })
 }
 
 /** One bounded sample of a stream's messages, without a cursor. `truncated`: the stream has held more than these. */
-export interface Sample<T> {
+export interface Sample<T> extends Examined {
   items: T[]
   truncated: boolean
 }

@@ -84,6 +84,8 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   const { inspectors, auth, prefix, deployment, extensions, dashboardPath, deadlineMs, limits, now } =
     resolveOptions(options)
   const hooks = guardHooks(options)
+  // One object for all requests; an inspector that writes to it must not lift the bounds of others.
+  const askLimits = Object.freeze({ examined: limits.examined })
   const capabilities = deepFreeze(
     capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
   )
@@ -162,8 +164,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        ask: createAsk(deadline, (error) => hooks.error(error, { route: row.path })),
-        examined: limits.examined,
+        ask: createAsk(deadline, askLimits, (error) => hooks.error(error, { route: row.path })),
         now,
         report(source, error) {
           seen.reported.add(error)

@@ -1,5 +1,5 @@
 /** What inspectors are asked with. */
-import type { Ask } from '../contract/page.js'
+import type { Ask, AskLimits } from '../contract/page.js'
 import type { Deadline } from './deadline.js'
 
 // By name and not privately: a wrapper that inherits from the ask, or a Proxy around it, finds it too.
@@ -17,10 +17,10 @@ const SIGNAL: PropertyDescriptor & ThisType<Ask & { readonly [DEADLINE]: Deadlin
   },
 }
 
-/** `report` hears of what an inspector passed over to be able to answer. */
-export function createAsk(deadline: Deadline, report: (error: unknown) => void): Ask {
-  const ask = {} as Ask
-  // Whoever copies or prints what inspectors are given sees the signal alone.
+/** `limits` bound what one request may cost; `report` hears of what an inspector passed over to be able to answer. */
+export function createAsk(deadline: Deadline, limits: AskLimits, report: (error: unknown) => void): Ask {
+  const ask = { limits } as Ask
+  // Whoever copies or prints what inspectors are given sees the bounds and the signal alone.
   Object.defineProperty(ask, DEADLINE, { value: deadline })
   Object.defineProperty(ask, 'report', { value: report })
   // An own property, so that a copy has it; with one getter for all, because an accessor of its own gives an object a

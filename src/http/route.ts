@@ -19,10 +19,8 @@ export interface RowInput<Filter, Param extends string = string> {
 
 /** What a row works with: what its inspectors are told, the bounds, the clock, and where a view reports a failed source. */
 export interface RowAsk {
-  /** What every call of an inspector gets, and all that it gets. */
+  /** What every call of an inspector gets, and all that it gets: the signal, and the bounds of the request. */
   readonly ask: Ask
-  /** Entries to examine per source at most. */
-  readonly examined: number
   now(): number
   report(source: string, error: unknown): void
 }

@@ -5,7 +5,7 @@ import { Completeness, type SourceName } from '../contract/completeness.js'
 import { ClientType, ConnectionStatus } from '../contract/connections.js'
 import { ContextStatus, Ownership } from '../contract/contexts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import type { Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
+import { type Awaitable, examinedMax, type Indexed, type Page, type PageQuery } from '../contract/page.js'
 import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
@@ -74,7 +74,7 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
   const exact = await readOnce(source, from.exact, view)
   if ('value' in exact && exact.value) {
     // An index examines no entry; what it stands for is never shown as more than the bound.
-    const examined = Math.min(exact.value.total, view.examined)
+    const examined = Math.min(exact.value.total, examinedMax(view.ask))
     const reading: Reading = { source, examined, truncated: exact.value.truncated === true, failed: false }
     return { ...exact.value, completeness: completenessOf([reading], view), observed_at }
   }

@@ -1,15 +1,13 @@
 /** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
-import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import { type Ask, type Awaitable, examinedMax, type Page, type PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
 /** What a view works with: what its inspectors are told, the bound per source, the clock, and where failures go. */
 export interface ViewAsk {
-  /** What every call of an inspector gets, and all that it gets. */
+  /** What every call of an inspector gets, and all that it gets: the signal, and the bounds of the request. */
   readonly ask: Ask
-  /** Entries to examine per source at most. */
-  readonly examined: number
   now(): number
   report(source: SourceName, error: unknown): void
 }
@@ -44,7 +42,7 @@ export interface Budget {
 }
 
 export function budgetOf(view: ViewAsk): Budget {
-  return { entries: view.examined, pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
+  return { entries: examinedMax(view.ask), pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
 }
 
 /** Between two pages: lets the event loop turn when it is time to. @throws the signal's reason once it has aborted. */
@@ -147,6 +145,6 @@ export function completenessOf(readings: readonly Reading[], view: ViewAsk): Com
     complete: truncated.length === 0,
     truncated_sources: [...new Set(truncated)],
     examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
-    limits: Object.fromEntries(readings.map((reading) => [reading.source, view.examined])),
+    limits: Object.fromEntries(readings.map((reading) => [reading.source, examinedMax(view.ask)])),
   }
 }

@@ -4,7 +4,7 @@ import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import { SAMPLE_PAGES_MAX } from '../contract/limits.js'
-import type { Page, PageQuery } from '../contract/page.js'
+import { examinedMax, type Page, type PageQuery } from '../contract/page.js'
 import { betweenPages, budgetOf, checkPage, completenessOf, orAbort, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
@@ -96,7 +96,7 @@ export async function pageWorkers(
   const budget = budgetOf(view)
   const { signal } = view.ask
   for (let pages = 1; ; pages++) {
-    const limit = Math.min(page.limit, view.examined - examined)
+    const limit = Math.min(page.limit, examinedMax(view.ask) - examined)
     const listed: Page<Context> = await orAbort(
       contexts.listContexts(ofWorkers(filter), { limit, cursor }, view.ask),
       signal,
@@ -104,7 +104,7 @@ export async function pageWorkers(
     checkPage(listed, limit)
     const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
     examined += listed.items.length
-    const exhausted = examined >= view.examined || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
+    const exhausted = examined >= examinedMax(view.ask) || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }
     cursor = listed.next_cursor
     await betweenPages(budget, view.ask)

@@ -2,36 +2,42 @@ import { describe, expect, it } from 'vitest'
 import { createAsk } from '../../src/http/ask.js'
 import { Deadline } from '../../src/http/deadline.js'
 
+const LIMITS = { examined: 10 }
+
 describe('what inspectors are asked with', () => {
   const client = new AbortController()
   const deadline = new Deadline(1_000, client)
 
-  it('has the signal of the deadline, in a copy too, and shows nothing else', () => {
-    const ask = createAsk(deadline, () => {})
-    expect({ ...ask }.signal).toBe(deadline.signal)
-    expect(Object.keys(ask)).toEqual(['signal'])
+  it('has the bounds and the signal of the deadline, in a copy too, and shows nothing else', () => {
+    const ask = createAsk(deadline, LIMITS, () => {})
+    expect({ ...ask }).toMatchObject({ signal: deadline.signal, limits: LIMITS })
+    expect(Object.keys(ask)).toEqual(['limits', 'signal'])
     deadline.clear()
   })
 
   it('has it for whoever wraps it, and lets it be replaced', () => {
-    const ask = createAsk(deadline, () => {})
+    const ask = createAsk(deadline, LIMITS, () => {})
     expect(Object.create(ask).signal).toBe(deadline.signal)
     expect(new Proxy(ask, {}).signal).toBe(deadline.signal)
     const own = new AbortController().signal
     ask.signal = own
-    expect([ask.signal, { ...ask }.signal, createAsk(deadline, () => {}).signal]).toEqual([own, own, deadline.signal])
+    expect([ask.signal, { ...ask }.signal, createAsk(deadline, LIMITS, () => {}).signal]).toEqual([
+      own,
+      own,
+      deadline.signal,
+    ])
   })
 
   it('tells of what was passed over', () => {
     const heard: unknown[] = []
-    createAsk(deadline, (error) => heard.push(error)).report?.('a broken record')
+    createAsk(deadline, LIMITS, (error) => heard.push(error)).report?.('a broken record')
     expect(heard).toEqual(['a broken record'])
   })
 
   it('shares its accessor with every other: one of its own would outlive the request', () => {
     const [one, other] = [1, 2].map(() =>
       Object.getOwnPropertyDescriptor(
-        createAsk(deadline, () => {}),
+        createAsk(deadline, LIMITS, () => {}),
         'signal',
       ),
     )

@@ -4,12 +4,11 @@ import type { ViewAsk } from '../../src/views/reading.js'
 import { NOW } from '../diagnostics/world.js'
 
 /** What accompanies a view in these tests; what it reports is kept. */
-export function createAsk(over: Partial<ViewAsk> = {}) {
+export function createAsk({ examined = 10_000, ...over }: Partial<ViewAsk> & { examined?: number } = {}) {
   const reports: [source: string, error: unknown][] = []
   const controller = new AbortController()
   const ask: ViewAsk = {
-    ask: { signal: controller.signal },
-    examined: 10_000,
+    ask: { signal: controller.signal, limits: { examined } },
     now: () => NOW,
     report: (source, error) => reports.push([source, error]),
     ...over,
