@@ -37,6 +37,14 @@ export type RefusalCode =
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
 
+/** What is known of a write that was answered by no result: it was not done and will not be, or nobody can tell. */
+export type WriteOutcome = 'not_run' | 'unknown'
+
+export interface RefusalOptions extends ErrorOptions {
+  /** @default undefined: nothing is claimed, so that a reader is to take `unavailable` for `unknown` */
+  outcome?: WriteOutcome
+}
+
 /**
  * A "no" with a code that callers can act on.
  *
@@ -50,10 +58,21 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly detail: string | undefined
+  /** Of an `unavailable` store: whether what was asked for may have been done all the same. */
+  readonly outcome: WriteOutcome | undefined
 
-  constructor(code: RefusalCode, detail?: string, options?: ErrorOptions) {
+  constructor(code: RefusalCode, detail?: string, options?: RefusalOptions) {
     super(detail === undefined ? code : `${code}: ${detail}`, options)
     this.code = code
     this.detail = detail
+    this.outcome = options?.outcome
   }
+}
+
+/**
+ * Whether `error` says that nothing was done and that nothing will be: never sent, refused before it ran, or too late to
+ * run. Anything else of a store that failed leaves open what it did.
+ */
+export function wasNotRun(error: unknown): boolean {
+  return error instanceof Refusal && error.outcome === 'not_run'
 }

@@ -1,5 +1,5 @@
 /** What a store answers, in one shape whatever the client and its protocol, and what its errors mean. */
-import { Refusal, type RefusalCode } from '../refusal.js'
+import { Refusal, type RefusalCode, type WriteOutcome } from '../refusal.js'
 
 /** A reply. Maps (RESP3) are flattened to name, value, name, value, as RESP2 has them. */
 export type Reply = null | string | number | Reply[]
@@ -12,6 +12,17 @@ export class WrongType extends Error {
 /** The store does not know the script (yet, or any more). */
 export class UnknownScript extends Error {
   override readonly name = 'UnknownScript'
+}
+
+/** The script came after the instant at which its sender gives up, and did nothing. */
+export class Late extends Refusal {
+  /** What the clock of the shard showed, in epoch ms. */
+  readonly time: number
+
+  constructor(time: number, cause: unknown) {
+    super('unavailable', 'the store was reached too late', { cause, outcome: 'not_run' })
+    this.time = time
+  }
 }
 
 /** `raw` as a `Reply`. */
@@ -64,9 +75,25 @@ export function total(counts: readonly number[]): number {
 // Replies that say "not now" or "not you": the request was fine, this store cannot serve it.
 const UNAVAILABLE =
   /^(LOADING|READONLY|NOPERM|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|UNKILLABLE|MISCONF|NOREPLICAS|UNBLOCKED)\b/
+/** Those that the store says before a command, or the first write of a script, has done anything. */
+const NOT_RUN =
+  /^(LOADING|READONLY|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|MISCONF|NOREPLICAS|NOPERM)\b/
+/** How the store marks what a script met while it ran. */
+const INSIDE = / script: [0-9a-f]{40}/
+/** A script that has written is refused nothing for want of memory, disk or replicas any more. */
+const BEFORE_FIRST_WRITE = /^(READONLY|OOM|MISCONF|NOREPLICAS)\b/
+/** What the clients throw instead of sending. */
+const UNSENT = new Set(['ClientClosedError', 'ClientOfflineError'])
 const REPLY = /^-?[A-Z][A-Z0-9]+\b/
 /** How our scripts say no: `return redis.error_reply('REFUSE identity_conflict')`. */
 const REFUSED = /^REFUSE ([a-z_]+)/
+const LATE = /^LATE (\d+)/
+
+function outcomeOf(error: unknown, message: string): WriteOutcome {
+  if (error instanceof Error && UNSENT.has(error.name)) return 'not_run'
+  const isBefore = INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)
+  return isBefore ? 'not_run' : 'unknown'
+}
 
 /**
  * What a rejection of the client means for a caller of ours. Whatever is no reply of the store is `unavailable`, a
@@ -77,8 +104,11 @@ export function toError(cause: unknown): Error {
   const message = cause instanceof Error ? cause.message : String(cause)
   const refused = REFUSED.exec(message)
   if (refused) return new Refusal(refused[1] as RefusalCode)
+  const late = LATE.exec(message)
+  if (late) return new Late(Number(late[1]), cause)
   if (message.startsWith('WRONGTYPE')) return new WrongType('a key holds another type', { cause })
   if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
-  if (!REPLY.test(message) || UNAVAILABLE.test(message)) return new Refusal('unavailable', message, { cause })
+  if (!REPLY.test(message) || UNAVAILABLE.test(message))
+    return new Refusal('unavailable', message, { cause, outcome: outcomeOf(cause, message) })
   return new Error(`the store refused a command: ${message}`, { cause })
 }

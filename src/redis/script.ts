@@ -1,7 +1,7 @@
 /** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
 import { Refusal } from '../refusal.js'
 import { shardPrefix } from './keys.js'
-import { type Reply, UnknownScript } from './reply.js'
+import { Late, type Reply, UnknownScript } from './reply.js'
 import { PRELUDE } from './scripts/prelude.js'
 import type { Store } from './store.js'
 
@@ -38,13 +38,15 @@ export function defineScript(body: string): Script {
 export function unusable(store: Store, error: unknown): Refusal {
   if (error instanceof Refusal) return error
   store.report(error)
-  return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error })
+  return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error, outcome: 'unknown' })
 }
 
 /**
- * Runs `script` in `shard`.
+ * Runs `script` in `shard`, and never after it was given up: it carries an instant of that shard's clock that is not
+ * later. Where the clock has moved in the meantime the store says what it shows now, and it is tried once more.
  *
- * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with.
+ * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with. What its
+ * `outcome` says holds for everything that the script does.
  */
 export async function runScript(
   store: Store,
@@ -53,13 +55,27 @@ export async function runScript(
   ...args: (string | number)[]
 ): Promise<Reply> {
   const prefix = shardPrefix(store.deploymentId, shard)
-  // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
-  const rest = () => ['1', prefix, store.now ? String(store.now()) : '', ...args.map(String)]
-  const run = async (command: string, source: string) => store.command([command, source, ...rest()], prefix)
-  try {
-    return await run('EVALSHA', await script.digest).catch((error) => {
+  const endsAt = performance.now() + store.commandTimeoutMs
+  async function run(command: string, source: string) {
+    const ends = await store.fence(shard, endsAt)
+    // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
+    const clock = `${store.now ? store.now() : ''} ${ends}`
+    const given = [command, source, '1', prefix, clock, ...args.map(String)]
+    return store.command(given, prefix, undefined, endsAt - performance.now())
+  }
+  async function tried() {
+    try {
+      return await run('EVALSHA', await script.digest)
+    } catch (error) {
       if (error instanceof UnknownScript) return run('EVAL', script.source)
       throw error
+    }
+  }
+  try {
+    return await tried().catch((error) => {
+      if (!(error instanceof Late)) throw error
+      store.heardTime(shard, error.time)
+      return tried()
     })
   } catch (error) {
     // A client's own is `unavailable` by now: this one is ours, a defect and no state of the store.

@@ -4,6 +4,7 @@ import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { whenAborted } from './aborted.js'
 import { portOf, type RedisClient } from './client.js'
+import { createFence } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import { type Reply, toError, WrongType } from './reply.js'
 import { createStoreClock } from './store-clock.js'
@@ -34,12 +35,19 @@ export interface Store {
   readonly deploymentId: string
   /** The injected clock, if any: with it scripts and readers do not ask the store's. */
   readonly now: (() => number) | undefined
+  /** Longest wait for one command, and for one script with all that it takes. */
+  readonly commandTimeoutMs: number
   /**
-   * Sends one command to the shard of `key`, bounded in time and number.
+   * Sends one command to the shard of `key`, bounded in time and number. What was sent may be done later all the same,
+   * by a store that stalls or a client that sends again: only a script that knows its end is not.
    *
-   * @throws Refusal `unavailable`; `WrongType`, `UnknownScript`; the signal's reason when it aborts.
+   * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it aborts.
    */
-  command(args: string[], key: string, ask?: Ask): Promise<Reply>
+  command(args: string[], key: string, ask?: Ask, withinMs?: number): Promise<Reply>
+  /** The instant of the shard's clock for the local one `endsAt`, never later. @throws Refusal `unavailable`, not run */
+  fence(shard: number, endsAt: number): Promise<number>
+  /** The shard's clock was heard by the way. */
+  heardTime(shard: number, time: number): void
   /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
   shards(ask?: Ask): Promise<number>
   /** The same, and stores the number where there is none yet: for writers. */
@@ -51,6 +59,14 @@ export interface Store {
   time(ask?: Ask): Promise<number>
   /** Reports what a reader skipped, to the store's own `onError` and to whoever asked. */
   report(error: unknown, ask?: Ask): void
+}
+
+const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
+
+/** What failed before the write was sent, whatever became of the question itself. */
+function beforeWrite(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
+  return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
 }
 
 /** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
@@ -67,12 +83,13 @@ export function createStore(options: StoreOptions): Store {
   let unanswered = 0
   let known: number | undefined
 
-  function command(args: string[], routeKey: string, ask?: Ask): Promise<Reply> {
+  function command(args: string[], routeKey: string, ask?: Ask, withinMs: number = commandTimeoutMs): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (ask?.signal.aborted) return reject(ask.signal.reason)
-      if (unanswered >= UNANSWERED_MAX) return reject(new Refusal('unavailable', 'too many unanswered commands'))
+      if (unanswered >= UNANSWERED_MAX) return reject(unsent('too many unanswered commands'))
       const link = port.ready()
-      if (link === null) return reject(new Refusal('unavailable', 'the client is closed'))
+      if (link === null) return reject(unsent('the client is closed'))
+      if (withinMs <= 0) return reject(unsent('no time left'))
 
       // Counted until the client settles it, however long ago the caller was told; a waiting one until it gives up.
       unanswered++
@@ -91,10 +108,10 @@ export function createStore(options: StoreOptions): Store {
         taken?.abort(reason)
         done()
       }
-      const timer = setTimeout(
-        () => giveUp(new Refusal('unavailable', `no answer within ${commandTimeoutMs} ms`)),
-        commandTimeoutMs,
-      )
+      const timer = setTimeout(() => {
+        const outcome = sent ? 'unknown' : 'not_run'
+        giveUp(new Refusal('unavailable', `no answer within ${Math.ceil(withinMs)} ms`, { outcome }))
+      }, withinMs)
       const done = () => {
         clearTimeout(timer)
         forget?.()
@@ -123,6 +140,18 @@ export function createStore(options: StoreOptions): Store {
       else send()
     })
   }
+
+  const toMillis = (reply: Reply) => {
+    const [seconds, micros] = [reply].flat()
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+  }
+  // By a script, because `TIME` goes to a node of the client's choice, and every master has a clock of its own.
+  const fence = createFence(async (shard, endsAt) => {
+    const prefix = prefixes[shard] as string
+    const asked = ['EVAL', `return redis.call('TIME')`, '1', prefix]
+    return toMillis(await command(asked, prefix, undefined, endsAt - performance.now()))
+  })
+  const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
 
   function report(error: unknown, ask?: Ask) {
     guardHook((skipped) => ask?.report?.(skipped))(error)
@@ -162,17 +191,21 @@ export function createStore(options: StoreOptions): Store {
     client,
     deploymentId,
     now,
+    commandTimeoutMs,
     command,
+    async fence(shard, endsAt) {
+      try {
+        return await fence.at(clockOf(shard), endsAt)
+      } catch (error) {
+        throw beforeWrite(error)
+      }
+    },
+    heardTime: (shard, time) => fence.heard(clockOf(shard), time),
     shards,
     claimShards,
     key,
     shardOf: async (userId, ask) => shardOf(userId, await shards(ask)),
-    time: now
-      ? async () => now()
-      : createStoreClock(async (ask) => {
-          const [seconds, micros] = [await command(['TIME'], key(0), ask)].flat()
-          return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
-        }),
+    time: now ? async () => now() : createStoreClock(async (ask) => toMillis(await command(['TIME'], key(0), ask))),
     report,
   }
 }

@@ -1,6 +1,9 @@
 /**
  * What every script starts with: the clock, the keys, and the table that list families are kept in.
  *
+ * `ARGV[1]` is the injected time, if any, and the instant of this store's own clock from which on the script does
+ * nothing: by then its sender has given it up, and whoever asked has been told.
+ *
  * A table `t` of a shard is:
  * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
  *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
@@ -18,11 +21,11 @@ import { KEY_LUA } from '../keys.js'
 const SWEEP = 16
 
 export const PRELUDE = `${KEY_LUA}
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
+local frozen, ends = string.match(ARGV[1], '^(%S*) (%d+)$')
+local time = redis.call('TIME')
+local stored_now = time[1] * 1000 + math.floor(time[2] / 1000)
+if stored_now >= tonumber(ends) then return redis.error_reply(string.format('LATE %.0f', stored_now)) end
+local now = tonumber(frozen) or stored_now
 
 local function refuse(code) return redis.error_reply('REFUSE ' .. code) end
 

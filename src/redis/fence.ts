@@ -1,0 +1,69 @@
+/**
+ * Until when a write may run, by the clock of the store: never after the instant at which its sender gives it up.
+ *
+ * What a clock answered it showed at some instant before the answer was heard, so the answer minus the local instant of
+ * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
+ */
+
+/** Two clocks drift apart by a few milliseconds in this time, slewed ones included. */
+const TRUSTED_MS = 10_000
+/** For the drift, and for a timer that fires a little before its time. */
+const SLACK_MS = 10
+
+export interface Fence {
+  /** The store's instant, in epoch ms, for the local one `endsAt` (of `performance.now()`). @throws what `readTime` throws */
+  at(clock: number, endsAt: number): Promise<number>
+  /** A clock was heard by the way. */
+  heard(clock: number, time: number): void
+}
+
+interface Known {
+  offset: number
+  heardAt: number
+}
+
+/** `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master. */
+export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>): Fence {
+  const clocks = new Map<number, Known>()
+  const questions = new Map<number, { answer: Promise<Known>; endsAt: number }>()
+
+  async function read(clock: number, endsAt: number): Promise<Known> {
+    const time = await readTime(clock, endsAt)
+    const heardAt = performance.now()
+    const known = { offset: time - heardAt, heardAt }
+    clocks.set(clock, known)
+    return known
+  }
+
+  function ask(clock: number, endsAt: number) {
+    const answer = read(clock, endsAt).finally(() => questions.delete(clock))
+    const question = { answer, endsAt }
+    questions.set(clock, question)
+    return question
+  }
+
+  async function knownOf(clock: number, endsAt: number): Promise<Known> {
+    const known = clocks.get(clock)
+    if (known && performance.now() - known.heardAt < TRUSTED_MS) return known
+    const others = questions.get(clock)
+    const { answer, endsAt: until } = others ?? ask(clock, endsAt)
+    try {
+      return await answer
+    } catch (error) {
+      // Somebody else's question, who asked earlier and so gave up earlier.
+      const isGivenUp = others !== undefined && performance.now() >= until && until + SLACK_MS < endsAt
+      if (!isGivenUp) throw error
+      return knownOf(clock, endsAt)
+    }
+  }
+
+  return {
+    at: async (clock, endsAt) => Math.floor((await knownOf(clock, endsAt)).offset + endsAt - SLACK_MS),
+    heard(clock, time) {
+      const heardAt = performance.now()
+      // Both are lower bounds; the answer that was under way for longer says less.
+      const offset = Math.max(time - heardAt, clocks.get(clock)?.offset ?? Number.NEGATIVE_INFINITY)
+      clocks.set(clock, { offset, heardAt })
+    },
+  }
+}

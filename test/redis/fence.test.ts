@@ -1,0 +1,163 @@
+/** What was given up is never done later, and what is said of a failed write is so: over both clients. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createFence } from '../../src/redis/fence.js'
+import { defineScript, runScript } from '../../src/redis/script.js'
+import { createStore } from '../../src/redis/store.js'
+import { wasNotRun } from '../../src/refusal.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+
+afterEach(() => void vi.restoreAllMocks())
+
+const SET = defineScript(`redis.call('SET', K('made'), now) return 'made'`)
+const HALFWAY = defineScript(`redis.call('SET', K('made'), now) redis.call('INCR', K('list')) return 'made'`)
+
+describe('a bound of the clock of the store', () => {
+  it('is never later than the clock at the instant of giving up, however slowly that was heard', async () => {
+    let local = 1_000
+    vi.spyOn(performance, 'now').mockImplementation(() => local)
+    const fence = createFence(async () => {
+      const time = 50_000 + local
+      // The answer is on its way.
+      local += 700
+      return time
+    })
+    expect(await fence.at(0, 4_000)).toBeLessThanOrEqual(54_000)
+    expect(await fence.at(0, 4_000)).toBeGreaterThan(53_000)
+  })
+
+  it('is asked for once by many, and again when ten seconds have passed', async () => {
+    let local = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => local)
+    const readTime = vi.fn(async () => local)
+    const fence = createFence(readTime)
+    await Promise.all(Array.from({ length: 50 }, () => fence.at(0, 2_000)))
+    expect(readTime).toHaveBeenCalledTimes(1)
+    local = 9_999
+    await fence.at(0, 12_000)
+    expect(readTime).toHaveBeenCalledTimes(1)
+    local = 10_000
+    await Promise.all(Array.from({ length: 50 }, () => fence.at(0, 12_000)))
+    expect(readTime).toHaveBeenCalledTimes(2)
+  })
+
+  it('asks anew for whoever waited on a question that gave up before them', async () => {
+    let local = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => local)
+    let fail = () => {}
+    const first = new Promise<number>((_, reject) => {
+      fail = () => reject(new Error('no answer'))
+    })
+    const readTime = vi.fn(() => first)
+    const fence = createFence(readTime)
+    const early = fence.at(0, 2_000)
+    local = 1_500
+    const late = fence.at(0, 3_500)
+    readTime.mockResolvedValueOnce(70_000)
+    local = 2_000
+    fail()
+    await expect(early).rejects.toThrow('no answer')
+    expect(await late).toBeGreaterThan(71_000)
+  })
+})
+
+describeRedis('a write', () => {
+  describe.each(['node-redis', 'ioredis'] as const)('over %s', (kind) => {
+    let server: Server
+    let connected: Connected
+    let deployments = 0
+    beforeAll(async () => {
+      server = await startServer()
+      connected = await clients[kind]([server.port])
+    })
+    afterAll(async () => {
+      await connected.close()
+      await server.stop()
+    })
+    const createOwn = (commandTimeoutMs?: number) => {
+      deployments++
+      const errors: unknown[] = []
+      const deploymentId = `fence-${deployments}`
+      const options = {
+        client: connected.client,
+        deploymentId,
+        commandTimeoutMs,
+        onError: (e: unknown) => errors.push(e),
+      }
+      const store = createStore(options)
+      const key = store.key(0, 'made')
+      return { store, errors, made: () => store.command(['GET', key], key) }
+    }
+    const fails = (work: Promise<unknown>) =>
+      work.then(
+        () => expect.fail('it ran'),
+        (error: unknown) => error,
+      )
+
+    it('that a stalled store gets to after its time does nothing, and is unknown until then', async () => {
+      const { store, made } = createOwn(300)
+      await runScript(store, SET, 0)
+      await store.command(['DEL', store.key(0, 'made')], store.key(0))
+      server.pause()
+      const error = await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      expect(error).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
+      // Over the same connection, so behind what was given up.
+      expect(await made()).toBe(null)
+    })
+
+    it('does nothing late whatever time was injected', async () => {
+      const options = { client: connected.client, deploymentId: 'frozen', now: () => 9e15, commandTimeoutMs: 300 }
+      const store = createStore(options)
+      await runScript(store, defineScript(`return 'known'`), 0)
+      server.pause()
+      await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      expect(await store.command(['GET', store.key(0, 'made')], store.key(0))).toBe(null)
+    })
+
+    it('is tried once more where the clock of the store has jumped', async () => {
+      const { store, made } = createOwn()
+      await runScript(store, SET, 0)
+      const real = performance.now.bind(performance)
+      const before = await made()
+      vi.spyOn(performance, 'now').mockImplementation(() => real() - 60_000)
+      expect(await runScript(store, SET, 0)).toBe('made')
+      expect(Number(await made())).toBeGreaterThanOrEqual(Number(before))
+    })
+
+    it('was not run where the time of the store could not be learnt', async () => {
+      const { store } = createOwn(200)
+      server.pause()
+      const error = await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      expect(error).toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+      expect(wasNotRun(error)).toBe(true)
+    })
+
+    it.each([
+      ['out of memory', ['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0']],
+      ['a replica', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
+    ])('was not run by a store that is %s', async (_, spoil, mend) => {
+      const { store, made } = createOwn()
+      await runScript(store, SET, 0)
+      await store.command(['DEL', store.key(0, 'made')], store.key(0))
+      await server.cli(...spoil)
+      const error = await fails(runScript(store, SET, 0))
+      await server.cli(...mend)
+      expect(error).toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+      expect(await made()).toBe(null)
+    })
+
+    it('that failed half-way is unknown, and reported', async () => {
+      const { store, errors, made } = createOwn()
+      await store.command(['RPUSH', store.key(0, 'list'), 'x'], store.key(0))
+      expect(await fails(runScript(store, HALFWAY, 0))).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
+      expect(await made()).not.toBe(null)
+      expect(errors).toHaveLength(1)
+    })
+
+    it('was not run over a client that is closed', async () => {
+      const closed = await clients[kind]([server.port])
+      await closed.close()
+      const store = createStore({ client: closed.client, deploymentId: 'closed' })
+      expect(wasNotRun(await fails(runScript(store, SET, 0)))).toBe(true)
+    })
+  })
+})
