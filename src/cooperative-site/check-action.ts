@@ -57,16 +57,20 @@ export interface Admitted {
   connector: { user_id: string; client_id: string }
 }
 
+interface Asked {
+  session: Session
+  viewer: Principal
+  action: string
+}
+
 /**
  * Reads the four conditions afresh and answers what they allow. The session is read last, and nothing is
  * awaited after it: a caller that sends at once sends into a session that was active then.
  *
  * @throws Refusal with the code of the first condition that does not hold.
  */
-export async function admitAction(
-  { sites, sessions, policy }: CheckActionDeps,
-  { session, viewer, action }: { session: Session; viewer: Principal; action: string },
-): Promise<Admitted> {
+export async function admitAction({ sites, sessions, policy }: CheckActionDeps, asked: Asked): Promise<Admitted> {
+  const { session, viewer, action } = asked
   const mayInvoke = await isAllowed(policy, { viewer, session, right: 'invoke' })
   const site = await sites.get(session.site_id)
   const fresh = await sessions.get(session.session_id)
@@ -76,4 +80,15 @@ export async function admitAction(
   const { connector, owner } = fresh as Session
   if (connector === null || connector.user_id !== owner) throw new Refusal('connector_unavailable', 'no connector')
   return { session: fresh as Session, connector }
+}
+
+/**
+ * Turns away a viewer without the right to invoke, before anything is read of what it sent: who may not ask shall not
+ * cost.
+ *
+ * @throws Refusal with the code of the first condition that does not hold, the right itself being the last.
+ */
+export async function requireInvoker(deps: CheckActionDeps, asked: Asked): Promise<void> {
+  const { viewer, session } = asked
+  if (!(await isAllowed(deps.policy, { viewer, session, right: 'invoke' }))) await admitAction(deps, asked)
 }

@@ -6,9 +6,9 @@ import type { Principal, Session } from '../contract/sessions.js'
 import { Refusal } from '../refusal.js'
 import { callApplication } from './application-call.js'
 import { type ApprovalRequest, type Approve, requireApproval } from './approval.js'
-import { type Admitted, admitAction, type CheckActionDeps, findSession } from './check-action.js'
+import { type Admitted, admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
 import { createIdempotencyKeys, type IdempotentCall, toCommandId } from './idempotency.js'
-import { parseParameters, refuseReserved, withReserved } from './parameters.js'
+import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
 import { DEADLINE_MS, withTimeout } from './with-timeout.js'
 
 // Calls that one session may have under way: each holds a request, a timer and a pending call.
@@ -117,8 +117,10 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
   async function run(input: Found): Promise<Invocation> {
     const { session, action, viewer, signal, timeout_ms, scope } = input
     const { session_id, site_id } = session
-    const command = scope && { command_id: await toCommandId(scope) }
+    requireObject(input.parameters)
+    await read(() => requireInvoker(options, { session, viewer, action }), signal)
     const parameters = parseParameters(input.parameters)
+    const command = scope && { command_id: await toCommandId(scope) }
     let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
     refuseReserved(parameters)
     if (signal?.aborted) throw new Refusal('cancelled')

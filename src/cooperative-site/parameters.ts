@@ -1,46 +1,77 @@
 /** The parameters of an action: what a caller may send, and what the runtime adds behind it. */
+import { utf8Length } from '../contract/ids.js'
 import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../contract/invocations.js'
-import { deepFreeze, type JsonObject, toJson } from '../contract/json.js'
+import type { Json, JsonObject } from '../contract/json.js'
+import { JSON_DEPTH } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
 
 // The bound of the body that brings them.
 const PARAMETERS_BYTES = 262_144
 
-/** Whether JSON says all of `value`: a date or a function in it would arrive as something else, or not at all. */
-function isPlain(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value)
-  if (value === null || typeof value !== 'object') return typeof value !== 'function' && typeof value !== 'symbol'
-  const prototype = Object.getPrototypeOf(value)
-  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return false
-  return Object.values(value).every(isPlain)
+// As many as a body may hold.
+const CONTAINERS_MAX = 32_768
+
+const refuse = (detail: string) => new Refusal('invalid_parameters', detail)
+
+/** What is left of the bounds while a value is copied. */
+interface Budget {
+  containers: number
+  /** At least as many as what is copied will have as JSON. */
+  bytes: number
 }
 
-function hasPrototypeKey(value: unknown): boolean {
-  if (value === null || typeof value !== 'object') return false
-  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasPrototypeKey)
+/** Whether JSON says all of `value`: a date or a class in it would arrive as something else. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
+}
+
+/** A frozen copy, made in the same pass as every check of it. */
+function copyPlain(value: unknown, depth: number, budget: Budget): Json {
+  budget.bytes -= typeof value === 'string' ? value.length : Array.isArray(value) ? value.length : 1
+  if (budget.bytes < 0) throw refuse(`more than ${PARAMETERS_BYTES} bytes`)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value !== 'object' || !isPlain(value)) throw refuse('not plain JSON')
+  if (depth === JSON_DEPTH) throw refuse(`nested deeper than ${JSON_DEPTH} levels`)
+  if (budget.containers-- === 0) throw refuse(`more than ${CONTAINERS_MAX} objects and lists`)
+  if (Array.isArray(value)) {
+    // What a list leaves out, JSON says as null.
+    return Object.freeze(Array.from(value, (item) => copyPlain(item ?? null, depth + 1, budget))) as Json[]
+  }
+  const copy: JsonObject = {}
+  for (const [key, child] of Object.entries(value)) {
+    // An own key of that name is harmless here and a prototype to whoever copies by assignment.
+    if (key === '__proto__') throw refuse('has a __proto__ key')
+    if (child !== undefined) copy[key] = copyPlain(child, depth + 1, budget)
+  }
+  return Object.freeze(copy)
+}
+
+/** @throws Refusal `invalid_parameters` for what is not even an object: the one look that costs nothing. */
+export function requireObject(given: unknown = {}): void {
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('not an object')
 }
 
 /**
  * A frozen copy of `given`, so that what was checked and approved is what is sent.
  *
- * @throws Refusal `invalid_parameters` unless it is a plain JSON object of at most 32 levels without a `__proto__` key
- * at any of them.
+ * @throws Refusal `invalid_parameters` unless it is a plain JSON object of at most 32 levels, 32,768 objects and lists and
+ * 256 KiB without a `__proto__` key at any level.
  */
 export function parseParameters(given: unknown = {}): JsonObject {
-  const refuse = (detail: string) => new Refusal('invalid_parameters', detail)
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('not an object')
-  let copy: unknown
-  let plain: boolean
+  requireObject(given)
+  let copy: JsonObject
   try {
-    copy = JSON.parse(toJson(given, PARAMETERS_BYTES).text)
-    plain = isPlain(given)
+    copy = copyPlain(given, 0, { containers: CONTAINERS_MAX, bytes: PARAMETERS_BYTES }) as JsonObject
   } catch (cause) {
-    throw new Refusal('invalid_parameters', 'not JSON within the bounds', { cause })
+    // A getter of theirs may throw anything.
+    if (cause instanceof Refusal) throw cause
+    throw new Refusal('invalid_parameters', 'cannot be read', { cause })
   }
-  if (!plain) throw refuse('not a plain object')
-  // Own keys of that name are harmless here and a prototype to whoever copies by assignment.
-  if (copy === null || typeof copy !== 'object' || hasPrototypeKey(copy)) throw refuse('has a __proto__ key')
-  return deepFreeze(copy as JsonObject)
+  const bytes = utf8Length(JSON.stringify(copy))
+  if (bytes > PARAMETERS_BYTES) throw refuse(`${bytes} bytes, at most ${PARAMETERS_BYTES}`)
+  return copy
 }
 
 /** @throws Refusal `reserved_parameter` for a name that only the runtime may set. */

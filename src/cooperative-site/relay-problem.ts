@@ -7,7 +7,7 @@ const RENAMED: Partial<Record<RefusalCode, ProblemCode>> = {
   invalid_input: 'invalid_body',
   payload_too_large: 'body_too_large',
   unknown_site: 'not_found',
-  capacity_exceeded: 'unavailable',
+  capacity_exceeded: 'share_exceeded',
   closed: 'unavailable',
   timeout: 'unavailable',
   // Who cancelled has gone and reads nothing; whoever else looks at it learns the truth.

@@ -13,7 +13,7 @@ import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
-import { type CheckActionDeps, findSession } from './check-action.js'
+import { type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
 import type { ActionGate } from './gate.js'
 import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './ingest.js'
 import type { SessionStreams } from './session-streams.js'
@@ -119,11 +119,15 @@ function readIdempotencyKey(request: Request): { idempotency_key?: string } {
 
 const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
   const session_id = params.session_id as string
-  await relay.within(() => findSession(relay, session_id, who))
+  const action = params.action_name as string
+  await relay.within(async () => {
+    const session = await findSession(relay, session_id, who)
+    await requireInvoker(relay, { session, viewer: who, action })
+  })
   const { parameters, timeout_ms } = parseBody(ActionBody, await readJson(request))
   const invocation = await relay.gate.invoke({
     session_id,
-    action: params.action_name as string,
+    action,
     viewer: who,
     parameters,
     signal: request.signal,

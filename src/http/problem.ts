@@ -37,6 +37,7 @@ export const PROBLEMS = {
   invalid_parameters: [422, 'The parameters are not valid'],
   reserved_parameter: [422, 'A parameter has a name that only the runtime may set'],
   idempotency_key_reused: [422, 'The idempotency key belongs to another call'],
+  share_exceeded: [429, 'What one user may hold here is full; nothing was done'],
   internal: [500, 'The request failed'],
   inspector_absent: [501, 'This deployment has no such inspector'],
   operation_absent: [501, 'The inspector does not offer this operation'],

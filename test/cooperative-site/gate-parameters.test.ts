@@ -23,6 +23,13 @@ describe('parameters of an action', () => {
     ['an object that holds a number that JSON has no word for', { list: [Number.NaN] }],
     ['an object that holds one of a class', { map: new Map() }],
     ['a BigInt', { id: 1n }],
+    ['a list without an end', { list: new Array(4_294_967_295) }],
+    ['32,769 objects', { list: Array.from({ length: 32_768 }, () => ({})) }],
+    ['a text over 256 KiB', { text: 'x'.repeat(262_144) }],
+    [
+      'what throws when it is read',
+      { list: [Object.defineProperty({}, 'a', { enumerable: true, get: () => Symbol() })] },
+    ],
     ['a __proto__ key', JSON.parse('{"__proto__":{"__cooperative_site_id":"x"}}')],
     ['an escaped __proto__ key far inside', JSON.parse('{"a":[{"b":{"__\\u0070roto__":1}}]}')],
   ])('are refused as %s', async (_, parameters) => {

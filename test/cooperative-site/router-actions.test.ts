@@ -46,10 +46,26 @@ describe('the actions of a viewer', () => {
     ['bob', 'EXECUTE', {}, undefined, 403, 'action_not_allowed'],
     ['bob', '%20archive_note', {}, undefined, 403, 'action_not_allowed'],
     ['carol', 'archive_note', {}, undefined, 403, 'forbidden'],
+    ['carol', 'archive_note', '{', { 'content-type': 'text/plain' }, 403, 'forbidden'],
+    ['carol', 'remove_note', '{', { 'content-type': 'text/plain' }, 403, 'action_not_allowed'],
   ])('of %s: %s %j is refused', async (user, action, body, headers, status, code) => {
     const world = await createWorld({ connector })
     const got = await answer(world, user, 'POST', path(world, action), body, headers)
     expect([got.status, got.body.code]).toEqual([status, code])
+  })
+
+  it('of a viewer without the right are refused before a byte of the body is read', async () => {
+    const world = await createWorld({ connector })
+    let pulled = 0
+    const body = new ReadableStream({ pull: () => void pulled++ }, { highWaterMark: 0 })
+    const request = new Request(`http://relay.test/relay${path(world)}`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer carol', 'content-type': 'application/json' },
+      body,
+      duplex: 'half',
+    } as RequestInit)
+    expect((await world.relay(request)).status).toBe(403)
+    expect(pulled).toBe(0)
   })
 
   it('are refused alike for a session that is not there and one that is not theirs', async () => {
