@@ -10,7 +10,7 @@ const REGISTRY_REFUSALS: Partial<Record<RefusalCode, ProblemCode>> = {
   payload_too_large: 'body_too_large',
   generic_action_name: 'generic_action_name',
   owner_mismatch: 'owner_mismatch',
-  capacity_exceeded: 'unavailable',
+  capacity_exceeded: 'share_exceeded',
   unavailable: 'unavailable',
 }
 
@@ -20,7 +20,11 @@ export function toProblemError(error: unknown): ProblemError {
   if (error instanceof DeadlinePassed) return new ProblemError('relay_timeout', {}, { cause: error })
   if (error instanceof RelayError) {
     const named =
-      error.status === 409 || error.status === 422 ? REGISTRY_REFUSALS[error.code as RefusalCode] : undefined
+      error.status === 409 || error.status === 422
+        ? REGISTRY_REFUSALS[error.code as RefusalCode]
+        : error.status === 429 && error.code === 'share_exceeded'
+          ? 'share_exceeded'
+          : undefined
     return new ProblemError(named ?? (error.status === null ? 'relay_timeout' : 'relay_refused'), {}, { cause: error })
   }
   const code = error instanceof Refusal ? REGISTRY_REFUSALS[error.code] : undefined

@@ -1,8 +1,8 @@
 /** The sessions of one process, their states and who they are shared with. */
 import { toReason, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import {
-  FINAL_KEPT_MS,
   OpenSessionInput,
   requireOneOwner,
   SESSION_MOVES,
@@ -14,67 +14,41 @@ import {
 } from '../contract/sessions.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { Refusal } from '../refusal.js'
+import { createSessionEntries, type SessionEntry } from './session-entries.js'
 
 export interface SessionRegistryOptions {
   /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
   sites?: Pick<SiteRegistry, 'get'> | undefined
-  /** Most sessions that have not ended. @default 10000 */
+  /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
   maxSessions?: number | undefined
+  /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
+  maxSessionsPerUser?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
   /** Makes session ids; they are capabilities to nothing, but should not be guessable. */
   newId?: (() => string) | undefined
 }
 
-interface Entry {
-  session: Session
-  shares: Map<string, SessionShare>
-  watchers: Set<() => void>
-}
-
-/** A registry of sessions in memory. */
+/**
+ * A registry of sessions in memory.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ */
 export function createSessionRegistry(options: SessionRegistryOptions = {}): SessionRegistry {
-  const { sites, maxSessions = SESSIONS_MAX, now = Date.now, newId = () => crypto.randomUUID() } = options
-  const live = new Map<string, Entry>()
-  // In the order in which they ended.
-  const final = new Map<string, Entry>()
+  const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
+  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
+  const { find, finish, requireRoom, add } = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
 
   const hasPassed = (instant: string | null) => instant !== null && Date.parse(instant) <= now()
 
-  function finish(entry: Entry, session: Session): void {
-    entry.session = session
-    live.delete(session.session_id)
-    final.set(session.session_id, entry)
-    forgetFinal()
-  }
-
-  function forgetFinal(): void {
-    for (const [id, { session }] of final) {
-      if (final.size <= maxSessions && Date.parse(session.updated_at) + FINAL_KEPT_MS > now()) return
-      final.delete(id)
-    }
-  }
-
-  /** The entry as it stands now: expiry needs no timer, only a reader. */
-  function find(sessionId: string): Entry | undefined {
-    const entry = live.get(sessionId)
-    if (entry === undefined) {
-      forgetFinal()
-      return final.get(sessionId)
-    }
-    const { session } = entry
-    if (hasPassed(session.expires_at))
-      finish(entry, Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string }))
-    return entry
-  }
-
-  function known(sessionId: string): Entry {
+  function known(sessionId: string): SessionEntry {
     const entry = find(sessionId)
     if (entry === undefined) throw new Refusal('session_not_found')
     return entry
   }
 
-  function changed(entry: Entry): void {
+  function changed(entry: SessionEntry): void {
     for (const notify of [...entry.watchers]) notify()
   }
 
@@ -83,17 +57,12 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
     const { session } = entry
     if (!SESSION_MOVES[state].includes(session.state))
       throw new Refusal('invalid_transition', `${session.state} to ${state}`)
-    const moved: Session = Object.freeze({ ...session, state, updated_at: toTimestamp(now()), close_reason: reason })
-    if (state === 'closed') finish(entry, moved)
+    const at = now()
+    const moved: Session = Object.freeze({ ...session, state, updated_at: toTimestamp(at), close_reason: reason })
+    if (state === 'closed') finish(entry, moved, at)
     else entry.session = moved
     changed(entry)
     return moved
-  }
-
-  function makeRoom(): void {
-    if (live.size < maxSessions) return
-    for (const id of [...live.keys()]) find(id)
-    if (live.size >= maxSessions) throw new Refusal('capacity_exceeded', `${maxSessions} sessions`)
   }
 
   return {
@@ -103,8 +72,9 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
     async open(given) {
       const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
       await requireOneOwner(input, sites)
-      makeRoom()
+      requireRoom(input.owner)
       const at = now()
+      const expiresAt = at + (ttlMs ?? Number.POSITIVE_INFINITY)
       const session: Session = Object.freeze({
         session_id: newId(),
         ...input,
@@ -114,7 +84,7 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
         updated_at: toTimestamp(at),
         close_reason: null,
       })
-      live.set(session.session_id, { session, shares: new Map(), watchers: new Set() })
+      add({ session, expiresAt, endedAt: 0, shares: new Map(), watchers: new Set() })
       return session
     },
     async activate(sessionId) {

@@ -1,6 +1,7 @@
 /** The sessions of a deployment, for relays on several nodes. */
 import { toReason } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
@@ -14,7 +15,7 @@ import type { SiteRegistry } from '../contract/sites.js'
 import { shardOf } from './keys.js'
 import { BadRow, readIndex } from './observe/rows.js'
 import type { Reply } from './reply.js'
-import { runScript, unusable } from './script.js'
+import { runScript, type Script, unusable } from './script.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts/sessions.js'
 import { encodeShare, readSession, readShare, SESSION_FIELDS } from './session-record.js'
 import { createSessionWatchers } from './session-watchers.js'
@@ -25,6 +26,8 @@ export type RedisSessionRegistryOptions = StoreOptions & {
   sites?: Pick<SiteRegistry, 'get'> | undefined
   /** Most sessions of one shard that have not ended, and as many ended ones beside them. @default 10000 */
   maxSessions?: number | undefined
+  /** Most sessions of one owner in one shard that have not ended. @default a tenth of `maxSessions`, at least 2 */
+  maxSessionsPerUser?: number | undefined
   /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
   newId?: (() => string) | undefined
 }
@@ -36,11 +39,15 @@ export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): P
  * A registry of sessions in Redis. A watcher hears of changes made on any node, and once more when its link to the store
  * was lost in between.
  *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ *
  * @example
  * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
-  const { sites, maxSessions = SESSIONS_MAX, newId = () => crypto.randomUUID() } = options
+  const { sites, newId = () => crypto.randomUUID() } = options
+  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
+  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
   const store = createStore(options)
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
@@ -55,10 +62,13 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
     return session
   }
 
+  /** Runs a write of one session. Its token makes a second arrival of it harmless. */
+  const write = async (script: Script, sessionId: string, ...args: (string | number)[]): Promise<Reply> =>
+    runScript(store, script, await shardFor(sessionId), crypto.randomUUID(), sessionId, ...args)
+
   async function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null): Promise<Session> {
     const from = `,${SESSION_MOVES[state].join(',')},`
-    const args = [sessionId, node, state, from, reason ?? '']
-    const reply = await runScript(store, MOVE_SESSION, await shardFor(sessionId), ...args)
+    const reply = await write(MOVE_SESSION, sessionId, node, state, from, reason ?? '')
     watchers.tell(sessionId)
     return toSession(sessionId, reply)
   }
@@ -78,23 +88,22 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       await requireOneOwner(input, sites)
       const session_id = newId()
       const { site_id, owner, connector } = input
-      const fields = ['site_id', site_id, 'owner', owner, 'connector', JSON.stringify(connector)]
-      const args = [session_id, maxSessions, ttlMs ?? '', ...fields]
-      return toSession(session_id, await runScript(store, OPEN_SESSION, await shardFor(session_id), ...args))
+      const fields = ['site_id', site_id, 'connector', JSON.stringify(connector)]
+      const args = [owner, maxSessionsPerUser, maxSessions, ttlMs ?? '', ...fields]
+      return toSession(session_id, await write(OPEN_SESSION, session_id, ...args))
     },
     activate: (sessionId) => move(sessionId, 'active', null),
     suspend: (sessionId) => move(sessionId, 'suspended', null),
     close: (sessionId, reason) => move(sessionId, 'closed', toReason(reason)),
     async share(sessionId, given) {
       const share = Object.freeze(parseInput(SessionShare, given))
-      const args = [sessionId, node, share.user_id, ...encodeShare(share)]
-      await runScript(store, SHARE_SESSION, await shardFor(sessionId), ...args)
+      await write(SHARE_SESSION, sessionId, node, share.user_id, ...encodeShare(share))
       watchers.tell(sessionId)
       return share
     },
     async unshare(sessionId, viewer) {
       const userId = typeof viewer === 'string' ? viewer : viewer.user_id
-      const had = await runScript(store, UNSHARE_SESSION, await shardFor(sessionId), sessionId, node, userId)
+      const had = await write(UNSHARE_SESSION, sessionId, node, userId)
       if (had === 1) watchers.tell(sessionId)
       return had === 1
     },

@@ -3,6 +3,7 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import { deepFreeze, toJson } from '../contract/json.js'
 import { RECORD_BYTES } from '../contract/limits.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import { refuseGenericActionNames, SITES_MAX, Site, SiteInput, type SiteRegistry } from '../contract/sites.js'
 import { shardOf } from './keys.js'
 import { BadRow } from './observe/rows.js'
@@ -14,17 +15,22 @@ import { createStore, type StoreOptions } from './store.js'
 export type RedisSiteRegistryOptions = StoreOptions & {
   /** Most sites of one shard. @default 10000 */
   maxSites?: number | undefined
+  /** Most sites of one owner in one shard. @default a tenth of `maxSites`, at least 2 */
+  maxSitesPerUser?: number | undefined
 }
 
 /**
  * A registry of sites in Redis: what one node registers, the gate and the ingest of every node read. Nothing is cached,
  * so a site that was deleted or changed counts at once everywhere.
  *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ *
  * @example
  * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
-  const { maxSites = SITES_MAX } = options
+  const { maxSites } = resolveBounds(options, { maxSites: SITES_MAX })
+  const { maxSitesPerUser } = resolveBounds(options, { maxSitesPerUser: shareOf(maxSites) })
   const store = createStore(options)
 
   function read(siteId: string, value: string): Site | undefined {
@@ -63,16 +69,17 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
       const { site_id, owner, ...definition } = parseInput(SiteInput, given)
       const { text } = toJson({ site_id, ...definition }, RECORD_BYTES)
       const shard = shardOf(site_id, await store.claimShards())
-      const reply = await runScript(store, PUT_SITE, shard, site_id, owner, text, maxSites)
-      const [value, isNew] = Array.isArray(reply) ? reply : []
-      const site = read(site_id, String(value))
+      const args = [crypto.randomUUID(), site_id, owner, text, maxSitesPerUser, maxSites]
+      const reply = await runScript(store, PUT_SITE, shard, ...args)
+      const [head, isNew] = Array.isArray(reply) ? reply : []
+      const site = read(site_id, `${head}\n${text}`)
       if (site === undefined) throw unusable(store, new BadRow('the store answered what is no site'))
       return { created: isNew === 1, site }
     },
 
     async delete(siteId, { owner } = {}) {
       const shard = shardOf(siteId, await store.claimShards())
-      return (await runScript(store, DELETE_SITE, shard, siteId, owner ?? '')) === 1
+      return (await runScript(store, DELETE_SITE, shard, crypto.randomUUID(), siteId, owner ?? '')) === 1
     },
   }
 }

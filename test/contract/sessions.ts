@@ -14,9 +14,16 @@ export interface SessionsUnderTest {
 
 const connector = { user_id: 'alice', client_id: 'laptop' }
 
-export function sessionRegistryBattery(name: string, make: () => Promise<SessionsUnderTest>): void {
-  const using = async (work: (under: SessionsUnderTest) => Promise<void>) => {
-    const under = await make()
+export interface SessionBounds {
+  maxSessions?: number
+  maxSessionsPerUser?: number
+}
+
+type Make = (bounds?: SessionBounds) => Promise<SessionsUnderTest>
+
+export function sessionRegistryBattery(name: string, make: Make): void {
+  const using = async (work: (under: SessionsUnderTest) => Promise<void>, bounds?: SessionBounds) => {
+    const under = await make(bounds)
     try {
       await under.sites.put(notes)
       await work(under)
@@ -54,6 +61,65 @@ export function sessionRegistryBattery(name: string, make: () => Promise<Session
         expect(await sessions.get(session.session_id)).toEqual(session)
         expect(await sessions.get('guessed')).toBeNull()
       }))
+
+    const openFor = async ({ sites, sessions }: SessionsUnderTest, owner: string, ttlMs?: number) => {
+      await sites.put({ ...notes, site_id: `of-${owner}`, owner })
+      return sessions.open({ site_id: `of-${owner}`, owner, ...(ttlMs ? { ttlMs } : {}) })
+    }
+
+    it('refuses an owner whose share is full, and nobody else, until one of it ends or expires', () =>
+      using(
+        async (under) => {
+          const { sessions, advance } = under
+          const first = await openFor(under, 'mallory')
+          await openFor(under, 'mallory', 10)
+          await openFor(under, 'mallory')
+          await expect(openFor(under, 'mallory')).rejects.toMatchObject({ code: 'capacity_exceeded' })
+          await openFor(under, 'alice')
+          await sessions.close(first.session_id)
+          await openFor(under, 'mallory')
+          await expect(openFor(under, 'mallory')).rejects.toMatchObject({ code: 'capacity_exceeded' })
+          advance(10)
+          await openFor(under, 'mallory')
+        },
+        { maxSessions: 5, maxSessionsPerUser: 3 },
+      ))
+
+    it('leaves one owner a tenth of what there is room for, unless it is told otherwise', () =>
+      using(
+        async (under) => {
+          for (let n = 0; n < 3; n++) await openFor(under, 'mallory')
+          await expect(openFor(under, 'mallory')).rejects.toMatchObject({ code: 'capacity_exceeded' })
+          await openFor(under, 'alice')
+        },
+        { maxSessions: 30 },
+      ))
+
+    it('forgets ended sessions of whoever has most of them, not those of others', () =>
+      using(
+        async (under) => {
+          const { sessions, advance } = under
+          const end = async (owner: string) => {
+            const { session_id } = await openFor(under, owner)
+            await sessions.close(session_id)
+            advance(1)
+            return session_id
+          }
+          const alices = await end('alice')
+          const mallorys: string[] = []
+          for (let n = 0; n < 6; n++) mallorys.push(await end('mallory'))
+          await openFor(under, 'alice')
+          expect((await sessions.get(alices))?.state).toBe('closed')
+          const left = await Promise.all(mallorys.map((id) => sessions.get(id)))
+          expect(left.map((session) => session?.state ?? null)).toEqual([null, null, null, null, 'closed', 'closed'])
+        },
+        { maxSessions: 3 },
+      ))
+
+    it.each([Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY])('is not made with a bound of %d', async (bound) => {
+      await expect(make({ maxSessions: bound })).rejects.toThrow(RangeError)
+      await expect(make({ maxSessionsPerUser: bound })).rejects.toThrow(RangeError)
+    })
 
     it('refuses a session whose site, owner and connector are not of one user', () =>
       using(async ({ sessions }) => {

@@ -19,9 +19,14 @@ export interface SitesUnderTest {
   close(): Promise<void>
 }
 
-export function siteRegistryBattery(name: string, make: () => Promise<SitesUnderTest>): void {
-  const using = async (work: (under: SitesUnderTest) => Promise<void>) => {
-    const under = await make()
+export interface SiteBounds {
+  maxSites?: number
+  maxSitesPerUser?: number
+}
+
+export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) => Promise<SitesUnderTest>): void {
+  const using = async (work: (under: SitesUnderTest) => Promise<void>, bounds?: SiteBounds) => {
+    const under = await make(bounds)
     try {
       await work(under)
     } finally {
@@ -97,6 +102,46 @@ export function siteRegistryBattery(name: string, make: () => Promise<SitesUnder
       using(async ({ sites }) => {
         await expect(sites.put({ ...notes, ...change })).rejects.toMatchObject({ code: 'invalid_input' })
       }))
+
+    const put = ({ sites }: SitesUnderTest, owner: string, n: number) =>
+      sites.put({ ...notes, site_id: `${owner}-${n}`, owner })
+
+    it('refuses an owner whose share is full, and nobody else', () =>
+      using(
+        async (under) => {
+          for (let n = 0; n < 3; n++) await put(under, 'mallory', n)
+          await expect(put(under, 'mallory', 3)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+          expect((await put(under, 'mallory', 2)).created).toBe(false)
+          expect((await put(under, 'alice', 0)).created).toBe(true)
+          expect(await under.sites.delete('mallory-0')).toBe(true)
+          expect((await put(under, 'mallory', 3)).created).toBe(true)
+        },
+        { maxSites: 5, maxSitesPerUser: 3 },
+      ))
+
+    it('leaves one owner a tenth of what there is room for, unless it is told otherwise', () =>
+      using(
+        async (under) => {
+          for (let n = 0; n < 3; n++) await put(under, 'mallory', n)
+          await expect(put(under, 'mallory', 3)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+          expect((await put(under, 'alice', 0)).created).toBe(true)
+        },
+        { maxSites: 30 },
+      ))
+
+    it('refuses everybody a new site when it is full', () =>
+      using(
+        async (under) => {
+          for (let n = 0; n < 3; n++) await put(under, `u${n}`, 0)
+          await expect(put(under, 'alice', 0)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+        },
+        { maxSites: 3 },
+      ))
+
+    it.each([Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY])('is not made with a bound of %d', async (bound) => {
+      await expect(make({ maxSites: bound })).rejects.toThrow(RangeError)
+      await expect(make({ maxSitesPerUser: bound })).rejects.toThrow(RangeError)
+    })
 
     it('answers a plain miss for names of the language', () =>
       using(async ({ sites }) => {

@@ -89,7 +89,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
 
 describe('a registry of this process', () => {
   it.each([
-    [new Refusal('capacity_exceeded'), 503, 'unavailable'],
+    [new Refusal('capacity_exceeded'), 429, 'share_exceeded'],
     [new Refusal('unavailable'), 503, 'unavailable'],
     [new Refusal('payload_too_large'), 413, 'body_too_large'],
     [new Refusal('invalid_transition'), 500, 'internal'],

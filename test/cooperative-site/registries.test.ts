@@ -7,10 +7,10 @@ import { notes, siteRegistryBattery } from '../contract/sites.js'
 
 const START = Date.parse('2026-01-01T00:00:00.000Z')
 
-siteRegistryBattery('memory', async () => {
+siteRegistryBattery('memory', async (bounds) => {
   let time = START
   return {
-    sites: createSiteRegistry({ now: () => time }),
+    sites: createSiteRegistry({ now: () => time, ...bounds }),
     advance(ms) {
       time += ms
     },
@@ -18,12 +18,12 @@ siteRegistryBattery('memory', async () => {
   }
 })
 
-sessionRegistryBattery('memory', async () => {
+sessionRegistryBattery('memory', async (bounds) => {
   let time = START
   const sites = createSiteRegistry({ now: () => time })
   return {
     sites,
-    sessions: createSessionRegistry({ sites, now: () => time }),
+    sessions: createSessionRegistry({ sites, now: () => time, ...bounds }),
     advance(ms) {
       time += ms
     },

@@ -9,11 +9,11 @@ import { describeStores } from './matrix.js'
 const opening = { site_id: 'notes', owner: 'alice' }
 
 describeStores('the registry of sessions in Redis', (kind, place) => {
-  sessionRegistryBattery(kind, async () => {
+  sessionRegistryBattery(kind, async (bounds) => {
     const clock = createClock()
-    const options = { ...place(), now: clock.now }
+    const options = { ...place(), ...(bounds && { shards: 1 }), now: clock.now }
     const sites = createRedisSiteRegistry(options)
-    const sessions = createRedisSessionRegistry({ ...options, sites })
+    const sessions = createRedisSessionRegistry({ ...options, sites, ...bounds })
     return { sites, sessions, advance: clock.advance, close: () => sessions.disconnect() }
   })
 

@@ -6,9 +6,9 @@ import { notes, siteRegistryBattery } from '../contract/sites.js'
 import { describeStores } from './matrix.js'
 
 describeStores('the registry of sites in Redis', (kind, place) => {
-  siteRegistryBattery(kind, async () => {
+  siteRegistryBattery(kind, async (bounds) => {
     const clock = createClock()
-    const sites = createRedisSiteRegistry({ ...place(), now: clock.now })
+    const sites = createRedisSiteRegistry({ ...place(), ...(bounds && { shards: 1 }), now: clock.now, ...bounds })
     return { sites, advance: clock.advance, close: async () => {} }
   })
 

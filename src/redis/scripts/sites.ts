@@ -1,11 +1,12 @@
 /** The scripts of the site registry: a site belongs to whoever put it first, until it is deleted. */
 import { defineScript } from '../script.js'
+import { ONCE } from './once.js'
 
 // `sites:site:<id>`: two lines, its owner and times, which scripts read, and the declaration, which only JavaScript
-// writes. `sites:all`: the ids of a shard.
-const SITES = `
-local key, all = K('sites', 'site', ARGV[2]), K('sites', 'all')
-local function held()
+// writes. `sites:owners`: whose each site of the shard is; `sites:held`: how many each owner has.
+const SITES = `${ONCE}
+local key, owners, held = K('sites', 'site', ARGV[3]), K('sites', 'owners'), K('sites', 'held')
+local function stored()
   local value = redis.pcall('GET', key)
   if type(value) ~= 'string' then return nil end
   local good, head = pcall(cjson.decode, string.match(value, '^[^\\n]*'))
@@ -13,23 +14,38 @@ local function held()
   local since = head.created_at
   return type(since) == 'number' and since >= 0 and since <= now and head or nil
 end
+local function disown()
+  local owner = redis.call('HGET', owners, ARGV[3])
+  if not owner then return end
+  redis.call('HDEL', owners, ARGV[3])
+  if redis.call('HINCRBY', held, owner, -1) <= 0 then redis.call('HDEL', held, owner) end
+end
 `
 
-/** ARGV: 2 site, 3 owner, 4 declaration, 5 most sites. Answers both lines, and whether it is new. */
+/** ARGV: 2 attempt, 3 site, 4 owner, 5 declaration, 6 most sites of one owner, 7 most sites. Answers the first line, and
+ * whether the site is new. */
 export const PUT_SITE = defineScript(`${SITES}
-local old = held()
-if old and old.owner ~= ARGV[3] then return refuse('owner_mismatch') end
-if not old and redis.call('SCARD', all) >= tonumber(ARGV[5]) then return refuse('capacity_exceeded') end
-local head = cjson.encode({ owner = ARGV[3], created_at = old and old.created_at or now, updated_at = now })
-local value = head .. '\\n' .. ARGV[4]
-redis.call('SET', key, value)
-redis.call('SADD', all, ARGV[2])
-return { value, old and 0 or 1 }`)
+return once(ARGV[2], function()
+  local old, owner = stored(), ARGV[4]
+  if old and old.owner ~= owner then return refuse('owner_mismatch') end
+  if not old then
+    disown()
+    if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(ARGV[6])
+      or redis.call('HLEN', owners) >= tonumber(ARGV[7]) then return refuse('capacity_exceeded') end
+    redis.call('HSET', owners, ARGV[3], owner)
+    redis.call('HINCRBY', held, owner, 1)
+  end
+  local head = cjson.encode({ owner = owner, created_at = old and old.created_at or now, updated_at = now })
+  redis.call('SET', key, head .. '\\n' .. ARGV[5])
+  return { head, old and 0 or 1 }
+end)`)
 
-/** ARGV: 2 site, 3 owner or ''. Answers whether it was deleted. */
+/** ARGV: 2 attempt, 3 site, 4 owner or ''. Answers whether it was deleted. */
 export const DELETE_SITE = defineScript(`${SITES}
-local old = held()
-if not old or (ARGV[3] ~= '' and old.owner ~= ARGV[3]) then return 0 end
-redis.call('DEL', key)
-redis.call('SREM', all, ARGV[2])
-return 1`)
+return once(ARGV[2], function()
+  local old = stored()
+  if not old or (ARGV[4] ~= '' and old.owner ~= ARGV[4]) then return 0 end
+  redis.call('DEL', key)
+  disown()
+  return 1
+end)`)

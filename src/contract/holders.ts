@@ -1,0 +1,44 @@
+/** Who holds how many of something that all share, for stores that take from whoever holds most. */
+
+/** Counts per user. Every answer costs the same however many users there are: users of one count are kept together. */
+export class Holders {
+  readonly #counts = new Map<string, number>()
+  readonly #byCount = new Map<number, Set<string>>()
+  #most = 0
+
+  of(user: string): number {
+    return this.#counts.get(user) ?? 0
+  }
+
+  /** Who holds most; of several, any of them. */
+  get fullest(): string | undefined {
+    return this.#byCount.get(this.#most)?.values().next().value
+  }
+
+  add(user: string): void {
+    this.#move(user, 1)
+  }
+
+  /** Takes back one `add`. */
+  remove(user: string): void {
+    this.#move(user, -1)
+  }
+
+  #move(user: string, by: 1 | -1): void {
+    const before = this.of(user)
+    const after = before + by
+    if (after < 0) return
+    const peers = this.#byCount.get(before)
+    peers?.delete(user)
+    if (peers?.size === 0) this.#byCount.delete(before)
+    if (after === 0) this.#counts.delete(user)
+    else {
+      this.#counts.set(user, after)
+      const others = this.#byCount.get(after)
+      if (others) others.add(user)
+      else this.#byCount.set(after, new Set([user]))
+    }
+    // A count moves by one, so the greatest does too.
+    if (after > this.#most || (before === this.#most && !this.#byCount.has(before))) this.#most = after
+  }
+}

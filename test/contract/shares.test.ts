@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { Holders } from '../../src/contract/holders.js'
+import { resolveBounds, shareOf } from '../../src/contract/options.js'
+
+describe('the bounds of a factory', () => {
+  it('are those that are given, and the defaults of the rest', () => {
+    expect(resolveBounds({ a: 7, b: undefined }, { a: 1, b: 2, c: 3 })).toEqual({ a: 7, b: 2, c: 3 })
+  })
+
+  it.each([
+    Number.NaN,
+    0,
+    -1,
+    1.5,
+    2 ** 53,
+    Number.POSITIVE_INFINITY,
+    '10' as unknown as number,
+    null as unknown as number,
+  ])('are not %s, and the option is named', (value) => {
+    const refused = new RangeError('maxSites must be a whole number from 1')
+    expect(() => resolveBounds({ maxSites: value }, { maxSites: 5 })).toThrow(refused)
+  })
+
+  it('are shared in tenths, where there is enough to share', () => {
+    expect([1, 2, 10, 20, 30, 10_000].map(shareOf)).toEqual([1, 2, 2, 2, 3, 1_000])
+  })
+})
+
+describe('who holds most', () => {
+  it('is known after every change, as counting them all would tell', () => {
+    const holders = new Holders()
+    const counts = new Map<string, number>()
+    let seed = 1
+    const random = (n: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+      return seed % n
+    }
+    for (let step = 0; step < 5_000; step++) {
+      const user = `u${random(20)}`
+      const held = counts.get(user) ?? 0
+      // Long climbs and long falls, so that the greatest count moves both ways.
+      if ((Math.floor(step / 500) % 2 === 0) === random(4) > 0) {
+        holders.add(user)
+        counts.set(user, held + 1)
+      } else {
+        holders.remove(user)
+        counts.set(user, Math.max(0, held - 1))
+      }
+      const most = Math.max(...counts.values())
+      expect(holders.of(user)).toBe(counts.get(user))
+      if (most === 0) expect(holders.fullest).toBeUndefined()
+      else expect(counts.get(holders.fullest as string)).toBe(most)
+    }
+  })
+})
