@@ -1,8 +1,9 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
 import type { Instance } from './connections.js'
-import { Id, Reason, Timestamp, toReason } from './ids.js'
-import { JsonValue } from './json.js'
+import { AttemptOutcome, RecoveryReason, TerminalReason } from './delivery-words.js'
+import { Id, Timestamp, toReason } from './ids.js'
+import { JsonRecord, JsonValue } from './json.js'
 import { COUNTER_NAMES } from './limits.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
@@ -40,19 +41,25 @@ const Counters = z.record(z.string(), Count).overwrite((map) => {
   return kept
 })
 
-/** One node. `…_alive` is evidence of its last report; `null` where such a loop does not exist. */
+/**
+ * One node. `…_alive` is evidence of its last report; `null` where such a loop does not exist. Of a node that is silent
+ * (`stale`) nobody knows what runs and who waits there: that is `null`, while `counters` stay as they were at
+ * `updated_at`.
+ */
 export const DeliveryNode = z.object({
   node_id: z.string(),
   mailbox_listener_alive: z.boolean().nullable(),
   reconciliation_loop_alive: z.boolean().nullable(),
   /** Mailboxes that are being drained now. */
-  active_drainers: Count,
+  active_drainers: Count.nullable(),
   /** Connections that wait for commands now. */
-  connection_waiters: Count,
+  connection_waiters: Count.nullable(),
   updated_at: Timestamp,
   stale: z.boolean(),
   staleness_ms: Count,
   counters: z.object({ recovery: Counters, outcome: Counters, acknowledgement: Counters, other: Counters }),
+  /** What the host says of the node. */
+  metadata: JsonRecord.optional(),
 })
 export type DeliveryNode = z.infer<typeof DeliveryNode>
 
@@ -61,6 +68,8 @@ export const DeliveryTenant = z.object({
   scope_id: z.string(),
   reserved_commands: Count,
   oldest_deadline_at: Timestamp.nullable(),
+  /** What the host says of the scope. */
+  metadata: JsonRecord.optional(),
 })
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
 
@@ -80,20 +89,23 @@ export const DeliveryStatus = z.object({
     scope_id: z.string(),
     deadline_at: Timestamp.nullable(),
   }),
-  /** An attempt is one call of a waiter's `deliver`; its outcome says what became of the hand-over, not of the command. */
+  /** An attempt is one claim for a waiter's `deliver`; its outcome says what became of the hand-over, not of the command. */
   attempts: z.object({
+    /** Attempts that were claimed. */
     count: Count,
+    /** Those of them whose `deliver` resolved: hand-overs that are known of. */
+    confirmed: Count,
     last_at: Timestamp.nullable(),
     last_node_id: z.string().nullable(),
-    last_outcome: Reason.nullable(),
+    last_outcome: AttemptOutcome.nullable(),
   }),
   acknowledgement: z.object({
     state: AcknowledgementState,
     at: Timestamp.nullable(),
     instance_id: z.string().nullable(),
   }),
-  recovery: z.object({ count: Count, last_at: Timestamp.nullable(), reason: Reason.nullable() }),
-  terminal: z.object({ state: TerminalState, at: Timestamp, reason: Reason.nullable() }).nullable(),
+  recovery: z.object({ count: Count, last_at: Timestamp.nullable(), reason: RecoveryReason.nullable() }),
+  terminal: z.object({ state: TerminalState, at: Timestamp, reason: TerminalReason.nullable() }).nullable(),
 })
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 

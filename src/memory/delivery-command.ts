@@ -1,6 +1,7 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
 import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, TerminalState } from '../contract/delivery.js'
+import type { AttemptOutcome, RecoveryReason } from '../contract/delivery-words.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { Json } from '../contract/json.js'
 import { type Queued, unqueued } from './expiry-queue.js'
@@ -34,17 +35,18 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued {
   payload: Json
   payloadBytes: number
   attempts: number
+  confirmed: number
   lastAttemptAt: number | null
   lastNodeId: string | null
   lastInstanceId: string | null
   /** `null` while the latest attempt is still open. */
-  lastOutcome: 'delivered' | 'rejected' | 'timed_out' | null
+  lastOutcome: AttemptOutcome | null
   acknowledged: 'none' | 'acknowledged' | 'refused'
   acknowledgedAt: number | null
   acknowledgedBy: string | null
   recoveries: number
   recoveredAt: number | null
-  recoveryReason: string | null
+  recoveryReason: RecoveryReason | null
   terminal: { state: TerminalState; at: number; reason: string | null } | null
   controller: AbortController | null
 }
@@ -95,6 +97,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     phase: 'ready',
     wakeAt: 0,
     attempts: 0,
+    confirmed: 0,
     lastAttemptAt: null,
     lastNodeId: null,
     lastInstanceId: null,
@@ -128,6 +131,7 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
     },
     attempts: {
       count: command.attempts,
+      confirmed: command.confirmed,
       last_at: toTimestampOrNull(command.lastAttemptAt),
       last_node_id: command.lastNodeId,
       last_outcome: command.lastOutcome,

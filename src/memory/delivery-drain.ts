@@ -62,25 +62,26 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
   /** The patience for an attempt is over: with `deliver` still out, or handed over and not acknowledged. */
   function giveUp(command: TrackedCommand) {
     const mailbox = command.mailbox as Mailbox
-    const open = command.lastOutcome === null
-    if (open) conclude(command, 'timed_out')
-    recover(command, open ? 'deliver_timed_out' : 'ack_timeout')
+    const reason = command.lastOutcome === null ? 'deliver_timed_out' : 'ack_timeout'
+    conclude(command, 'timed_out')
+    recover(command, reason)
     kick(mailbox)
   }
 
-  function conclude(command: TrackedCommand, outcome: 'delivered' | 'rejected' | 'timed_out') {
+  function conclude(command: TrackedCommand, outcome: 'handed_over' | 'rejected' | 'timed_out') {
     command.lastOutcome = outcome
+    if (outcome === 'handed_over') command.confirmed++
     store.count('other', `attempt_${outcome}`)
   }
 
   /** `deliver` has settled. What comes after the end, after the patience or after a later attempt changes nothing. */
-  function settled(command: TrackedCommand, attempt: number, outcome: 'delivered' | 'rejected') {
+  function settled(command: TrackedCommand, attempt: number, outcome: 'handed_over' | 'rejected') {
     if (command.terminal || command.attempts !== attempt || command.lastOutcome !== null)
       return store.count('other', 'late_outcome')
     const mailbox = command.mailbox as Mailbox
     conclude(command, outcome)
     if (command.phase === 'attempted') {
-      if (outcome === 'delivered') wakeIn(ackTimeoutMs, command, 'attempted')
+      if (outcome === 'handed_over') wakeIn(ackTimeoutMs, command, 'attempted')
       else recover(command, 'deliver_rejected')
     }
     kick(mailbox)
@@ -105,7 +106,7 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
     const { signal } = command.controller
     const handOver = async () => deliver(deepFreeze(handed), { signal })
     handOver().then(
-      () => settled(command, number, 'delivered'),
+      () => settled(command, number, 'handed_over'),
       () => settled(command, number, 'rejected'),
     )
   }

@@ -71,7 +71,7 @@ export function createDeliveryAttempts(onChange: () => void) {
     async handOver(
       claimed: Claimed,
       deliver: Deliver,
-      concluded: (outcome: 'delivered' | 'rejected', isLate: boolean) => void,
+      concluded: (outcome: 'handed_over' | 'rejected', isLate: boolean) => void,
       release: (letGo: () => void) => void,
     ): Promise<void> {
       const { deadlineAt, untilMs, ...rest } = claimed
@@ -91,13 +91,13 @@ export function createDeliveryAttempts(onChange: () => void) {
         byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
         onChange()
         release(held.letGo)
-        const settle = (outcome: 'delivered' | 'rejected') => {
+        const settle = (outcome: 'handed_over' | 'rejected') => {
           concluded(outcome, !signals.has(ref))
           held.letGo()
         }
         const call = async () => deliver(command, { signal })
         call().then(
-          () => settle('delivered'),
+          () => settle('handed_over'),
           () => settle('rejected'),
         )
       })

@@ -138,7 +138,7 @@ export function createMailboxes(options: MailboxesOptions) {
           .run(CONCLUDE, shard, user_id, client_id, claimed.command_id, claimed.attempt, outcome)
           // Left open, the attempt ends with its patience.
           .catch(onError)
-        nudge(outcome === 'delivered' ? ackTimeoutMs : backoffMs(claimed.attempt))
+        nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(claimed.attempt))
       },
       (letGo) => {
         waiter.letGo = letGo

@@ -164,7 +164,9 @@ export function createFakeInspectors(world: World = {}): Inspectors {
       listTenants: (page) => pageOfEntries(delivery.tenants ?? [], {}, page),
       status(key) {
         if (checkSegment(key.client_id) || checkSegment(key.command_id)) throw new Refusal('invalid_identity')
-        return find(delivery.statuses ?? [], key)
+        const status = find(delivery.statuses ?? [], key)
+        // A world may be older than this number.
+        return status && { ...status, attempts: { ...status.attempts, confirmed: status.attempts.confirmed ?? 0 } }
       },
     }
   return inspectors

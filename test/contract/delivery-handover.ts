@@ -43,9 +43,10 @@ export function handoverContract({ clock, dispatcher, advance, status, node }: S
       await eventually(async () =>
         expect((await status('c1'))?.attempts).toEqual({
           count: 1,
+          confirmed: 1,
           last_at: at(7),
           last_node_id: (await node()).node_id,
-          last_outcome: 'delivered',
+          last_outcome: 'handed_over',
         }),
       )
       expect((await status('c1'))?.terminal).toBeNull()

@@ -120,8 +120,8 @@ describe('what an inspector hands over', () => {
     const [status] = world.delivery.statuses ?? []
     const [node] = world.delivery.nodes ?? []
     if (!status || !node) throw new Error('the world has both')
-    status.attempts.last_outcome = `failed: ${SECRET}`
-    status.recovery.reason = `${SECRET} `
+    status.attempts.last_outcome = `failed: ${SECRET}` as never
+    status.recovery.reason = `${SECRET} ` as never
     status.terminal = { state: 'failed', at: status.admission.at, reason: `{"payload":"${SECRET}"}` }
     const flood = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`name_${i}`, 1]))
     const full = Number.MAX_SAFE_INTEGER

@@ -136,9 +136,9 @@ export function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
     client_id: 'desk',
     command_id: 'cmd-1',
     admission: { state: 'admitted', at: at(-500), scope_id: 'alice', deadline_at: at(9_000) },
-    attempts: { count: 1, last_at: at(-400), last_node_id: 'node-1', last_outcome: 'handed_over' },
+    attempts: { count: 1, confirmed: 1, last_at: at(-400), last_node_id: 'node-1', last_outcome: 'handed_over' },
     acknowledgement: { state: 'acknowledged', at: at(-300), instance_id: 'inst-1' },
-    recovery: { count: 1, last_at: at(-200), reason: 'requeued' },
+    recovery: { count: 1, last_at: at(-200), reason: 'ack_timeout' },
     terminal: { state: 'resulted', at: at(-100), reason: null },
     ...over,
   }

@@ -78,7 +78,7 @@ describeRedis('the live host on a shared store', () => {
     const nodes = await until('two nodes that admit and deliver', async () => {
       const working = (await itemsOf<DeliveryNode>('/delivery/nodes')).filter(
         ({ stale, connection_waiters, counters }) =>
-          !stale && connection_waiters === 2 && counters.other.admitted && counters.other.attempt_delivered,
+          !stale && connection_waiters === 2 && counters.other.admitted && counters.other.attempt_handed_over,
       )
       return working.length === 2 ? working : undefined
     })

@@ -26,7 +26,7 @@ describe('deliverers that misbehave', () => {
         }),
       'rejected',
     ],
-    ['answers without a promise', () => 42, 'delivered'],
+    ['answers without a promise', () => 42, 'handed_over'],
   ]
 
   it.each(deliverers)('one that %s is recorded and no more', async (_, deliver, outcome) => {
@@ -103,6 +103,6 @@ describe('deliverers that misbehave', () => {
     await dispatcher.acknowledge({ ...first, command_id: 'c1' })
     expect((await status('c1'))?.attempts.last_outcome).toBeNull()
     release()
-    await eventually(async () => expect((await status('c1'))?.attempts.last_outcome).toBe('delivered'))
+    await eventually(async () => expect((await status('c1'))?.attempts.last_outcome).toBe('handed_over'))
   })
 })

@@ -34,7 +34,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     await soon(async () =>
       expect(await a.inspector.status(key('c1'), ASK)).toMatchObject({
-        attempts: { count: 1, last_node_id: 'b', last_outcome: 'delivered' },
+        attempts: { count: 1, last_node_id: 'b', last_outcome: 'handed_over' },
       }),
     )
     expect(await a.acknowledge({ ...first, command_id: 'c1' })).toBe(true)

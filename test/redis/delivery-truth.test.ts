@@ -37,7 +37,7 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   await dispatcher.attach(first, tab.deliver)
   for (const id of ['c1', 'c2', 'c3', 'c4']) {
     await dispatcher.dispatch(command(id, { scope_id: id < 'c3' ? 'ada' : 'team', deadlineMs: 60_000 }))
-    await attempted(id, id === 'c2' ? 'rejected' : 'delivered')
+    await attempted(id, id === 'c2' ? 'rejected' : 'handed_over')
   }
   await dispatcher.dispatch(command('c1', { scope_id: 'ada', deadlineMs: 60_000 }))
   await expect(dispatcher.dispatch(command('c1', { action: 'other' }))).rejects.toThrow()
@@ -47,12 +47,12 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   await dispatcher.acknowledge({ ...first, command_id: 'c3', state: 'refused', reason: 'busy' })
   await dispatcher.acknowledge({ ...first, command_id: 'c9' })
   await advance(1_000)
-  await attempted('c2', 'delivered', 2)
+  await attempted('c2', 'handed_over', 2)
   await dispatcher.settle({ ...key('c1'), state: 'resulted' })
   await dispatcher.settle({ ...key('c2'), state: 'failed', reason: 'No disk!' })
   await advance(5_000)
   await advance(300)
-  await attempted('c4', 'delivered', 2)
+  await attempted('c4', 'handed_over', 2)
   for (const id of ['c5', 'c6', 'c7', 'c8'])
     await dispatcher.dispatch(command(id, { client_id: 'phone', deadlineMs: 1_000 * Number(id[1]), scope_id: id }))
   await dispatcher.cancel({ ...key('c5'), client_id: 'phone', reason: 'by_user' })

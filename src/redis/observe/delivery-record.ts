@@ -12,6 +12,7 @@ export const SHOWN_FIELDS = [
   'admitted_at',
   'deadline_at',
   'attempts',
+  'confirmed',
   'last_at',
   'last_node_id',
   'last_outcome',
@@ -57,6 +58,7 @@ export function admittedRecord(
 ): Reply {
   // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
   const values: Reply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
+  values[SHOWN_FIELDS.indexOf('confirmed')] = '0'
   values[SHOWN_FIELDS.indexOf('recoveries')] = '0'
   return values
 }
@@ -90,6 +92,7 @@ export function toDeliveryStatus(reply: Reply): DeliveryStatus {
     },
     attempts: {
       count: number('attempts'),
+      confirmed: number('confirmed'),
       last_at: instant('last_at'),
       last_node_id: text('last_node_id'),
       last_outcome: text('last_outcome'),

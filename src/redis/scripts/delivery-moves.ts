@@ -176,6 +176,7 @@ end
 
 local function conclude(c, outcome)
   set(c, 'last_outcome', outcome)
+  if outcome == 'handed_over' then redis.call('HINCRBY', c.key, 'confirmed', 1) end
   count('other', 'attempt_' .. outcome)
 end
 
@@ -188,11 +189,8 @@ end
 
 -- The patience for an attempt is over: with the hand-over still open, or handed over and not acknowledged.
 local function give_up(c)
-  local reason = 'ack_timeout'
-  if not c.last_outcome then
-    conclude(c, 'timed_out')
-    reason = 'deliver_timed_out'
-  end
+  local reason = c.last_outcome and 'ack_timeout' or 'deliver_timed_out'
+  conclude(c, 'timed_out')
   recover(c, reason)
 end
 

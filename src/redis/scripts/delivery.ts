@@ -67,7 +67,7 @@ if known or isTaken then
 end
 if refusal ~= '' then
   set(c, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'fingerprint', ARGV[15],
-    'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'recoveries', 0, 'phase', 'ended', 'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal,
+    'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'confirmed', 0, 'recoveries', 0, 'phase', 'ended', 'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal,
     'until_ms', now + retention)
   count('outcome', 'rejected')
   keep('rejected', c)
@@ -75,7 +75,7 @@ if refusal ~= '' then
 end
 local seq = redis.call('INCR', KEYS[1] .. 'delivery:seq')
 redis.call('HSET', c.key, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope,
-  'fingerprint', ARGV[15], 'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'recoveries', 0,
+  'fingerprint', ARGV[15], 'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'confirmed', 0, 'recoveries', 0,
   'action', ARGV[9], 'max_attempts', ARGV[14], 'seq', seq, 'phase', 'ready')
 if scope_shard ~= '' then redis.call('HSET', c.key, 'scope_shard', scope_shard) end
 redis.call('SET', payload(c), ARGV[16])
@@ -124,7 +124,7 @@ if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then
 end
 conclude(c, ARGV[10])
 if c.phase == 'attempted' then
-  if ARGV[10] == 'delivered' then zcall('ZADD', 'wakes', now + patience, c.ref) else recover(c, 'deliver_rejected') end
+  if ARGV[10] == 'handed_over' then zcall('ZADD', 'wakes', now + patience, c.ref) else recover(c, 'deliver_rejected') end
 end
 return reply(1)`)
 
