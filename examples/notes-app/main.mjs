@@ -55,6 +55,8 @@ const actions = createNoteActions({ notes, changed: (id) => say({ id }) })
 
 async function handle(parameters, { command: { action, command_id } }) {
   const outcome = await actions.execute({ action, parameters, correlation_id: command_id })
+  // Seen before, on an earlier connection perhaps: that call has its own answer, and nobody replies to this one.
+  if (outcome === undefined) throw Object.assign(new Error('repeated'), { isRepeated: true })
   if (outcome.ok) return outcome.result
   throw Object.assign(new Error(outcome.error.code), { said: outcome.error })
 }

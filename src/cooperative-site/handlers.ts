@@ -31,7 +31,7 @@ export interface ActionContext {
   signal: AbortSignal
 }
 
-/** What `execute` answers; it never rejects. */
+/** What becomes of a call. */
 export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: InvocationError }
 
 export interface HandleOptions<Schema extends z.ZodType> {
@@ -45,7 +45,7 @@ export interface HandleOptions<Schema extends z.ZodType> {
   lease?: boolean | string | undefined
 }
 
-/** Told once of every call, refused ones too. A sink that throws or rejects changes no outcome. */
+/** Told once of every call, refused ones too, but not of a repeated one. A sink that throws or rejects changes no outcome. */
 export type ResultSink = (record: ActionContext & { outcome: ActionOutcome }) => void
 
 export type ActionHandler<Schema extends z.ZodType> = (
@@ -60,8 +60,11 @@ export interface ActionHandlers {
    * @throws Refusal `generic_action_name`, `invalid_input` for a name that is none or is taken.
    */
   handle<Schema extends z.ZodType>(name: string, options: HandleOptions<Schema>, handler: ActionHandler<Schema>): void
-  /** Runs one call: known, new, valid, authorized, approved, leased, in that order. */
-  execute(call: ActionCall, options?: { signal?: AbortSignal | undefined }): Promise<ActionOutcome>
+  /**
+   * Runs one call: new, known, valid, authorized, approved, leased, in that order. Never rejects. `undefined` for a
+   * correlation id that was seen before: that call has its own answer, and to this one nobody replies.
+   */
+  execute(call: ActionCall, options?: { signal?: AbortSignal | undefined }): Promise<ActionOutcome | undefined>
   /** The declared names: what a client says it offers when it connects. */
   readonly names: string[]
 }
@@ -97,18 +100,19 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
   const seen = new Set<string>()
   const tell = guardHook(resultSink)
 
-  function remember(id: string | undefined): void {
-    if (id === undefined) return
-    if (seen.has(id)) throw new ActionFailure('duplicate_call')
+  /** Whether the id is new. It is remembered from now on. */
+  function isNew(id: unknown): boolean {
+    if (typeof id !== 'string') return true
+    if (seen.has(id)) return false
     seen.add(id)
     const [oldest] = seen
     if (seen.size > SEEN_MAX && oldest !== undefined) seen.delete(oldest)
+    return true
   }
 
   async function run(call: ActionCall, context: ActionContext): Promise<unknown> {
     const known = declared.get(call.action)
     if (known === undefined) throw new ActionFailure('unknown_action')
-    remember(call.correlation_id)
     const { options, handler } = known
     const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = call.parameters ?? {}
     const read = await options.parameters.safeParseAsync(own)
@@ -147,6 +151,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
     async execute(given, { signal = NEVER } = {}) {
       // Commands come from the wire: one that is no call at all is answered like one that nobody handles.
       const call: ActionCall = given ?? { action: '' }
+      if (!isNew(call.correlation_id)) return undefined
       const text = (value: unknown) => (typeof value === 'string' ? value : null)
       const context: ActionContext = Object.freeze({
         action: call.action,

@@ -65,7 +65,8 @@ async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () =
     // At least once means that it may come again: the work is done once, its answer is sent as often as asked.
     if (!seen.has(command_id)) seen.set(command_id, outcomeOf(handler(payload, { command, relay })))
     if (seen.size > REMEMBERED) seen.delete(seen.keys().next().value)
-    await relay.send('POST', `${path}/result`, await seen.get(command_id))
+    const outcome = await seen.get(command_id)
+    if (outcome !== undefined) await relay.send('POST', `${path}/result`, outcome)
   }
 
   async function beat() {
@@ -97,7 +98,8 @@ async function refuse(response) {
 async function outcomeOf(work) {
   try {
     return { ok: true, result: await work }
-  } catch ({ said }) {
+  } catch ({ said, isRepeated }) {
+    if (isRepeated) return undefined
     // What was thrown is nobody's business but this client's; what it has chosen to say travels.
     return { ok: false, error: said ?? { code: 'handler_error', message: null } }
   }
