@@ -98,7 +98,7 @@ export function contextBattery(
       await report('t1')
       clock.advance(60_000)
       expect(await get('t1')).toBeNull()
-      expect(await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual([])
+      expect([...((await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual([])
     })
 
     it('reads a stale context that is reported again as alive', async () => {
@@ -195,7 +195,7 @@ export function contextBattery(
         expect(found).toHaveLength(expected.length)
         expect((await inspector.countContexts?.(filter, ASK))?.total).toBe(expected.length)
       }
-      expect(await inspector.countContexts?.({ user_id: 'u1' }, ASK)).toEqual({
+      expect(await inspector.countContexts?.({ user_id: 'u1' }, ASK)).toMatchObject({
         total: 12,
         by_status: { active: 2, idle: 10, closed: 0, stale: 0 },
         by_client_type: { browser: 0, console: 6, mobile: 0, web: 6 },
@@ -232,7 +232,7 @@ export function contextBattery(
       await report('t1', { client_type: 'web' })
       await report('t2', { client_id: 'd', status: 'active' })
       await report('t3', { user_id: 'bob' })
-      expect(await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
+      expect([...((await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
       expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         {
           user_id: 'ann',

@@ -161,7 +161,10 @@ export function historyBattery(
       expect(await streams()).toHaveLength(3)
       expect(await streams({ user_id: 'ann' })).toEqual([ours])
       expect((await streams({ user_id: 'bob' })).map((s) => s.stream).sort()).toEqual(['users/bob/x', 'users/bob/y'])
-      expect(await history.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
+      expect([...((await history.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual([
+        'ann',
+        'bob',
+      ])
       expect(withSortedLists(await history.inspector.observeUsers?.(['bob', 'nobody'], ASK))).toEqual([
         { user_id: 'bob', observed_streams: 2 },
       ])

@@ -157,7 +157,7 @@ export function rpcBattery(
       await open()
       await open({ client_id: 'phone' })
       await open({ user_id: 'bob' })
-      expect(await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)).toEqual(['ann', 'bob'])
+      expect([...((await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
       expect(withSortedLists(await rpc.inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         { user_id: 'ann', pending_rpc: 2, observed_client_ids: ['desk', 'phone'] },
       ])

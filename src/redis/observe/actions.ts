@@ -1,44 +1,22 @@
-/** Reads which actions are offered by how many, from counters that scripts keep as connections come and go. */
+/** Reads which actions are offered by how many, among connections that are connected now. */
 import type * as z from 'zod'
-import {
-  ActionDescriptor,
-  type ActionFilter,
-  type ActionObservation,
-  ClientType,
-  type Connection,
-} from '../../contract/connections.js'
+import { ActionDescriptor, type ActionFilter, type ActionObservation, ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
-import type { Ask, Indexed, Page, PageQuery } from '../../contract/page.js'
+import { type Ask, examinable, type Indexed, type Page, type PageQuery } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
-import { count, scored, strings, total } from '../reply.js'
+import { total } from '../reply.js'
 import type { Store } from '../store.js'
-import { CONNECTIONS } from './connection-row.js'
-import { BadRow, readIndex, readRows } from './rows.js'
+import { countLivingOffers } from './living-offers.js'
+import { describe, type Offer, readKeptOffers, type Who } from './offers.js'
+import { BadRow } from './rows.js'
 import { allShards, readShards } from './shards.js'
-
-const NAME = 'connections'
-
-/** Lost connections that nobody has settled yet and that one answer subtracts at most: any writer settles them. */
-const LOST_MAX = 500
 
 const Latest = ActionDescriptor.pick({ description: true, parameters_schema: true })
 
-type Who = ClientType | 'all'
-const WHO: readonly Who[] = ['all', ...ClientType.options]
-
-/** What one shard, or several together, say of one action. */
-interface Offer {
-  connections: Record<Who, number>
-  users: Record<Who, number>
-  latest: string | undefined
-  latestAt: number
-}
-
-const none = (): Record<Who, number> => ({ all: 0, browser: 0, console: 0, mobile: 0, web: 0 })
-
 /**
- * A page of actions by the UTF-8 bytes of their names; `page.cursor` is the last name of the page before. Exact, but
- * for more than 500 connections lost at once without any writer left to settle them.
+ * A page of actions by the UTF-8 bytes of their names; `page.cursor` is the last name of the page before. Exact, from
+ * counters less what connections add that have been lost since a writer last looked; where those are many, from the
+ * living ones. `truncated`: a shard was lost, or both are more than may be looked at, and numbers are those of a sample.
  */
 export async function listActions(
   store: Store,
@@ -48,90 +26,30 @@ export async function listActions(
 ): Promise<Page<ActionObservation> & Indexed> {
   const { user_id, client_type } = filter
   const shards = user_id === undefined ? await allShards(store, ask) : [shardOf(user_id, await store.shards(ask))]
-  const parts = user_id === undefined ? ['actions'] : ['actions-of', user_id]
-  const from = page.cursor === null ? '-' : `(${page.cursor}`
-  const limit = String(page.limit + 1)
+  const now = await store.time(ask)
+  const most = Math.max(1, Math.floor(examinable(ask) / shards.length))
   const { answers, truncated } = await readShards(shards, ask, async (shard) => {
-    const range = ['ZRANGE', store.key(shard, NAME, ...parts), from, '+', 'BYLEX', 'LIMIT', '0', limit]
-    const [lost, names] = await Promise.all([readLost(store, shard, ask), readIndex(store, range, ask)])
-    return { shard, lost, names: strings(names) }
+    const query = { shard, user_id, after: page.cursor, now, most }
+    return (
+      (await readKeptOffers(store, { ...query, names: page.limit + 1 }, ask)) ?? countLivingOffers(store, query, ask)
+    )
   })
-  const names = [...new Set(answers.flatMap((answer) => answer.names))].sort(compareIds)
+  // Beyond the last name that a shard came to, what it offers is not known: the page ends there.
+  const ends = answers.flatMap(({ end }) => (end === null ? [] : [end])).sort(compareIds)
+  const known = (name: string) => ends[0] === undefined || compareIds(name, ends[0]) <= 0
+  const names = [...new Set(answers.flatMap(({ offers }) => [...offers.keys()]))].filter(known).sort(compareIds)
   const listed = names.slice(0, page.limit)
-  const items = await Promise.all(
-    listed.map(async (name) => {
-      const offers = await Promise.all(
-        answers.map(({ shard, lost }) => readOffer(store, shard, name, user_id, lost, ask)),
-      )
-      return toObservation(store, name, offers, user_id, client_type)
-    }),
-  )
-  const has_more = names.length > listed.length
+  await Promise.all(answers.map((answer) => answer.isDescribed || describe(store, answer, listed, user_id, ask)))
+  const offersOf = (name: string) => answers.flatMap(({ offers }) => offers.get(name) ?? [])
+  const items = listed.map((name) => toObservation(store, name, offersOf(name), user_id, client_type))
+  const has_more = names.length > listed.length || ends.length > 0
   return {
     items: items.filter((item) => item !== null),
     next_cursor: has_more ? (listed.at(-1) as string) : null,
     has_more,
-    ...(truncated ? { truncated } : {}),
+    examined: answers.reduce((sum, answer) => sum + answer.examined, 0),
+    ...(truncated || answers.some((answer) => answer.isSample) ? { truncated: true } : {}),
   }
-}
-
-type Lost = Pick<Connection, 'user_id' | 'client_type' | 'actions'>
-
-/** Connections that have been lost since a writer last looked; those whose time runs out first are the first of `beats`. */
-async function readLost(store: Store, shard: number, ask: Ask): Promise<Lost[]> {
-  const range = ['ZRANGE', store.key(shard, NAME, 'beats'), '0', String(LOST_MAX - 1), 'WITHSCORES']
-  const [now, beats] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
-  const due = scored(beats).filter(({ score }) => score <= now)
-  const ids = due.map(({ member }) => member)
-  const found = await readRows(store, CONNECTIONS, shard, ids, ask)
-  return found
-    .filter(({ row }) => row.ended_at === undefined && row.seen_at + row.lost_after_ms <= now)
-    .map(({ row: { user_id, client_type, names } }) => ({ user_id, client_type, actions: names ?? [] }))
-}
-
-async function readOffer(
-  store: Store,
-  shard: number,
-  name: string,
-  userId: string | undefined,
-  allLost: readonly Lost[],
-  ask: Ask,
-): Promise<Offer> {
-  const lost = allLost.filter(({ user_id, actions }) => actions.includes(name) && (userId ?? user_id) === user_id)
-  const lostUsers = [...new Set(lost.map(({ user_id }) => user_id))]
-  const action = store.key(shard, NAME, 'action', name)
-  const offers = store.key(shard, NAME, 'offers', name)
-  const perUser = (user: string) => WHO.map((who) => `${who} ${user}`)
-  const fields = (key: string, names: string[]) => readFields(store, key, names, ask)
-  const [own, ofUsers, latest] = await Promise.all([
-    fields(action, [...WHO.map((who) => `connections ${who}`), ...WHO.map((who) => `users ${who}`), 'latest_at']),
-    Promise.all((userId === undefined ? lostUsers : [userId]).map((user) => fields(offers, perUser(user)))),
-    userId === undefined ? fields(action, ['latest']) : fields(offers, [`latest ${userId}`]),
-  ])
-  const connections = none()
-  const users = none()
-  const numbers = userId === undefined ? own : (ofUsers[0] ?? [])
-  WHO.forEach((who, i) => {
-    connections[who] = count(numbers[i] ?? 0)
-    users[who] = userId === undefined ? count(own[WHO.length + i] ?? 0) : Math.min(1, connections[who])
-  })
-  const remaining = new Map(lostUsers.map((user, i) => [user, (ofUsers[i] ?? []).map((n) => count(n ?? 0))]))
-  for (const { user_id, client_type } of lost)
-    for (const who of ['all', client_type] as const) {
-      connections[who]--
-      const left = remaining.get(user_id)
-      const i = WHO.indexOf(who)
-      if (left && --(left[i] as number) === 0) users[who]--
-    }
-  return { connections, users, latest: latest[0] ?? undefined, latestAt: count(own.at(-1) ?? 0) }
-}
-
-async function readFields(store: Store, key: string, names: string[], ask: Ask): Promise<(string | null)[]> {
-  const reply = await readIndex(store, ['HMGET', key, ...names], ask)
-  return names.map((_, i) => {
-    const value = Array.isArray(reply) ? reply[i] : null
-    return typeof value === 'string' ? value : null
-  })
 }
 
 function toObservation(
@@ -141,17 +59,16 @@ function toObservation(
   userId: string | undefined,
   type: ClientType | undefined,
 ): ActionObservation | null {
-  const sum = (of: (offer: Offer) => number) => total(offers.map((offer) => Math.max(0, of(offer))))
-  const who = type ?? 'all'
-  const observed_connections = sum(({ connections }) => connections[who])
+  const who: Who = type ?? 'all'
+  const observed_connections = total(offers.map(({ connections }) => connections[who]))
   if (observed_connections === 0) return null
-  const types = ClientType.options.filter((option) => sum(({ connections }) => connections[option]) > 0)
+  const isOffered = (option: ClientType) => offers.some(({ connections }) => connections[option] > 0)
   return {
     name,
     ...latestOf(store, name, offers),
     observed_connections,
-    observed_users: userId === undefined ? sum(({ users }) => users[who]) : 1,
-    observed_client_types: type ? [type] : types,
+    observed_users: userId === undefined ? total(offers.map(({ users }) => users[who])) : 1,
+    observed_client_types: type ? [type] : ClientType.options.filter(isOffered),
   }
 }
 

@@ -12,8 +12,9 @@ import { Ownership } from '../../contract/contexts.js'
 import type { Store } from '../store.js'
 import { countAll, distinct, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, observeUsers, type TableReader } from './rows.js'
+import { getRecord, type TableReader } from './rows.js'
 import { Millis, timestampOf } from './stored.js'
+import { listUserIds, observeUsers } from './users.js'
 
 const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
   status: z.enum(['open', 'closed']),
@@ -44,12 +45,10 @@ export function createBrowserWindowInspector(store: Store): BrowserWindowRegistr
   return {
     listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
     getBrowserWindow: async (id, ask) => (await getRecord(store, WINDOWS, id, ask))?.record ?? null,
-    async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts | null> {
-      const found = await countAll(store, WINDOWS, filter, ask)
-      if (!found) return null
-      const { records, lost } = found
+    async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts> {
+      const { records, indexed } = await countAll(store, WINDOWS, filter, ask)
       return {
-        ...lost,
+        ...indexed,
         total: records.length,
         by_status: byStatus(records),
         by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),

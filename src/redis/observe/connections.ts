@@ -14,7 +14,8 @@ import { listActions } from './actions.js'
 import { CONNECTIONS, endOf } from './connection-row.js'
 import { countAll, distinct, tally } from './counts.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, observeUsers } from './rows.js'
+import { getRecord } from './rows.js'
+import { listUserIds, observeUsers } from './users.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
@@ -29,12 +30,10 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
     },
     listActions: (filter, page, ask) => listActions(store, filter, page, ask),
-    async countConnections(filter, ask): Promise<ConnectionCounts | null> {
-      const found = await countAll(store, CONNECTIONS, filter, ask)
-      if (!found) return null
-      const { records, lost } = found
+    async countConnections(filter, ask): Promise<ConnectionCounts> {
+      const { records, indexed } = await countAll(store, CONNECTIONS, filter, ask)
       return {
-        ...lost,
+        ...indexed,
         total: records.length,
         by_status: tally(ConnectionStatus.options, records, ({ status }) => status),
         by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),

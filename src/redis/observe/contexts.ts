@@ -9,16 +9,15 @@ import {
   Ownership,
   type WindowCounts,
 } from '../../contract/contexts.js'
-import { EXAMINED_MAX } from '../../contract/limits.js'
-import type { Ask } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
-import { count, strings } from '../reply.js'
+import { type Ask, examinable, type Indexed } from '../../contract/page.js'
 import type { Store } from '../store.js'
 import { countAll, distinct, tally } from './counts.js'
+import { gather } from './gather.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, observeUsers, readIndex, readRows, type TableReader } from './rows.js'
-import { allShards } from './shards.js'
+import { getRecord, type TableReader } from './rows.js'
+import { allShards, readShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
+import { listUserIds, observeUsers } from './users.js'
 
 const StoredContext = Context.omit({ status: true, task_assigned_at: true, created_at: true, updated_at: true }).extend(
   {
@@ -62,12 +61,10 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
   return {
     listContexts: (filter, page, ask) => readPage(store, CONTEXTS, filter, page, ask),
     getContext: async (id, ask) => (await getRecord(store, CONTEXTS, id, ask))?.record ?? null,
-    async countContexts(filter, ask): Promise<ContextCounts | null> {
-      const found = await countAll(store, CONTEXTS, filter, ask)
-      if (!found) return null
-      const { records, lost } = found
+    async countContexts(filter, ask): Promise<ContextCounts> {
+      const { records, indexed } = await countAll(store, CONTEXTS, filter, ask)
       return {
-        ...lost,
+        ...indexed,
         total: records.length,
         by_status: byStatus(records),
         by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
@@ -86,33 +83,39 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
   }
 }
 
-/** Three rounds whatever the number of windows: how many contexts each has, which, and what they are. */
-async function countByWindow(store: Store, windowIds: readonly string[], ask: Ask): Promise<WindowCounts[]> {
+/** One question a shard, whatever the number of windows. A window whose contexts were not all reached is left out. */
+async function countByWindow(store: Store, windowIds: readonly string[], ask: Ask): Promise<WindowCounts[] & Indexed> {
+  if (windowIds.length === 0) return []
   const shards = await allShards(store, ask)
-  const now = store.time(ask)
-  now.catch(() => {})
-  const indexes = windowIds.flatMap((window) =>
-    shards.map((shard) => ({ window, shard, key: store.key(shard, CONTEXTS.name, 'window_id', window) })),
-  )
-  const sizes = await Promise.all(indexes.map(({ key }) => readIndex(store, ['ZCARD', key], ask)))
-  const present = indexes.map((index, i) => ({ ...index, size: count(sizes[i] ?? 0) })).filter(({ size }) => size > 0)
-  if (present.reduce((sum, { size }) => sum + size, 0) > EXAMINED_MAX)
-    throw new Refusal('unavailable', `more than ${EXAMINED_MAX} contexts in the windows of one answer`)
-  const counts = new Map<string, WindowCounts>()
-  await Promise.all(
-    present.map(async ({ window, shard, key, size }) => {
-      const ids = strings(await readIndex(store, ['ZRANGE', key, '0', String(size - 1)], ask))
-      for (const { row } of await readRows(store, CONTEXTS, shard, ids, ask)) {
-        const context = CONTEXTS.read(row, await now)
-        if (context?.window_id !== window || context.ownership !== 'worker') continue
-        if (context.status === 'closed' || context.status === 'stale') continue
-        const counted = counts.get(window) ?? { window_id: window, worker_count: 0, idle_count: 0, busy_count: 0 }
-        counts.set(window, counted)
-        counted.worker_count++
-        if (context.task_id !== null) counted.busy_count++
-        else if (context.status === 'idle') counted.idle_count++
+  const now = await store.time(ask)
+  const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noneIn(window_id)]))
+  const most = Math.ceil(examinable(ask) / shards.length)
+  const wanted = { index: 'window_id', values: windowIds, most, shards: shards.length }
+  let examined = 0
+  const { truncated } = await readShards(shards, ask, (shard) =>
+    gather(store, CONTEXTS, shard, wanted, ask, (window_id, { rows, isCut }) => {
+      examined += rows.length
+      if (isCut) counts.delete(window_id)
+      const counted = counts.get(window_id)
+      if (!counted) return
+      for (const row of rows) {
+        const context = row && CONTEXTS.read(row, now)
+        if (context?.window_id === window_id) add(counted, context)
       }
     }),
   )
-  return [...counts.values()]
+  // What a lost shard holds may be in any of them.
+  const found: WindowCounts[] & Indexed = truncated ? [] : [...counts.values()]
+  if (found.length < windowIds.length) found.truncated = true
+  found.examined = examined
+  return found
+}
+
+const noneIn = (window_id: string): WindowCounts => ({ window_id, worker_count: 0, idle_count: 0, busy_count: 0 })
+
+function add(counts: WindowCounts, context: Context): void {
+  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
+  counts.worker_count++
+  if (context.task_id !== null) counts.busy_count++
+  else if (context.status === 'idle') counts.idle_count++
 }

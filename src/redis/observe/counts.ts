@@ -1,49 +1,53 @@
-/** Counts by reading: exact within the bound on examined entries, and nothing beyond it. */
-import { EXAMINED_MAX, PAGE_MAX } from '../../contract/limits.js'
-import type { Ask, Indexed, Page } from '../../contract/page.js'
+/** Counts by reading: exact within the bound on entries looked at, and beyond it a sample that says so. */
+import { type Ask, examinable, type Indexed } from '../../contract/page.js'
 import { count } from '../reply.js'
 import type { Store } from '../store.js'
-import { type Filter, indexKey, readPage, toToken } from './pages.js'
+import { type Filter, indexOf } from './pages.js'
 import { readIndex, type TableReader } from './rows.js'
 import { allShards, readShards } from './shards.js'
+import { readAlong } from './spans.js'
 
-/** All records under `filter` in the shards that can be reached, or `null` where that would be more than 10,000 entries. */
+/** The records under `filter` in the shards that can be reached; `truncated` where they are more than may be looked at. */
 export async function countAll<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   filter: Filter,
   ask: Ask,
-): Promise<{ records: R[]; lost: Indexed } | null> {
+): Promise<{ records: R[]; indexed: Indexed }> {
   const shards =
     typeof filter.user_id === 'string' ? [await store.shardOf(filter.user_id, ask)] : await allShards(store, ask)
-  const { answers, truncated } = await readShards(shards, ask, (shard) =>
-    readShard(store, table, filter, { shard, bound: Math.floor(EXAMINED_MAX / shards.length) }, ask),
+  const now = await store.time(ask)
+  const index = indexOf(table, filter)
+  const sized = await readShards(shards, ask, async (shard) => {
+    const size = count(await readIndex(store, ['ZCARD', store.key(shard, table.name, ...index)], ask))
+    return { shard, size }
+  })
+  const all = sized.answers.reduce((sum, { size }) => sum + size, 0)
+  const bound = examinable(ask)
+  // Too many: each shard is sampled by its share, so that the sample is one of the deployment.
+  const shareOf = (size: number) => (all <= bound ? size : Math.floor((bound * size) / all))
+  const parts = sized.answers
+    .map(({ shard, size }) => ({ shard, share: shareOf(size) }))
+    .filter(({ share }) => share > 0)
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  let examined = 0
+  const read = await readShards(
+    parts.map(({ shard }) => shard),
+    ask,
+    async (shard) => {
+      const { share } = parts.find((part) => part.shard === shard) as { share: number }
+      const { entries } = await readAlong(store, table, shard, index, '-inf', share, ask)
+      examined += entries.length
+      return entries.flatMap(({ row }) => {
+        const record = row && table.read(row, now)
+        return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)
+          ? [record]
+          : []
+      })
+    },
   )
-  const records = answers.flatMap((answer) => answer ?? [])
-  if (answers.includes(null)) return null
-  return { records, lost: truncated ? { truncated } : {} }
-}
-
-/** The records of one shard, or `null` where more than `bound` entries would have to be examined. */
-async function readShard<R extends object, S extends object>(
-  store: Store,
-  table: TableReader<R, S>,
-  filter: Filter,
-  { shard, bound }: { shard: number; bound: number },
-  ask: Ask,
-): Promise<R[] | null> {
-  const size = await readIndex(store, ['ZCARD', indexKey(store, table, filter, shard)], ask)
-  if (count(size) > bound) return null
-  const records: R[] = []
-  let cursor = toToken({ shard, sequence: 0 })
-  // New entries may come meanwhile; they are no reason to go on for ever.
-  for (let pages = 0; pages <= EXAMINED_MAX / PAGE_MAX; pages++) {
-    const page: Page<R> = await readPage(store, table, filter, { limit: PAGE_MAX, cursor }, ask, shard)
-    records.push(...page.items)
-    if (!page.has_more) return records
-    cursor = page.next_cursor as string
-  }
-  return null
+  const isTruncated = sized.truncated || read.truncated || all > bound
+  return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
 }
 
 /** How many of `entries` there are of each value, every value present. */

@@ -6,9 +6,10 @@ import type { Ask } from '../../contract/page.js'
 import { strings } from '../reply.js'
 import type { Store } from '../store.js'
 import { readPage } from './pages.js'
-import { listUserIds, observeUsers, readIndex, readRows, type TableReader } from './rows.js'
+import { readIndex, readRows, type TableReader } from './rows.js'
 import { allShards } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
+import { listUserIds, observeUsers } from './users.js'
 
 const StoredStream = HistoryStream.extend({
   first_recorded_at: Millis,

@@ -1,11 +1,12 @@
 /** Pages over a table: an index read and an `MGET`, wherever the page starts and however many entries there are. */
-import { EXAMINED_MAX, PAGE_MAX } from '../../contract/limits.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import { PAGE_MAX } from '../../contract/limits.js'
+import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../keys.js'
 import { scored } from '../reply.js'
 import type { Store } from '../store.js'
 import { readIndex, readRows, type TableReader } from './rows.js'
+import { readSpan, SPAN_MAX } from './spans.js'
 
 /** Where a page goes on: after the entry of that sequence in that shard. */
 export interface Position {
@@ -38,10 +39,9 @@ interface Entry<R> {
 }
 
 /**
- * A page under `filter`. Of a filter without an index of its own at most 10,000 entries are examined; then the page is
- * short and says that there is more.
+ * A page under `filter`. Where entries are passed over (of a filter without an index of its own, or because they have
+ * died) no more are looked at than may be; then the page is short and says that there is more.
  *
- * @param within The one shard to keep to.
  * @throws Refusal `invalid_cursor`, `unavailable` (also where only the next shard is lost).
  */
 export async function readPage<R extends object, S extends object>(
@@ -50,34 +50,34 @@ export async function readPage<R extends object, S extends object>(
   filter: Filter,
   page: PageQuery,
   ask: Ask,
-  within: number | undefined = undefined,
 ): Promise<Page<R>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const index = narrowest(table, filter)
+  const index = indexOf(table, filter)
   const shards = await store.shards(ask)
   // All records of a user are in one shard.
-  const only = within ?? (typeof filter.user_id === 'string' ? shardOf(filter.user_id, shards) : undefined)
+  const only = typeof filter.user_id === 'string' ? shardOf(filter.user_id, shards) : undefined
   const first = only ?? 0
   const last = only ?? shards - 1
   let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
-  const isCovered = wanted.every(([field]) => field === index)
+  const isCovered = wanted.every(([field]) => field === index[0])
+  const bound = examinable(ask)
   const items: R[] = []
   let examined = 0
-  let isFirst = true
-  while (true) {
+  for (let round = 0; ; round++) {
     // The shard at hand first; where it ends, all that follow at once.
-    const group = isFirst ? [at.shard] : Array.from({ length: last - at.shard + 1 }, (_, i) => at.shard + i)
-    isFirst = false
-    const budget = Math.ceil((EXAMINED_MAX - examined) / group.length)
-    const batch = isCovered ? page.limit - items.length : Math.min(PAGE_MAX, budget)
+    const group = round === 0 ? [at.shard] : Array.from({ length: last - at.shard + 1 }, (_, i) => at.shard + i)
+    const budget = Math.ceil((bound - examined) / group.length)
+    const most = isCovered && round < 2 ? page.limit - items.length : round === 0 ? PAGE_MAX : SPAN_MAX
     const runs = await Promise.allSettled(
       group.map((shard) => {
         const from = { shard, sequence: shard === at.shard ? at.sequence : 0 }
-        return readRun(store, table, filter, from, batch, ask)
+        const read = round === 0 ? readPrompt : readOn
+        return read(store, table, index, from, Math.min(most, budget), ask)
       }),
     )
-    const isDone = () => items.length === page.limit || examined >= EXAMINED_MAX
-    const more = () => ({ items, next_cursor: toToken(at), has_more: true })
+    // Looked at is what was read, whether the page has room for it or not.
+    for (const run of runs) if (run.status === 'fulfilled') examined += run.value.entries.length
+    const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined })
     for (const settled of runs) {
       if (settled.status === 'rejected') {
         // What was read before the shard that is lost is an answer; the next page starts there and fails.
@@ -86,51 +86,48 @@ export async function readPage<R extends object, S extends object>(
       }
       const run = settled.value
       for (const { position, record } of run.entries) {
-        if (isDone()) return more()
-        examined++
+        if (items.length === page.limit) return more()
         at = position
         if (record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value))
           items.push(record)
       }
-      if (!run.isCut && run.shard === last) return { items, next_cursor: null, has_more: false }
+      if (!run.isCut && run.shard === last) return { items, next_cursor: null, has_more: false, examined }
       if (!run.isCut) at = { shard: run.shard + 1, sequence: 0 }
-      if (isDone()) return more()
+      if (items.length === page.limit) return more()
       if (run.isCut) break
     }
+    if (examined >= bound) return more()
   }
 }
 
-function narrowest<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string | undefined {
-  return table.indexes.find((field) => typeof filter[field] === 'string')
-}
-
-/** The smallest index of a shard that holds all entries under `filter`. */
-export function indexKey<R extends object, S extends object>(
-  store: Store,
-  table: TableReader<R, S>,
-  filter: Filter,
-  shard: number,
-): string {
-  const index = narrowest(table, filter)
-  return store.key(shard, table.name, ...(index === undefined ? ['all'] : [index, filter[index] as string]))
+/** The parts of the smallest index of a table that holds all entries under `filter`. */
+export function indexOf<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string[] {
+  const index = table.indexes.find((field) => typeof filter[field] === 'string')
+  return index === undefined ? ['all'] : [index, filter[index] as string]
 }
 
 /** One stretch of one shard's index with its records. `isCut`: the index goes on. */
-async function readRun<R extends object, S extends object>(
+interface Run<R> {
+  shard: number
+  entries: Entry<R>[]
+  isCut: boolean
+}
+
+/** By an index read and an `MGET`: what most pages are made of. */
+async function readPrompt<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
-  filter: Filter,
-  from: Position,
-  batch: number,
+  index: readonly string[],
+  { shard, sequence }: Position,
+  most: number,
   ask: Ask,
-): Promise<{ shard: number; entries: Entry<R>[]; isCut: boolean }> {
-  const { shard } = from
+): Promise<Run<R>> {
   const clock = store.time(ask)
   clock.catch(() => {})
-  const key = indexKey(store, table, filter, shard)
-  const range = ['ZRANGE', key, `(${from.sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(batch + 1), 'WITHSCORES']
+  const key = store.key(shard, table.name, ...index)
+  const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
   const reached = scored(await readIndex(store, range, ask))
-  const members = reached.slice(0, batch)
+  const members = reached.slice(0, most)
   const ids = members.map(({ member }) => member)
   const [now, found] = await Promise.all([clock, readRows(store, table, shard, ids, ask)])
   const records = new Map(found.map(({ id, row }) => [id, table.read(row, now)]))
@@ -138,5 +135,26 @@ async function readRun<R extends object, S extends object>(
     position: { shard, sequence: score },
     record: records.get(member),
   }))
-  return { shard, entries, isCut: reached.length > batch }
+  return { shard, entries, isCut: reached.length > most }
+}
+
+/** By a single question, which may be a longer one. */
+async function readOn<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  index: readonly string[],
+  { shard, sequence }: Position,
+  most: number,
+  ask: Ask,
+): Promise<Run<R>> {
+  const now = await store.time(ask)
+  const { entries, isCut } = await readSpan(store, table, shard, index, { from: `(${sequence}`, to: '+inf' }, most, ask)
+  return {
+    shard,
+    isCut,
+    entries: entries.map(({ score, row }) => ({
+      position: { shard, sequence: score },
+      record: row && table.read(row, now),
+    })),
+  }
 }

@@ -1,13 +1,10 @@
 /** How a reader takes rows out of a table: one `MGET`, everything checked, nothing trusted because it was found. */
 import type * as z from 'zod'
-import { compareIds } from '../../contract/ids.js'
-import { EXAMINED_MAX, RECORD_BYTES } from '../../contract/limits.js'
-import type { UserIds, UserPart } from '../../contract/observation.js'
-import type { Ask, IdPageQuery } from '../../contract/page.js'
-import { shardOf } from '../keys.js'
-import { count, type Reply, strings, WrongType } from '../reply.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
+import type { Ask } from '../../contract/page.js'
+import { type Reply, WrongType } from '../reply.js'
 import type { Store } from '../store.js'
-import { allShards, readShards } from './shards.js'
+import { allShards } from './shards.js'
 
 /** A table as its readers know it. `R` is the record, `S` the stored row (state and body merged). */
 export interface TableReader<R extends object, S extends object = object> {
@@ -26,7 +23,7 @@ export interface TableReader<R extends object, S extends object = object> {
 export type Found<S> = { id: string; row: S }
 
 /** What is longer was not written by us and is not parsed. Twice a record, because cjson escapes every slash. */
-const ROW_BYTES = 2 * RECORD_BYTES
+export const ROW_BYTES = 2 * RECORD_BYTES
 
 const EMPTY_BODY = '\n{}'
 
@@ -75,15 +72,32 @@ export async function readRows<R extends object, S extends object>(
   const absent: string[] = []
   ids.forEach((id, i) => {
     const value = Array.isArray(values) ? values[i] : null
-    const key = keys[i] as string
-    const row = typeof value === 'string' ? parseRow(table, id, value) : undefined
-    if (row === undefined) absent.push(key)
-    else if (typeof row === 'string') store.report(new BadRow(`${key} ${row}`), ask)
-    else found.push({ id, row })
+    if (typeof value !== 'string') absent.push(keys[i] as string)
+    const row = goodRow(store, table, shard, id, value ?? null, ask)
+    if (row !== undefined) found.push({ id, row })
   })
-  await reportForeign(store, absent, ask)
+  await reportForeign(store, absent.slice(0, LOOKS_MAX), ask)
   return found
 }
+
+/** The row in `value`; what is absent is none, and what is bad is none and reported. */
+export function goodRow<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  shard: number,
+  id: string,
+  value: Reply,
+  ask: Ask,
+): S | undefined {
+  if (typeof value !== 'string') return undefined
+  const row = parseRow(table, id, value)
+  if (typeof row !== 'string') return row
+  store.report(new BadRow(`${store.key(shard, table.name, 'row', id)} ${row}`), ask)
+  return undefined
+}
+
+/** Keys without a value that one read looks at again: an index whose rows have all gone must not cost a command each. */
+const LOOKS_MAX = 4
 
 /** `MGET` answers nothing for a key of another type; an index that names one deserves a look, and only then. */
 async function reportForeign(store: Store, keys: readonly string[], ask: Ask): Promise<void> {
@@ -125,61 +139,4 @@ export async function getRecord<R extends object, S extends object>(
   // Not in any that answered: whether it is absent only the others know.
   for (const one of found) if (one.status === 'rejected') throw one.reason
   return null
-}
-
-/** Users of a table after `after` that have a row now, by their UTF-8 bytes: the order of a sorted set without scores. */
-export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
-  const shards = await allShards(store, ask)
-  const { answers, truncated } = await readShards(shards, ask, (shard) => usersOfShard(store, table, shard, page, ask))
-  const ids: UserIds = answers.flat().sort(compareIds).slice(0, page.limit)
-  if (truncated) ids.truncated = true
-  return ids
-}
-
-async function usersOfShard(store: Store, table: string, shard: number, page: IdPageQuery, ask: Ask) {
-  const now = await store.time(ask)
-  const users: string[] = []
-  let { after } = page
-  for (let examined = 0; examined < EXAMINED_MAX; examined += page.limit) {
-    const from = after === null ? '-' : `(${after}`
-    const key = store.key(shard, table, 'users')
-    const range = ['ZRANGE', key, from, '+', 'BYLEX', 'LIMIT', '0', String(page.limit)]
-    const ids = strings(await readIndex(store, range, ask))
-    // A user whose rows have all run out stays in the index until a writer sweeps it.
-    const live = await Promise.all(
-      ids.map((id) => readIndex(store, ['ZCOUNT', store.key(shard, table, 'live', id), `(${now}`, '+inf'], ask)),
-    )
-    users.push(...ids.filter((_, i) => count(live[i] ?? 0) > 0))
-    if (ids.length < page.limit || users.length >= page.limit) break
-    after = ids.at(-1) as string
-  }
-  return users.slice(0, page.limit)
-}
-
-/** What `know` makes of the records of each user who has any. Of all users together at most 10,000 rows are read. */
-export async function observeUsers<R extends object, S extends object>(
-  store: Store,
-  table: TableReader<R, S>,
-  userIds: readonly string[],
-  ask: Ask,
-  know: (records: R[]) => Omit<UserPart, 'user_id' | 'truncated'>,
-): Promise<UserPart[]> {
-  if (userIds.length === 0) return []
-  const each = Math.max(1, Math.floor(EXAMINED_MAX / userIds.length))
-  const shards = await store.shards(ask)
-  const now = await store.time(ask)
-  const parts = await Promise.all(
-    userIds.map(async (user_id) => {
-      const shard = shardOf(user_id, shards)
-      const key = store.key(shard, table.name, 'user_id', user_id)
-      const ids = strings(await readIndex(store, ['ZRANGE', key, '0', String(each)], ask))
-      const rows = await readRows(store, table, shard, ids.slice(0, each), ask)
-      const records = rows
-        .map(({ row }) => table.read(row, now))
-        .filter((record) => record !== undefined && (record as { user_id?: string }).user_id === user_id)
-      if (records.length === 0) return undefined
-      return { user_id, ...know(records as R[]), ...(ids.length > each ? { truncated: true } : {}) }
-    }),
-  )
-  return parts.filter((part) => part !== undefined)
 }

@@ -7,8 +7,9 @@ import type { Store } from '../store.js'
 import { distinct } from './counts.js'
 import { readCurrentInstance } from './current-instance.js'
 import { readPage } from './pages.js'
-import { getRecord, listUserIds, observeUsers, type TableReader } from './rows.js'
+import { getRecord, type TableReader } from './rows.js'
 import { Millis, timestampOf } from './stored.js'
+import { listUserIds, observeUsers } from './users.js'
 
 const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
 

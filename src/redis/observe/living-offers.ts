@@ -1,0 +1,35 @@
+/** Counts a shard's actions from the connections that are living: for where counters hold too much that is lost. */
+
+import { compareIds } from '../../contract/ids.js'
+import type { Ask } from '../../contract/page.js'
+import type { Store } from '../store.js'
+import { CONNECTIONS } from './connection-row.js'
+import { noOffer, type Offer, type OfferQuery, type Offers } from './offers.js'
+import { readAlong } from './spans.js'
+
+export async function countLivingOffers(
+  store: Store,
+  { shard, user_id, after, now, most }: OfferQuery,
+  ask: Ask,
+): Promise<Offers> {
+  const [index, from] = user_id === undefined ? [['beats'], `(${now}`] : [['user_id', user_id], '-inf']
+  const { entries, isCut } = await readAlong(store, CONNECTIONS, shard, index, from, most, ask)
+  const offers = new Map<string, Offer>()
+  const seen = new Set<string>()
+  for (const { row } of entries) {
+    const connection = row && CONNECTIONS.read(row, now)
+    if (connection?.status !== 'connected' || (user_id ?? connection.user_id) !== connection.user_id) continue
+    for (const name of new Set(connection.actions)) {
+      if (after !== null && compareIds(name, after) <= 0) continue
+      const offer = offers.get(name) ?? noOffer()
+      offers.set(name, offer)
+      for (const who of ['all', connection.client_type] as const) {
+        offer.connections[who]++
+        const user = JSON.stringify([name, who, connection.user_id])
+        if (!seen.has(user)) offer.users[who]++
+        seen.add(user)
+      }
+    }
+  }
+  return { shard, offers, end: null, examined: entries.length, isSample: isCut, isDescribed: false }
+}
