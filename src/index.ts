@@ -17,7 +17,7 @@ export {
 } from './http/auth.js'
 export { Problem } from './http/problem.js'
 export type { Chunks, Reply, TextReply } from './http/respond.js'
-export { Refusal, type RefusalCode } from './refusal.js'
+export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
 export { ActionPage } from './views/actions.js'
 export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'
 export { UserObservation } from './views/findings.js'

@@ -1,5 +1,5 @@
 /** Carries fetch-style handlers on `Deno.serve`. */
-import { BAD_REQUEST, call, type FetchHandler, ownershipOf, pathOf, toResponse } from './handler.js'
+import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
 
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 
@@ -30,8 +30,7 @@ function addressIn(info: DenoServeInfo | undefined): string | undefined {
  */
 export function toDenoHandler(handler: FetchHandler): DenoHandler {
   return async (request, info) => {
-    const path = pathOf(request)
-    if (path === undefined || ownershipOf(handler, path) === 'nobody') return toResponse(BAD_REQUEST)
+    if (pathOf(request) === undefined) return toResponse(BAD_REQUEST)
     return call(handler, request, { remoteAddress: addressIn(info) })
   }
 }

@@ -1,5 +1,4 @@
-/** What every adapter carries, and the answers and the readings of `Host` and path that they share. */
-import { hasDotSegment, isRespelled } from '../http/spelling.js'
+/** What every adapter carries, and the two answers and one reading of `Host` that they share. */
 
 /** What a host knows about the connection and a `Request` has no place for. */
 export interface ConnectionInfo {
@@ -23,7 +22,7 @@ export interface FetchHandler {
   (request: Request, info: ConnectionInfo): Response | Promise<Response>
   /**
    * Whether a request with this (public, undecoded) path is the handler's to answer; when it is not, hosts with a
-   * `next` go on to it. A handler without it is called for every path without dot segments.
+   * `next` go on to it. A handler without it is always called.
    */
   owns?(pathname: string): boolean
   /**
@@ -41,29 +40,15 @@ const FIXED_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const
 
-interface Fixed {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
+const fixed = (status: number, body: string) => ({ status, headers: FIXED_HEADERS, body })
 
-const fixed = (status: number, body: string, headers = {}): Fixed => ({
-  status,
-  headers: { ...FIXED_HEADERS, ...headers },
-  body,
-})
-
-const refused = (status: number, code: string, title: string) =>
-  fixed(status, JSON.stringify({ type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }), {
-    'content-type': 'application/problem+json',
-  })
-
-/** The target or the `Host` has no single reading, so no handler may see it: the routers' own problem. */
-export const BAD_REQUEST = refused(400, 'bad_request', 'The request has no single reading')
+/** The target or the `Host` has no single reading, so no handler may see it. */
+export const BAD_REQUEST = fixed(400, 'Bad Request\n')
 /** The handler threw, rejected, or returned no `Response`. Nothing of what it threw is told. */
 export const HANDLER_FAILED = fixed(500, 'Internal Server Error\n')
 
-export const toResponse = ({ status, headers, body }: Fixed): Response => new Response(body, { status, headers })
+export const toResponse = ({ status, headers, body }: typeof BAD_REQUEST): Response =>
+  new Response(body, { status, headers })
 
 // A name or an IPv4 address, or an IPv6 address in brackets; then a port. Nothing that could start a path or userinfo.
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
@@ -73,29 +58,19 @@ export function isHost(host: string): boolean {
   return HOST.test(host) && URL.canParse(`http://${host}`)
 }
 
-/** Whose a path is: the handler's, the host's, or nobody's, because it has another spelling than its one. */
-export type Ownership = 'handler' | 'host' | 'nobody'
-
 /**
- * Whose a request with this undecoded path is. A path that parsers resolve in different ways is no handler's: a guard
- * that stands in front of it has read another path than the handler would.
- */
-export function ownershipOf(handler: FetchHandler, path: string): Ownership {
-  if (path.startsWith('//') || hasDotSegment(path)) return 'nobody'
-  if (handler.owns?.(path) !== false) return 'handler'
-  return isRespelled(path) ? 'nobody' : 'host'
-}
-
-/**
- * The path of a request that a fetch-style host has already parsed, as the host shows it, or `undefined` when its
- * `Host` is malformed or the path holds a backslash, which some read as a slash. Looks at `Host` before the URL: some hosts build the URL from it unread.
+ * The path of a request that a fetch-style host has already parsed, or `undefined` when its `Host` is malformed or its
+ * path has no single reading. Looks at `Host` before the URL: some hosts build the URL from it unread.
  */
 export function pathOf(request: Request): string | undefined {
   const host = request.headers.get('host')
-  if ((host !== null && !isHost(host)) || !URL.canParse(request.url)) return undefined
-  // Not of a URL object, which would resolve what the host has left as it was.
-  const path = /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(request.url)?.[1] || '/'
-  return path.includes('\\') ? undefined : path
+  if (host !== null && !isHost(host)) return undefined
+  try {
+    const { pathname } = new URL(request.url)
+    return pathname.startsWith('//') ? undefined : pathname
+  } catch {
+    return undefined
+  }
 }
 
 /** The handler's answer to `request`, or the fixed one of a handler that failed. Never rejects. */

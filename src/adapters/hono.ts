@@ -1,5 +1,5 @@
 /** Carries fetch-style handlers as a route or a middleware of a Hono application. */
-import { BAD_REQUEST, call, type FetchHandler, ownershipOf, pathOf, toResponse } from './handler.js'
+import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
 
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
 
@@ -33,9 +33,9 @@ function addressIn(env: unknown): string | undefined {
 export function toHonoHandler(handler: FetchHandler): HonoHandler {
   return async (c, next) => {
     const request = c.req.raw
-    const path = pathOf(request)
-    if (path === undefined) return toResponse(BAD_REQUEST)
-    if (ownershipOf(handler, path) !== 'handler') return next ? void (await next()) : c.notFound()
+    const pathname = pathOf(request)
+    if (pathname === undefined) return toResponse(BAD_REQUEST)
+    if (handler.owns?.(pathname) === false) return next ? void (await next()) : c.notFound()
     return call(handler, request, { remoteAddress: addressIn(c.env) })
   }
 }

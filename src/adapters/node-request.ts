@@ -35,14 +35,13 @@ export interface NodeResponse {
   off(event: string, listener: () => void): unknown
 }
 
-// Origin-form, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
+// Origin-form, one leading slash, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
 // differently by different parsers.
-const TARGET = /^\/[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+const TARGET = /^\/(?!\/)[\x21\x22\x24-\x5b\x5d-\x7e]*$/
 
 export interface Target {
   url: string
-  /** As it was sent. */
-  path: string
+  pathname: string
 }
 
 /** The one reading of a request's target, or `undefined`. Concatenated: resolving could change the host. */
@@ -51,8 +50,9 @@ export function readTarget(req: NodeRequest): Target | undefined {
   if (target === undefined || !TARGET.test(target)) return undefined
   const host = readHost(req)
   if (host === undefined) return undefined
-  const { href } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
-  return { url: href, path: target.split('?', 1)[0] as string }
+  const { href, pathname } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
+  // Resolving dot segments can bring a second slash to the front.
+  return pathname.startsWith('//') ? undefined : { url: href, pathname }
 }
 
 function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {

@@ -1,8 +1,7 @@
 /** Opens the control server: a loopback socket that any local program can speak to, bounded in every direction. */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { carry } from '../adapters/node-answer.js'
-import { readTarget } from '../adapters/node-request.js'
+import { toNodeHandler } from '../adapters/node.js'
 import { guardHook } from '../contract/hook.js'
 import { checkId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
@@ -143,11 +142,8 @@ export async function startCooperativeSiteControlServer(
     (request, response) => {
       const { socket, rawHeaders, url = '' } = request
       const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, bound.port)
-      if (refused) return refuse(response, refused)
-      const target = readTarget(request)
-      if (target === undefined) return refuse(response, 'bad_request')
-      const handler = async (asked: Request) => toResponse(await serve(url, asked, serving))
-      carry(handler, { req: request, res: response }, target.url)
+      if (refused) refuse(response, refused)
+      else toNodeHandler(async (asked) => toResponse(await serve(url, asked, serving)))(request, response)
     },
   )
   server.maxConnections = CONNECTIONS

@@ -6,7 +6,7 @@ import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { type FieldError, ProblemError } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
-import { createOwns, parsePrefix, splitUrl } from '../http/target.js'
+import { parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
 import { PROJECTION_MS } from './ingest.js'
@@ -106,10 +106,6 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
   if (typeof policy?.check !== 'function') throw new TypeError('policy is required')
   const prefix = parsePrefix(options.prefix ?? '')
-  const owns = createOwns(
-    prefix,
-    RELAY_ROUTES.map(({ path }) => `/${path.join('/')}`),
-  )
   const report = guardHook(options.onError)
   const { sites, sessions, bus, ingest } = options
   const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
@@ -163,7 +159,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   async function handle(request: Request): Promise<Reply> {
     try {
       const pathname = splitUrl(request.url)?.pathname
-      if (pathname === undefined || !owns(pathname)) throw new ProblemError('route_not_found')
+      if (pathname === undefined || !prefix.owns(pathname)) throw new ProblemError('route_not_found')
       if (request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
       if (closed) throw new ProblemError('unavailable')
       return await dispatch(request, pathname)
@@ -190,7 +186,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       fetch: router,
       reply,
       prefix: prefix.path,
-      owns,
+      owns: prefix.owns,
       async close() {
         closed = true
         streams.close()

@@ -7,7 +7,7 @@ import { Deadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
 import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
-import { createOwns, decodeSegment, splitUrl } from '../http/target.js'
+import { decodeSegment, splitUrl } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { guardHooks } from './hooks.js'
 import { openApiDocument } from './openapi.js'
@@ -26,10 +26,7 @@ export interface DiagnosticsRouter {
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
-  /**
-   * Whether a request with this path is this router's to answer; an adapter passes on what is not. A path has one
-   * spelling: dot segments, empty ones, and an encoded letter of the prefix or of a literal are not ours.
-   */
+  /** Whether a request with this path is this router's to answer; an adapter passes on what is not. */
   owns(pathname: string): boolean
 }
 
@@ -100,10 +97,6 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   }
   const rows = createRows(limits, { index: () => index, openApi, capabilities: () => capabilities })
   const match = createMatcher(rows)
-  const owns = createOwns(
-    prefix,
-    rows.map(({ path }) => path),
-  )
   const routes = rows.map(
     ({ path, summary, needs }): RouteEntry => ({
       method: 'GET',
@@ -183,7 +176,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
 
   async function handle(request: Request): Promise<TextReply> {
     const target = splitUrl(request.url)
-    if (target === undefined || !owns(target.pathname)) return problemReply('route_not_found')
+    if (target === undefined || !prefix.owns(target.pathname)) return problemReply('route_not_found')
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
@@ -224,7 +217,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     })
   // Untyped callers hand over anything; what is no request at all is answered too.
   const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
-  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns })
+  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns: prefix.owns })
 }
 
 const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })

@@ -4,7 +4,6 @@ import type { RefusalCode } from '../refusal.js'
 
 /** Every code a problem body can carry, with its status and its fixed title. */
 export const PROBLEMS = {
-  bad_request: [400, 'The request has no single reading'],
   invalid_delivery_identity: [400, 'The identity, or the combination of identities, cannot name a command'],
   invalid_json: [400, 'The body is not valid UTF-8 JSON'],
   unauthenticated: [401, 'Authentication is required'],

@@ -4,6 +4,13 @@
  * What a clock answered it showed at some instant before the answer was heard, so the answer minus the local instant of
  * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
  */
+import { Refusal } from '../refusal.js'
+import { Late } from './reply.js'
+
+/** The same in a script, before it does anything. `ends` is set; `stored_now` is this store's time, in epoch ms. */
+export const FENCE_LUA = `local time = redis.call('TIME')
+local stored_now = time[1] * 1000 + math.floor(time[2] / 1000)
+if stored_now >= tonumber(ends) then return redis.error_reply(string.format('LATE %.0f', stored_now)) end`
 
 /** Two clocks drift apart by a few milliseconds in this time, slewed ones included. */
 const TRUSTED_MS = 10_000
@@ -11,15 +18,24 @@ const TRUSTED_MS = 10_000
 const SLACK_MS = 10
 
 export interface Fence {
-  /** The store's instant, in epoch ms, for the local one `endsAt` (of `performance.now()`). @throws what `readTime` throws */
-  at(clock: number, endsAt: number): Promise<number>
-  /** A clock was heard by the way. */
-  heard(clock: number, time: number): void
+  /**
+   * Sends by a fence for the local instant `endsAt` (of `performance.now()`), and once more where it came too late
+   * because the clock has jumped.
+   *
+   * @throws Refusal `unavailable` that was not run where the clock cannot be read; what `send` throws
+   */
+  run<T>(clock: number, endsAt: number, send: (ends: number) => Promise<T>): Promise<T>
 }
 
 interface Known {
   offset: number
   heardAt: number
+}
+
+/** What failed before the write was sent, whatever became of the question itself. */
+export function beforeWrite(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
+  return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
 }
 
 /** `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master. */
@@ -57,13 +73,30 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
     }
   }
 
+  async function at(clock: number, endsAt: number): Promise<number> {
+    try {
+      return Math.floor((await knownOf(clock, endsAt)).offset + endsAt - SLACK_MS)
+    } catch (error) {
+      throw beforeWrite(error)
+    }
+  }
+
+  function hear(clock: number, time: number): void {
+    const heardAt = performance.now()
+    // Both are lower bounds; the answer that was under way for longer says less.
+    const offset = Math.max(time - heardAt, clocks.get(clock)?.offset ?? Number.NEGATIVE_INFINITY)
+    clocks.set(clock, { offset, heardAt })
+  }
+
   return {
-    at: async (clock, endsAt) => Math.floor((await knownOf(clock, endsAt)).offset + endsAt - SLACK_MS),
-    heard(clock, time) {
-      const heardAt = performance.now()
-      // Both are lower bounds; the answer that was under way for longer says less.
-      const offset = Math.max(time - heardAt, clocks.get(clock)?.offset ?? Number.NEGATIVE_INFINITY)
-      clocks.set(clock, { offset, heardAt })
+    async run(clock, endsAt, send) {
+      try {
+        return await send(await at(clock, endsAt))
+      } catch (error) {
+        if (!(error instanceof Late)) throw error
+        hear(clock, error.time)
+        return send(await at(clock, endsAt))
+      }
     },
   }
 }

@@ -25,6 +25,13 @@ export class Late extends Refusal {
   }
 }
 
+/** The shard does not hold the number of shards that the script was sent with, and the script did nothing. */
+export class OtherShards extends Refusal {
+  constructor(cause: unknown) {
+    super('unavailable', 'the number of shards was lost or changed', { cause, outcome: 'not_run' })
+  }
+}
+
 /** `raw` as a `Reply`. */
 export function toReply(raw: unknown): Reply {
   if (raw === null || raw === undefined) return null
@@ -106,6 +113,7 @@ export function toError(cause: unknown): Error {
   if (refused) return new Refusal(refused[1] as RefusalCode)
   const late = LATE.exec(message)
   if (late) return new Late(Number(late[1]), cause)
+  if (message.startsWith('SHARDS ')) return new OtherShards(cause)
   if (message.startsWith('WRONGTYPE')) return new WrongType('a key holds another type', { cause })
   if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
   if (!REPLY.test(message) || UNAVAILABLE.test(message))

@@ -1,7 +1,7 @@
 /** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
 import { Refusal } from '../refusal.js'
 import { shardPrefix } from './keys.js'
-import { Late, type Reply, UnknownScript } from './reply.js'
+import { OtherShards, type Reply, UnknownScript } from './reply.js'
 import { PRELUDE } from './scripts/prelude.js'
 import type { Store } from './store.js'
 
@@ -42,8 +42,8 @@ export function unusable(store: Store, error: unknown): Refusal {
 }
 
 /**
- * Runs `script` in `shard`, and never after it was given up: it carries an instant of that shard's clock that is not
- * later. Where the clock has moved in the meantime the store says what it shows now, and it is tried once more.
+ * Runs `script` in `shard`, and never after it was given up, nor in a shard that was written by another number of
+ * shards.
  *
  * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with. What its
  * `outcome` says holds for everything that the script does.
@@ -55,26 +55,22 @@ export async function runScript(
   ...args: (string | number)[]
 ): Promise<Reply> {
   const prefix = shardPrefix(store.deploymentId, shard)
-  const endsAt = performance.now() + store.commandTimeoutMs
-  async function run(command: string, source: string) {
-    const ends = await store.fence(shard, endsAt)
-    // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
-    const clock = `${store.now ? store.now() : ''} ${ends}`
-    const given = [command, source, '1', prefix, clock, ...args.map(String)]
-    return store.command(given, prefix, undefined, endsAt - performance.now())
-  }
-  async function tried() {
-    try {
-      return await run('EVALSHA', await script.digest)
-    } catch (error) {
-      if (error instanceof UnknownScript) return run('EVAL', script.source)
-      throw error
-    }
-  }
+  const shards = await store.claimShards()
+  const tried = () =>
+    store.fenced(shard, async (ends, command) => {
+      // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
+      const rest = () => ['1', prefix, `${store.now ? store.now() : ''} ${ends} ${shards}`, ...args.map(String)]
+      try {
+        return await command(['EVALSHA', await script.digest, ...rest()])
+      } catch (error) {
+        if (error instanceof UnknownScript) return command(['EVAL', script.source, ...rest()])
+        throw error
+      }
+    })
   try {
-    return await tried().catch((error) => {
-      if (!(error instanceof Late)) throw error
-      store.heardTime(shard, error.time)
+    return await tried().catch(async (error) => {
+      if (!(error instanceof OtherShards)) throw error
+      await store.confirmShards(shard)
       return tried()
     })
   } catch (error) {

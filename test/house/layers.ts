@@ -26,12 +26,11 @@ export const LAYERS: Record<string, Layer> = {
   'redis/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
   'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/'], packages: ['zod'] },
   'cooperative-site/': { own: ['contract/', 'refusal.ts', 'http/'], packages: ['zod'] },
-  // Facts about names and paths that have no dependency of their own.
-  'adapters/': { own: ['http/spelling.ts'], node: true },
+  'adapters/': { own: [], node: true },
   'browser/': { own: ['type cooperative-site/', 'type contract/'] },
   'publisher/': { own: ['type cooperative-site/', 'type contract/'] },
   'control-server/': {
-    own: ['contract/', 'refusal.ts', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
+    own: ['contract/', 'refusal.ts', 'http/', 'cooperative-site/', 'publisher/', 'adapters/node.ts'],
     packages: ['zod'],
     node: true,
   },

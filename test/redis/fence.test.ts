@@ -11,11 +11,17 @@ afterEach(() => void vi.restoreAllMocks())
 const SET = defineScript(`redis.call('SET', K('made'), now) return 'made'`)
 const HALFWAY = defineScript(`redis.call('SET', K('made'), now) redis.call('INCR', K('list')) return 'made'`)
 
+/** The instant of the store that a write would carry. */
+function fenceOf(readTime: () => Promise<number>) {
+  const fence = createFence(readTime)
+  return { at: (clock: number, endsAt: number) => fence.run(clock, endsAt, async (ends) => ends) }
+}
+
 describe('a bound of the clock of the store', () => {
   it('is never later than the clock at the instant of giving up, however slowly that was heard', async () => {
     let local = 1_000
     vi.spyOn(performance, 'now').mockImplementation(() => local)
-    const fence = createFence(async () => {
+    const fence = fenceOf(async () => {
       const time = 50_000 + local
       // The answer is on its way.
       local += 700
@@ -29,7 +35,7 @@ describe('a bound of the clock of the store', () => {
     let local = 0
     vi.spyOn(performance, 'now').mockImplementation(() => local)
     const readTime = vi.fn(async () => local)
-    const fence = createFence(readTime)
+    const fence = fenceOf(readTime)
     await Promise.all(Array.from({ length: 50 }, () => fence.at(0, 2_000)))
     expect(readTime).toHaveBeenCalledTimes(1)
     local = 9_999
@@ -48,7 +54,7 @@ describe('a bound of the clock of the store', () => {
       fail = () => reject(new Error('no answer'))
     })
     const readTime = vi.fn(() => first)
-    const fence = createFence(readTime)
+    const fence = fenceOf(readTime)
     const early = fence.at(0, 2_000)
     local = 1_500
     const late = fence.at(0, 3_500)

@@ -1,8 +1,9 @@
 /**
  * What every script starts with: the clock, the keys, and the table that list families are kept in.
  *
- * `ARGV[1]` is the injected time, if any, and the instant of this store's own clock from which on the script does
- * nothing: by then its sender has given it up, and whoever asked has been told.
+ * `ARGV[1]` is the injected time, if any; the instant of this store's own clock from which on the script does nothing,
+ * because its sender has given it up by then; and the number of shards that the sender puts records by, which each shard
+ * has written down: a store that has lost it, or was given another one, is not written to before that is cleared up.
  *
  * A table `t` of a shard is:
  * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
@@ -15,17 +16,17 @@
  * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user, and
  * alone it is left out).
  */
+import { FENCE_LUA } from '../fence.js'
 import { KEY_LUA } from '../keys.js'
 
 /** Rows that one write sweeps at most: more than it adds, so that a table never grows beyond what is alive for long. */
 const SWEEP = 16
 
 export const PRELUDE = `${KEY_LUA}
-local frozen, ends = string.match(ARGV[1], '^(%S*) (%d+)$')
-local time = redis.call('TIME')
-local stored_now = time[1] * 1000 + math.floor(time[2] / 1000)
-if stored_now >= tonumber(ends) then return redis.error_reply(string.format('LATE %.0f', stored_now)) end
+local frozen, ends, shards = string.match(ARGV[1], '^(%S*) (%d+) (%d+)$')
+${FENCE_LUA}
 local now = tonumber(frozen) or stored_now
+if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end
 
 local function refuse(code) return redis.error_reply('REFUSE ' .. code) end
 
