@@ -133,3 +133,12 @@ export interface ConnectionRegistry {
   /** The instance that holds (user, client) now, or `null` when none is connected. */
   currentInstance(client: { user_id: string; client_id: string }): Awaitable<string | null>
 }
+
+/** What a registry keeps, and for how long, unless it is told otherwise. */
+export const CONNECTION_BOUNDS = {
+  // A browser runs the timers of a hidden tab once a minute.
+  heartbeatTimeoutMs: 90_000,
+  retentionMs: 3_600_000,
+  maxConnections: 1_000_000,
+  maxDisconnected: 10_000,
+}

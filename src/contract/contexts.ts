@@ -102,3 +102,10 @@ export interface ContextRegistry {
   /** The entry without its task, or `null` when it is unknown or has none. */
   releaseTask(contextId: string): Awaitable<Context | null>
 }
+
+/** What a registry of contexts or of windows keeps, and for how long, unless it is told otherwise. */
+export const REPORTED_BOUNDS = {
+  // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
+  ttlMs: 90_000,
+  maxEntries: 1_000_000,
+}

@@ -22,6 +22,8 @@ export interface BrowserWindowRegistryOptions {
   ttlMs?: number
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
   maxEntries?: number
+  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
 }
 
 const EITHER = [false, true]

@@ -10,9 +10,11 @@ import {
   type ConnectionEvent,
   ConnectionStatus,
 } from '../contract/connections.js'
+import { Holders } from '../contract/holders.js'
 import { toTimestamp } from '../contract/ids.js'
 import { createActionIndex } from './action-index.js'
 import { ExpiryQueue } from './expiry-queue.js'
+import { FairQueue } from './fair-queue.js'
 import { createTable, type Entry } from './table.js'
 
 /** How a connection ended. */
@@ -45,7 +47,8 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   })
   const actions = createActionIndex()
   const connected = new ExpiryQueue<LivingConnection>()
-  const disconnected = new ExpiryQueue<LivingConnection>()
+  const disconnected = new FairQueue<LivingConnection>(({ record }) => record.user_id)
+  const holders = new Holders()
   const current = new Map<string, LivingConnection>()
   const lastSeen = new Map<string, string>()
 
@@ -58,14 +61,15 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   function close(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
     Object.assign(entry.state, life)
     actions.remove(entry.record)
+    holders.remove(entry.record.user_id)
     table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at }))
     const key = clientKey(entry.record)
     if (current.get(key) === entry) current.delete(key)
     disconnected.push(entry, time)
-    const { oldest } = disconnected
-    if (disconnected.size <= maxDisconnected || !oldest) return
-    disconnected.remove(oldest)
-    leave(oldest)
+    const { surplus } = disconnected
+    if (disconnected.size <= maxDisconnected || !surplus) return
+    disconnected.remove(surplus)
+    leave(surplus)
   }
 
   function lose(entry: LivingConnection): void {
@@ -103,7 +107,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
 
     /** Settles what has come due; false when more is due than one call should pay for. */
     settle(time: number): boolean {
-      const silent = connected.sweep(time - heartbeatTimeoutMs, lose)
+      const silent = connected.sweep(time - heartbeatTimeoutMs, lose, ({ record }) => record.actions.length)
       return disconnected.sweep(time - retentionMs, leave) && silent
     },
 
@@ -127,11 +131,14 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
 
     connectedCount: () => connected.size,
 
+    connectedOf: (userId: string) => holders.of(userId),
+
     lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
 
     begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
+      holders.add(record.user_id)
       current.set(clientKey(record), entry)
       actions.add(record, descriptors)
       sight(record)

@@ -1,6 +1,7 @@
 /** The live connection registry of one process, with instance fencing, and the inspector that looks through at it. */
 import {
   ClientType,
+  CONNECTION_BOUNDS,
   ConnectInput,
   type Connection,
   type ConnectionCounts,
@@ -11,6 +12,7 @@ import { toReason, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { createClock } from './clock.js'
@@ -30,7 +32,9 @@ export interface ConnectionRegistryOptions {
   retentionMs?: number
   /** Connected connections; another is refused with `capacity_exceeded`. @default 1000000 */
   maxConnections?: number
-  /** Disconnected connections kept; beyond, the one that went first leaves early. @default 10000 */
+  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
+  maxConnectionsPerUser?: number
+  /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
   maxDisconnected?: number
 }
 
@@ -38,6 +42,8 @@ export interface ConnectionRegistryOptions {
  * A connection registry in memory. One connection at most is current per (user, client): connecting with another
  * `instance_id` ends the one before as `superseded`, reason `new_instance`; connecting again with the same one ends it
  * as `disconnected`, reason `reconnected`. Silence and retention are settled when somebody looks; there is no timer.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
  *
  * @example
  * const connections = createConnectionRegistry()
@@ -48,9 +54,10 @@ export function createConnectionRegistry(
 ): Inspected<ConnectionRegistry, RegistryInspector> {
   const { newId = () => crypto.randomUUID(), nodeId = null } = options
   const clock = createClock(options.now ?? Date.now)
-  const { heartbeatTimeoutMs = 90_000, retentionMs = 3_600_000 } = options
-  const { maxConnections = 1_000_000, maxDisconnected = 10_000 } = options
-  const lives = createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisconnected })
+  const bounds = resolveBounds(options, CONNECTION_BOUNDS)
+  const { maxConnections } = bounds
+  const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
+  const lives = createConnectionLives(bounds)
   const { table, actions } = lives
 
   /** What is shown as the time of what happens now. */
@@ -123,7 +130,9 @@ export function createConnectionRegistry(
       const { time } = look()
       const at = stamp()
       const previous = lives.holder(input, time)
-      if (lives.connectedCount() - (previous ? 1 : 0) >= maxConnections)
+      if (!previous && lives.connectedOf(user_id) >= maxConnectionsPerUser)
+        throw new Refusal('capacity_exceeded', `${maxConnectionsPerUser} connections of one user`)
+      if (!previous && lives.connectedCount() >= maxConnections)
         throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
       if (previous?.record.instance_id === instance_id)
         lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)

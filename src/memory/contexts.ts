@@ -23,6 +23,8 @@ export interface ContextRegistryOptions {
   ttlMs?: number
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
   maxEntries?: number
+  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
 }
 
 /** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */

@@ -1,14 +1,13 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
+import { REPORTED_BOUNDS } from '../contract/contexts.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
 import type { UserPart } from '../contract/observation.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import type { IdPageQuery, Page, PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { createClock } from './clock.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
-
-/** Same patience as with connections: a browser runs the timers of a hidden tab once a minute. */
-const TTL_MS = 90_000
 
 interface Reported {
   user_id: string
@@ -23,13 +22,16 @@ interface ReportedTableOptions<R> extends TableOptions<R> {
   ttlMs?: number
   /** @default 1000000 */
   maxEntries?: number
+  /** @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
 }
 
 type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
 export function createReportedTable<R extends Reported, C>(options: ReportedTableOptions<R>) {
-  const { ttlMs = TTL_MS, maxEntries = 1_000_000 } = options
+  const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
+  const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
   const { steady } = createClock(options.now)
   const table = createTable<R, undefined, C>(options)
   const live = new ExpiryQueue<Entry<R>>()
@@ -89,6 +91,8 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
     report(id: string, owner: Omit<Reported, 'status'>, toRecord: (known: R | undefined) => R): R {
       const known = get(id)
       if (!known) {
+        if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)
+          throw new Refusal('capacity_exceeded', `${maxEntriesPerUser} entries of one user`)
         if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `${maxEntries} entries`)
         const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
         live.push(entry, steady())

@@ -3,6 +3,7 @@ import type { ConnectionRegistry } from '../contract/connections.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { resolveBounds } from '../contract/options.js'
 import {
   type CallSender,
   checkOutcome,
@@ -62,7 +63,8 @@ interface Waiting {
  * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
-  const { newId = randomId, maxPending = 100_000, defaultTimeoutMs = 3_600_000, connections } = options
+  const { newId = randomId, connections } = options
+  const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
   const clock = createClock(options.now ?? Date.now)
   const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }

@@ -33,7 +33,9 @@ export function browserWindowRegistryOn(
     inspector: createBrowserWindowInspector(store),
     async report(given) {
       const input = parseInput(ReportBrowserWindowInput, given)
-      return toRecord(store, WINDOWS, await reported.report(input.window_id, { ...input, status: 'open' }))
+      const { tab_count, capacity, worker_count, idle_count, busy_count, ...fields } = input
+      const counts = { tab_count, capacity, worker_count, idle_count, busy_count }
+      return toRecord(store, WINDOWS, await reported.report(input.window_id, fields, counts))
     },
     close: (windowId) => reported.close(windowId, { focused: false }),
   }

@@ -1,6 +1,7 @@
 /** The live connection registry of a deployment in a shared store, for the hosts that write to it. */
 import {
   type ActionDescriptor,
+  CONNECTION_BOUNDS,
   ConnectInput,
   type Connection,
   type ConnectionRegistry,
@@ -11,6 +12,7 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject, toJson } from '../contract/json.js'
 import { RECORD_BYTES } from '../contract/limits.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import { shardOf } from './keys.js'
 import { createRegistryInspector } from './observe/connections.js'
 import { count, type Reply } from './reply.js'
@@ -29,7 +31,12 @@ export interface ConnectionLimits {
   retentionMs?: number
   /** Connected connections of one shard; another is refused with `capacity_exceeded`. @default 1000000 */
   maxConnections?: number
-  /** Disconnected connections of one shard kept; beyond, the one that went first leaves early. @default 10000 */
+  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
+  maxConnectionsPerUser?: number
+  /**
+   * Disconnected connections of one shard kept; beyond, the one that went first of whoever has most leaves early.
+   * @default 10000
+   */
   maxDisconnected?: number
 }
 
@@ -53,8 +60,9 @@ export function connectionRegistryOn(
   options: ConnectionLimits,
 ): Inspected<ConnectionRegistry, RegistryInspector> {
   const { newId = () => crypto.randomUUID(), nodeId = null } = options
-  const { heartbeatTimeoutMs = 90_000, retentionMs = 3_600_000 } = options
-  const { maxConnections = 1_000_000, maxDisconnected = 10_000 } = options
+  const bounds = resolveBounds(options, CONNECTION_BOUNDS)
+  const { heartbeatTimeoutMs, retentionMs, maxConnections, maxDisconnected } = bounds
+  const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
 
   const run = (script: Script, shard: number, ...args: (string | number)[]): Promise<Reply> =>
     runScript(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
@@ -87,7 +95,8 @@ export function connectionRegistryOn(
       }
       const shard = shardOf(client.user_id, await store.claimShards())
       const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
-      const args = [JSON.stringify(fields), JSON.stringify({ metadata }), maxConnections, JSON.stringify(latest)]
+      const bound = [maxConnectionsPerUser, maxConnections]
+      const args = [JSON.stringify(fields), JSON.stringify({ metadata }), ...bound, JSON.stringify(latest)]
       const time = toTimestamp(count(await run(CONNECT, shard, fields.connection_id, ...args)))
       const connection: Connection = {
         connection_id: fields.connection_id,

@@ -1,10 +1,12 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
+import { REPORTED_BOUNDS } from '../contract/contexts.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { BadRow, type TableReader, wrongField } from './observe/rows.js'
 import type { Reply } from './reply.js'
 import { runScript, type Script, unusable } from './script.js'
-import { CLAIM, CLOSE, REPORT } from './scripts/reported.js'
+import { CLAIM, CLOSE, REPORT, UNCLAIM } from './scripts/reported.js'
 import type { Store } from './store.js'
 
 export interface ReportedOptions {
@@ -12,11 +14,9 @@ export interface ReportedOptions {
   ttlMs?: number
   /** Entries of any status in one shard; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
   maxEntries?: number
+  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
 }
-
-// The same patience as in memory: a browser runs the timers of a hidden tab once a minute.
-const TTL_MS = 90_000
-const ENTRIES_MAX = 1_000_000
 
 interface Owner {
   user_id: string
@@ -24,7 +24,8 @@ interface Owner {
 }
 
 export function createReported(store: Store, table: string, indexed: string, options: ReportedOptions) {
-  const { ttlMs = TTL_MS, maxEntries = ENTRIES_MAX } = options
+  const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
+  const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
 
   /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
   async function inEveryShard(script: Script, id: string, ...args: string[]): Promise<Reply> {
@@ -36,14 +37,26 @@ export function createReported(store: Store, table: string, indexed: string, opt
   return {
     inEveryShard,
 
-    /** @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`. */
-    async report(id: string, fields: Owner & Record<string, unknown>): Promise<Reply> {
+    /**
+     * Reports `fields`, of which scripts know, and a `body` of which they do not.
+     *
+     * @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`.
+     */
+    async report(id: string, fields: Owner & Record<string, unknown>, body: object = {}): Promise<Reply> {
       const shards = await store.claimShards()
       const { user_id, client_id } = fields
+      const args = [JSON.stringify(fields), JSON.stringify(body), ttlMs, maxEntriesPerUser, maxEntries, indexed]
+      const run = () => runScript(store, REPORT, shardOf(user_id, shards), table, id, ...args)
       // In a single shard the row is the claim.
-      if (shards > 1) await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, 2)
-      const args = [JSON.stringify(fields), ttlMs, maxEntries, indexed]
-      return runScript(store, REPORT, shardOf(user_id, shards), table, id, ...args)
+      if (shards === 1) return run()
+      const attempt = crypto.randomUUID()
+      const claimed = await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
+      return run().catch(async (error) => {
+        // Or whoever is refused would go on taking ids.
+        if (claimed === 1 && error instanceof Refusal && error.code === 'capacity_exceeded')
+          await runScript(store, UNCLAIM, shardOf(id, shards), table, id, attempt).catch((lost) => store.report(lost))
+        throw error
+      })
     },
 
     async close(id: string, change: object): Promise<boolean> {
@@ -54,9 +67,9 @@ export function createReported(store: Store, table: string, indexed: string, opt
 
 /** The record that a script has just written, as it read when it was written. @throws Refusal `unavailable` for none. */
 export function toRecord<R extends object, S extends object>(store: Store, table: TableReader<R, S>, reply: Reply): R {
-  const [state, now] = Array.isArray(reply) ? reply : []
+  const [state, now, body] = Array.isArray(reply) ? reply : []
   // What a row had before its report stays in it, whoever wrote that.
-  const row = table.schema.safeParse(JSON.parse(String(state)))
+  const row = table.schema.safeParse({ ...JSON.parse(String(state)), ...JSON.parse(String(body)) })
   if (!row.success) throw unusable(store, new BadRow(`a row of ${table.name} has a wrong ${wrongField(row.error)}`))
   const record = table.read(row.data, Number(now))
   if (record === undefined) throw new Refusal('unavailable', 'the store answered a row that is gone')

@@ -2,6 +2,7 @@
 import type { ConnectionRegistry } from '../contract/connections.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { resolveBounds } from '../contract/options.js'
 import { checkOutcome, OpenCallInput, type RpcCorrelator, type RpcInspector } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
@@ -62,7 +63,8 @@ export function createRedisRpcCorrelator(
 }
 
 export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<RedisRpcCorrelator, RpcInspector> {
-  const { newId = randomId, maxPending = 100_000, defaultTimeoutMs = 3_600_000, connections } = options
+  const { newId = randomId, connections } = options
+  const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   const pending = new Map<string, Waiting>()
   const node = randomId()

@@ -1,15 +1,21 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
 import { defineScript } from '../script.js'
+import { SHARES } from './shares.js'
 
 /** Connections that one write settles at most: lost ones, and those whose retention has passed. */
 const SETTLE = 16
+/**
+ * And what these may drag along, in actions: a silent one withdraws each that it offered. One connection is settled
+ * whatever it drags, since a connect adds one; more would be time in which the store serves nobody else.
+ */
+const SETTLE_ACTIONS = 64
 
 // ARGV: 2 the time after which a silent one is lost, 3 the retention, 4 most disconnected ones kept.
 // `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
-// lost; `ended`: disconnected ones by their end. `actions`: names on offer; `action:<name>`: counters of connections and
+// lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
 // of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
 // `actions-of:<user>`: names the user offers.
-const CONNECTIONS = `
+const CONNECTIONS = `${SHARES}
 local t = 'connections'
 local lost_after, retention, max_ended = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -55,9 +61,11 @@ local function offer(state, by, texts)
   end
 end
 
-local function forget(id)
-  redis.call('ZREM', K(t, 'beats'), id)
-  redis.call('ZREM', K(t, 'ended'), id)
+local function forget(id, user)
+  local state = not user and load(t, id)
+  user = user or (state and state.user_id)
+  unplace(t, 'beats', user, id)
+  let_go(t, 'ended', user, id)
   drop(t, id)
 end
 
@@ -66,24 +74,31 @@ local function finish(id, state, body, how, reason, at)
   offer(state, -1)
   local current = K(t, 'current', state.user_id, state.client_id)
   if redis.call('GET', current) == id then redis.call('DEL', current) end
-  redis.call('ZREM', K(t, 'beats'), id)
-  redis.call('ZADD', K(t, 'ended'), at, id)
+  unplace(t, 'beats', state.user_id, id)
+  hold(t, 'ended', state.user_id, id, at)
   save(t, id, state, body)
   leave(t, id, state, at + state.retention_ms)
-  if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(redis.call('ZRANGE', K(t, 'ended'), 0, 0)[1]) end
+  if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(surplus(t, 'ended')) end
 end
 
 local function lose(id, state, body) finish(id, state, body, 'disconnected', 'heartbeat_lost', state.seen_at + state.lost_after_ms) end
 
 local function settle()
+  local left = ${SETTLE_ACTIONS}
+  local function lose_one(id, state, body)
+    left = left - #(state.names or {})
+    lose(id, state, body)
+  end
   for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    if left <= 0 then return end
     local state, body = load(t, id)
-    if state then lose(id, state, body) else forget(id) end
+    if state then lose_one(id, state, body) else forget(id) end
   end
   for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    if left <= 0 then return end
     local state, body = load(t, id)
-    if state and not state.ended_at then lose(id, state, body) end
-    forget(id)
+    if state and not state.ended_at then lose_one(id, state, body) end
+    forget(id, state and state.user_id)
   end
 end
 
@@ -95,7 +110,7 @@ local function connected(id)
 end
 `
 
-/** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones, 9 the descriptions of
+/** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones of a user, 9 most connected ones, 10 the descriptions of
  * actions that have one. Answers the time. */
 export const CONNECT = defineScript(`${CONNECTIONS}
 settle()
@@ -105,9 +120,12 @@ local known = redis.call('GET', current)
 local was, was_body
 if known then was, was_body = load(t, known) end
 if was and was.ended_at then was = nil end
-if redis.call('ZCARD', K(t, 'beats')) - (was and 1 or 0) >= tonumber(ARGV[8]) then return refuse('capacity_exceeded') end
+local replaces = was and was.seen_at + was.lost_after_ms > now
+if not replaces and not has_room(K(t, 'beats-of', state.user_id), ARGV[8], K(t, 'beats'), ARGV[9]) then
+  return refuse('capacity_exceeded')
+end
 if was then
-  if was.seen_at + was.lost_after_ms <= now then lose(known, was, was_body)
+  if not replaces then lose(known, was, was_body)
   elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', 'reconnected', now)
   else finish(known, was, was_body, 'superseded', 'new_instance', now) end
 end
@@ -115,9 +133,9 @@ state.connected_at, state.seen_at = now, now
 state.lost_after_ms, state.retention_ms = lost_after, retention
 state.ix = { { 'user_id', state.user_id } }
 put(t, id, nil, state, ARGV[7], now + lost_after + retention)
-redis.call('ZADD', K(t, 'beats'), now + lost_after, id)
+place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
-offer(state, 1, cjson.decode(ARGV[9]))
+offer(state, 1, cjson.decode(ARGV[10]))
 return now`)
 
 /** ARGV: 5 id. */
@@ -129,7 +147,7 @@ if not state then return 0 end
 state.seen_at = now
 save(t, id, state, body)
 leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
-redis.call('ZADD', K(t, 'beats'), now + state.lost_after_ms, id)
+place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
 return 1`)
 
 /** ARGV: 5 id, 6 the reason or ''. */

@@ -36,7 +36,7 @@ end
 
 local function finish(id, at)
   local owner = owner_of(id)
-  let_go(t, 'live', owner, id)
+  unplace(t, 'live', owner, id)
   if owner then hold(t, 'final', owner, id, at + ${FINAL_KEPT_MS}) end
 end
 
@@ -63,7 +63,7 @@ export const OPEN_SESSION = defineScript(`${SESSIONS}
 return once(ARGV[2], function()
   local id, owner, most = ARGV[3], ARGV[4], tonumber(ARGV[6])
   settle(most)
-  if not has_room(t, 'live', owner, ARGV[5], most) then return refuse('capacity_exceeded') end
+  if not has_room(K(t, 'live-of', owner), ARGV[5], K(t, 'live'), most) then return refuse('capacity_exceeded') end
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, unpack(ARGV, 8))
   local expires = '+inf'
@@ -71,7 +71,7 @@ return once(ARGV[2], function()
     expires = now + ARGV[7]
     redis.call('HSET', session_key(id), 'expires_at', expires)
   end
-  hold(t, 'live', owner, id, expires)
+  place(t, 'live', owner, id, expires)
   return shown(id)
 end)`)
 

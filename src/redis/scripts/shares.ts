@@ -1,23 +1,30 @@
 /** What the scripts of a pool that all users share begin with: nobody's part of it is another's to take. */
 
 /**
- * A pool `p` of `t` is a sorted set of ids by an instant; `t:p-of:<user>` is the part of one user, and `t:p-holders` has
- * the users by the size of their part.
+ * A pool `p` of `t` is a sorted set of ids by an instant; `t:p-of:<user>` is the part of one user, and `t:p-holders`,
+ * where something is to be given up, has the users by the size of their part.
  */
 export const SHARES = `
-local function hold(t, p, user, id, at)
-  local own = K(t, p .. '-of', user)
+local function place(t, p, user, id, at)
   redis.call('ZADD', K(t, p), at, id)
-  redis.call('ZADD', own, at, id)
-  redis.call('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', own), user)
+  redis.call('ZADD', K(t, p .. '-of', user), at, id)
+end
+
+local function unplace(t, p, user, id)
+  redis.call('ZREM', K(t, p), id)
+  if user then redis.call('ZREM', K(t, p .. '-of', user), id) end
+end
+
+-- The same for a pool that gives up its surplus, which has to know who has most.
+local function hold(t, p, user, id, at)
+  place(t, p, user, id, at)
+  redis.call('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', K(t, p .. '-of', user)), user)
 end
 
 local function let_go(t, p, user, id)
-  redis.call('ZREM', K(t, p), id)
+  unplace(t, p, user, id)
   if not user then return end
-  local own = K(t, p .. '-of', user)
-  redis.call('ZREM', own, id)
-  local left = redis.call('ZCARD', own)
+  local left = redis.call('ZCARD', K(t, p .. '-of', user))
   if left > 0 then redis.call('ZADD', K(t, p .. '-holders'), left, user)
   else redis.call('ZREM', K(t, p .. '-holders'), user) end
 end
@@ -30,10 +37,10 @@ local function surplus(t, p)
   return redis.call('ZRANGE', K(t, p), 0, 0)[1]
 end
 
--- Whether one more of the user's is within its share and within the pool. What has run out by now does not count.
-local function has_room(t, p, user, own_most, most)
+-- Whether one more is within the share of its user and within the whole. What has run out by now does not count.
+local function has_room(own, own_most, all, most)
   local from = string.format('(%.0f', now)
-  return redis.call('ZCOUNT', K(t, p .. '-of', user), from, '+inf') < tonumber(own_most)
-    and redis.call('ZCOUNT', K(t, p), from, '+inf') < tonumber(most)
+  return redis.call('ZCOUNT', own, from, '+inf') < tonumber(own_most)
+    and redis.call('ZCOUNT', all, from, '+inf') < tonumber(most)
 end
 `
