@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { RedisClient } from '../../src/redis/client.js'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/facilities.js'
 import { createClock } from '../contract/clock.js'
+import { countCommands } from './counted-client.js'
 import { connectObserver } from './observer.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
@@ -140,7 +140,7 @@ describeRedis('an observer', () => {
 
   it('reads a page in two round trips of one command each, at any position', async () => {
     const { client, close } = await clients['node-redis']([server.port])
-    const counted = countWaves(client)
+    const counted = countCommands(client)
     const router = createObserver({ client: counted.client, deploymentId: 'watched', now: clock.now })
     let { body } = await get(router, '/connections?limit=5')
     for (let pages = 0; body.has_more; pages++) {
@@ -154,7 +154,7 @@ describeRedis('an observer', () => {
 
   it('asks the store nothing for a cursor that nobody handed out', async () => {
     const { client, close } = await clients['node-redis']([server.port])
-    const counted = countWaves(client)
+    const counted = countCommands(client)
     const router = createObserver({ client: counted.client, deploymentId: 'watched' })
     await get(router, '/connections')
     counted.reset()
@@ -165,7 +165,7 @@ describeRedis('an observer', () => {
   })
 
   it('asks the store nothing before a request, and tells its capabilities without it', async () => {
-    const counted = countWaves(host.client)
+    const counted = countCommands(host.client)
     const router: Router = createObserver({ client: counted.client, deploymentId: 'watched', contexts: false })
     const { status, body } = await get(router, '/capabilities')
     expect([status, counted.names]).toEqual([200, []])
@@ -173,40 +173,3 @@ describeRedis('an observer', () => {
     expect(body.extensions).toMatchObject({ deployment_id: 'watched', mode: 'shared_store' })
   })
 })
-
-/** A client that tells which commands it was given, and how often it was given some while none was under way. */
-function countWaves(client: RedisClient) {
-  const real = client as unknown as { sendCommand(args: string[], options: object): Promise<unknown> }
-  let waves = 0
-  let under = 0
-  let names: string[] = []
-  const counted = Object.create(client, {
-    sendCommand: {
-      value: async (args: string[], options: object) => {
-        if (under++ === 0) waves++
-        names.push(args[0] as string)
-        try {
-          return await real.sendCommand.call(client, args, options)
-        } finally {
-          under--
-        }
-      },
-    },
-    isOpen: { get: () => (client as { isOpen: boolean }).isOpen },
-    isReady: { get: () => (client as unknown as { isReady: boolean }).isReady },
-    on: { value: () => counted },
-  })
-  return {
-    client: counted as RedisClient,
-    get waves() {
-      return waves
-    },
-    get names() {
-      return names
-    },
-    reset() {
-      waves = 0
-      names = []
-    },
-  }
-}

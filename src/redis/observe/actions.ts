@@ -9,7 +9,7 @@ import type { Store } from '../store.js'
 import { countLivingOffers } from './living-offers.js'
 import { describe, type Offer, readKeptOffers, type Who } from './offers.js'
 import { BadRow } from './rows.js'
-import { allShards, readShards } from './shards.js'
+import { allShards, readShards, shareOut } from './shards.js'
 
 const Latest = ActionDescriptor.pick({ description: true, parameters_schema: true })
 
@@ -27,8 +27,9 @@ export async function listActions(
   const { user_id, client_type } = filter
   const shards = user_id === undefined ? await allShards(store, ask) : [shardOf(user_id, await store.shards(ask))]
   const now = await store.time(ask)
-  const most = Math.max(1, Math.floor(examinable(ask) / shards.length))
+  const shares = shareOut(examinable(ask), Array(shards.length).fill(1))
   const { answers, truncated } = await readShards(shards, ask, async (shard) => {
+    const most = shares[shards.indexOf(shard)] as number
     const query = { shard, user_id, after: page.cursor, now, most }
     return (
       (await readKeptOffers(store, { ...query, names: page.limit + 1 }, ask)) ?? countLivingOffers(store, query, ask)

@@ -15,7 +15,7 @@ import { countAll, distinct, tally } from './counts.js'
 import { gather } from './gather.js'
 import { readPage } from './pages.js'
 import { getRecord, type TableReader } from './rows.js'
-import { allShards, readShards } from './shards.js'
+import { allShards, readShards, shareOut } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 import { listUserIds, observeUsers } from './users.js'
 
@@ -89,11 +89,11 @@ async function countByWindow(store: Store, windowIds: readonly string[], ask: As
   const shards = await allShards(store, ask)
   const now = await store.time(ask)
   const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noneIn(window_id)]))
-  const most = Math.ceil(examinable(ask) / shards.length)
-  const wanted = { index: 'window_id', values: windowIds, most, shards: shards.length }
+  const shares = shareOut(examinable(ask), Array(shards.length).fill(1))
+  const wanted = { index: 'window_id', values: windowIds, shards: shards.length }
   let examined = 0
   const { truncated } = await readShards(shards, ask, (shard) =>
-    gather(store, CONTEXTS, shard, wanted, ask, (window_id, { rows, isCut }) => {
+    gather(store, CONTEXTS, shard, { ...wanted, most: shares[shard] as number }, ask, (window_id, { rows, isCut }) => {
       examined += rows.length
       if (isCut) counts.delete(window_id)
       const counted = counts.get(window_id)

@@ -4,7 +4,7 @@ import { count } from '../reply.js'
 import type { Store } from '../store.js'
 import { type Filter, indexOf } from './pages.js'
 import { readIndex, type TableReader } from './rows.js'
-import { allShards, readShards } from './shards.js'
+import { allShards, readShards, shareOut } from './shards.js'
 import { readAlong } from './spans.js'
 
 /** The records under `filter` in the shards that can be reached; `truncated` where they are more than may be looked at. */
@@ -24,10 +24,11 @@ export async function countAll<R extends object, S extends object>(
   })
   const all = sized.answers.reduce((sum, { size }) => sum + size, 0)
   const bound = examinable(ask)
+  const sizes = sized.answers.map(({ size }) => size)
   // Too many: each shard is sampled by its share, so that the sample is one of the deployment.
-  const shareOf = (size: number) => (all <= bound ? size : Math.floor((bound * size) / all))
+  const shares = all <= bound ? sizes : shareOut(bound, sizes)
   const parts = sized.answers
-    .map(({ shard, size }) => ({ shard, share: shareOf(size) }))
+    .map(({ shard }, i) => ({ shard, share: shares[i] as number }))
     .filter(({ share }) => share > 0)
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   let examined = 0

@@ -3,13 +3,10 @@ import type { Ask } from '../../contract/page.js'
 import { count, type Reply } from '../reply.js'
 import type { Store } from '../store.js'
 import { askShard, defineQuestion } from './question.js'
-import { goodRow, type TableReader } from './rows.js'
+import { goodRows, type TableReader } from './rows.js'
 
 /** Bytes of rows that the answers of all shards may have together. */
 const GATHER_BYTES = 33_554_432
-/** Rows after which the event loop has its turn: some milliseconds of parsing. */
-const TURN_ROWS = 500
-
 // ARGV: 1 table, 2 index, 3 most entries, 4 most bytes, 5… the values. Answers per value how many entries there are, and
 // those that were read with their rows. Where all together are too many, those with few are read whole.
 const GATHER = defineQuestion(`
@@ -69,15 +66,21 @@ export async function gather<R extends object, S extends object>(
 ): Promise<void> {
   const args = [table.name, index, most, Math.ceil(GATHER_BYTES / shards), ...values]
   const [groups] = await askShard(store, GATHER, shard, args, ask)
-  let parsed = 0
+  const found = values.map((_, i) => {
+    const [size = 0, ...pairs] = listOf(listOf(groups)[i])
+    const entries = Array.from({ length: pairs.length / 2 }, (_, j) => ({
+      id: String(pairs[2 * j]),
+      value: pairs[2 * j + 1] ?? null,
+    }))
+    return { entries, isCut: entries.length < count(size) }
+  })
+  const all = found.flatMap(({ entries }) => entries)
+  const rows = await goodRows(store, table, shard, all, ask)
+  let at = 0
   for (const [i, value] of values.entries()) {
-    const [size = 0, ...pairs] = listOf(Array.isArray(groups) ? groups[i] : null)
-    const rows: (S | undefined)[] = []
-    for (let j = 0; j + 1 < pairs.length; j += 2) {
-      rows.push(goodRow(store, table, shard, String(pairs[j]), pairs[j + 1] ?? null, ask))
-      if (++parsed % TURN_ROWS === 0) await new Promise((resolve) => setTimeout(resolve, 0))
-    }
-    visit(value, { rows, isCut: rows.length < count(size) })
+    const { entries, isCut } = found[i] as (typeof found)[number]
+    visit(value, { rows: rows.slice(at, at + entries.length), isCut })
+    at += entries.length
   }
 }
 

@@ -114,8 +114,10 @@ export async function readKeptOffers(
   { shard, user_id, after, now, most, names }: OfferQuery & { names: number },
   ask: Ask,
 ): Promise<Offers | null> {
-  const asked = Math.min(names, most)
-  const args = [now, after === null ? '-' : `(${after}`, asked, user_id ?? '', Math.min(LOST_MAX, most)]
+  if (most === 0) return { shard, offers: new Map(), end: null, examined: 0, isSample: true, isDescribed: true }
+  // Names and lost connections are looked at both.
+  const asked = Math.min(names, Math.ceil(most / 2))
+  const args = [now, after === null ? '-' : `(${after}`, asked, user_id ?? '', Math.min(LOST_MAX, most - asked)]
   const [isKept, due, answered] = await askShard(store, KEPT, shard, args, ask)
   if (isKept !== 1) return null
   const offers = new Map<string, Offer>()

@@ -65,8 +65,9 @@ export async function readPage<R extends object, S extends object>(
   let examined = 0
   for (let round = 0; ; round++) {
     // The shard at hand first; where it ends, all that follow at once.
-    const group = round === 0 ? [at.shard] : Array.from({ length: last - at.shard + 1 }, (_, i) => at.shard + i)
-    const budget = Math.ceil((bound - examined) / group.length)
+    const width = round === 0 ? 1 : Math.min(last - at.shard + 1, bound - examined)
+    const group = Array.from({ length: width }, (_, i) => at.shard + i)
+    const budget = Math.floor((bound - examined) / width)
     const most = isCovered && round < 2 ? page.limit - items.length : round === 0 ? PAGE_MAX : SPAN_MAX
     const runs = await Promise.allSettled(
       group.map((shard) => {

@@ -81,7 +81,7 @@ export async function readRows<R extends object, S extends object>(
 }
 
 /** The row in `value`; what is absent is none, and what is bad is none and reported. */
-export function goodRow<R extends object, S extends object>(
+function goodRow<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
@@ -94,6 +94,26 @@ export function goodRow<R extends object, S extends object>(
   if (typeof row !== 'string') return row
   store.report(new BadRow(`${store.key(shard, table.name, 'row', id)} ${row}`), ask)
   return undefined
+}
+
+/** Rows after which the event loop has its turn: some milliseconds of parsing. */
+const TURN_ROWS = 500
+
+/** What `goodRow` makes of each of `values`, however many they are. */
+export async function goodRows<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  shard: number,
+  found: readonly { id: string; value: Reply }[],
+  ask: Ask,
+): Promise<(S | undefined)[]> {
+  const rows: (S | undefined)[] = []
+  for (const { id, value } of found) {
+    if (rows.push(goodRow(store, table, shard, id, value, ask)) % TURN_ROWS > 0) continue
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    ask.signal.throwIfAborted()
+  }
+  return rows
 }
 
 /** Keys without a value that one read looks at again: an index whose rows have all gone must not cost a command each. */

@@ -8,6 +8,17 @@ export async function allShards(store: Store, ask: Ask): Promise<number[]> {
   return Array.from({ length: await store.shards(ask) }, (_, shard) => shard)
 }
 
+/** `bound` shared out by `weights`: whole numbers, of which some are 0 where there is less than one for each. */
+export function shareOut(bound: number, weights: readonly number[]): number[] {
+  const all = weights.reduce((sum, weight) => sum + weight, 0)
+  let before = 0
+  return weights.map((weight) => {
+    const share = Math.floor((bound * (before + weight)) / all) - Math.floor((bound * before) / all)
+    before += weight
+    return share
+  })
+}
+
 /** Whether an error says that a shard cannot be reached, and no more than that. */
 export function isLost(error: unknown, ask: Ask): boolean {
   return error instanceof Refusal && error.code === 'unavailable' && !ask.signal.aborted

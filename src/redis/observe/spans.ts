@@ -1,9 +1,9 @@
 /** Stretches of an index with their rows, each a single question: how a reader goes on where one page is not enough. */
 import type { Ask } from '../../contract/page.js'
-import { type Reply, scored } from '../reply.js'
+import { scored } from '../reply.js'
 import type { Store } from '../store.js'
 import { askShard, defineQuestion } from './question.js'
-import { goodRow, type TableReader } from './rows.js'
+import { goodRows, type TableReader } from './rows.js'
 
 /** Entries of one question at most: a few milliseconds of the store. */
 export const SPAN_MAX = 2_000
@@ -54,17 +54,12 @@ export async function readSpan<R extends object, S extends object>(
 ): Promise<Span<S>> {
   const args = [table.name, from, to, Math.min(most, SPAN_MAX), SPAN_BYTES, ...index]
   const [cut, entries, rows] = await askShard(store, SPAN, shard, args, ask)
-  return {
-    entries: scored(entries ?? null).map(({ member, score }, i) => ({
-      id: member,
-      score,
-      row: goodRow(store, table, shard, member, at(rows, i), ask),
-    })),
-    isCut: cut === 1,
-  }
+  const places = scored(entries ?? null)
+  const values = Array.isArray(rows) ? rows : []
+  const found = places.map(({ member }, i) => ({ id: member, value: values[i] ?? null }))
+  const good = await goodRows(store, table, shard, found, ask)
+  return { entries: places.map(({ member, score }, i) => ({ id: member, score, row: good[i] })), isCut: cut === 1 }
 }
-
-const at = (reply: Reply | undefined, i: number): Reply => (Array.isArray(reply) ? (reply[i] ?? null) : null)
 
 /** At most `most` entries of an index of `table` in one shard after `from`, however many questions that takes. */
 export async function readAlong<R extends object, S extends object>(

@@ -8,7 +8,7 @@ import type { Store } from '../store.js'
 import { gather } from './gather.js'
 import { askShard, defineQuestion } from './question.js'
 import type { TableReader } from './rows.js'
-import { allShards, isLost, readShards } from './shards.js'
+import { allShards, isLost, readShards, shareOut } from './shards.js'
 
 // ARGV: 1 table, 2 where to begin, 3 most users, 4 the time, 5 most entries to look at. A user whose rows have all run
 // out stays in the index until a writer sweeps it.
@@ -34,6 +34,8 @@ const SPARE_USERS = 16
 /** How far one shard's index of users has been read. */
 interface Reach {
   readonly shard: number
+  /** Users to look at, at most. */
+  readonly bound: number
   /** Users with a row. */
   users: string[]
   examined: number
@@ -49,10 +51,10 @@ interface Reach {
 export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
   const shards = await allShards(store, ask)
   const now = await store.time(ask)
-  const bound = Math.max(1, Math.floor(examinable(ask) / shards.length))
+  const bounds = shareOut(examinable(ask), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const from = reach.last === null ? '-' : `(${reach.last}`
-    const args = [table, from, most, now, bound - reach.examined]
+    const args = [table, from, most, now, reach.bound - reach.examined]
     const [users, examined, last, isEnd] = await askShard(store, USERS, reach.shard, args, ask)
     reach.users.push(...strings(users ?? null))
     reach.examined += count(examined ?? null)
@@ -63,7 +65,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   // Users are spread evenly over the shards: twice a share of the page nearly always reaches to its end.
   const most = Math.min(page.limit, Math.ceil((2 * page.limit) / shards.length) + SPARE_USERS)
   const { answers, truncated } = await readShards(shards, ask, (shard) =>
-    readOn({ shard, users: [], examined: 0, last: page.after, isEnd: false }, most),
+    readOn({ shard, bound: bounds[shard] as number, users: [], examined: 0, last: page.after, isEnd: false }, most),
   )
   const reached = () =>
     answers
@@ -76,7 +78,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
     const isBehind = (id: string | null) => end === undefined || id === null || compareIds(id, end) < 0
     return answers.filter(({ isEnd, last }) => !isEnd && isBehind(last))
   }
-  const unread = behind().filter(({ examined }) => examined < bound)
+  const unread = behind().filter(({ examined, bound }) => examined < bound)
   const again = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
   for (const one of again) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
   const ids: UserIds = reached()
@@ -106,12 +108,17 @@ export async function observeUsers<R extends object, S extends object>(
     byShard.set(shard, users)
     users.push(user_id)
   }
+  const asked = [...byShard.keys()]
+  const shares = shareOut(
+    examinable(ask),
+    [...byShard.values()].map((users) => users.length),
+  )
   let examined = 0
-  const { answers, truncated } = await readShards([...byShard.keys()], ask, async (shard) => {
+  const { answers, truncated } = await readShards(asked, ask, async (shard) => {
     const users = byShard.get(shard) as string[]
     const parts: UserPart[] = []
-    const most = Math.ceil((examinable(ask) * users.length) / userIds.length)
-    const wanted = { index: 'user_id', values: users, most, shards: byShard.size }
+    const most = shares[asked.indexOf(shard)] as number
+    const wanted = { index: 'user_id', values: users, most, shards: asked.length }
     await gather(store, table, shard, wanted, ask, (user_id, found) => {
       examined += found.rows.length
       // What stands under a user's name in the index is somebody else's where its record says so.
