@@ -1,5 +1,6 @@
 /** The deduplicator family: which messages have been seen already. */
 import * as z from 'zod'
+import { StreamName } from './history.js'
 import { Id, Timestamp } from './ids.js'
 import type { Ask, Awaitable } from './page.js'
 
@@ -8,6 +9,7 @@ export const DeduplicatorSummary = z.object({
   entries: z.int().min(0),
   capacity: z.int().min(1).nullable(),
   ttl_ms: z.int().min(1).nullable(),
+  /** Claims that were granted and not given back. */
   accepted: z.int().min(0),
   duplicates: z.int().min(0),
   /** Entries that left before their time because the capacity was reached. */
@@ -32,13 +34,17 @@ export interface DeduplicatorInspector {
   userSummary?(userId: string, ask: Ask): Awaitable<DeduplicatorUserSummary | null>
 }
 
-export const ClaimInput = z.object({ user_id: Id, message_id: Id })
+/** What tells one message from another. Without a stream: an id that is the user's alone. */
+export const ClaimInput = z.object({ user_id: Id, stream: StreamName.optional(), message_id: Id })
 export type ClaimInput = z.input<typeof ClaimInput>
 
-/** The live deduplicator, bounded: at capacity the oldest entry leaves and its message could be claimed again. */
+/**
+ * The live deduplicator, bounded: at capacity the oldest entry of whoever holds most leaves, and its message could be
+ * claimed again.
+ */
 export interface Deduplicator {
   /** True exactly once within the TTL. */
   claim(input: ClaimInput): Awaitable<boolean>
-  /** Gives a claim back after the work it guarded failed, so that a retry is no duplicate. */
+  /** Gives a claim back after the work it guarded failed, so that a retry is no duplicate; nor is it counted. */
   release(input: ClaimInput): Awaitable<boolean>
 }

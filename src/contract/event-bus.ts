@@ -90,8 +90,17 @@ export interface SubscribeOptions {
 export interface SiteEventBus {
   /** Events that wait for one subscriber before its oldest are dropped. */
   readonly queueSize: number
-  /** @returns the number of subscriptions of this process that the event reaches. */
+  /**
+   * @returns the number of subscriptions of this process that the event reaches.
+   * @throws Refusal when the event has not gone out and will not, unless its `outcome` is `unknown`; any other error
+   * leaves open what became of the event.
+   */
   publish(topic: string, event: PublishedEvent): number | Promise<number>
+  /**
+   * `publish`, unless the topic has had an event of this `event_id` lately from any node; then `null`. For a bus that
+   * several nodes share; of one without it each process remembers what it has published there itself.
+   */
+  publishOnce?(topic: string, event: PublishedEvent): number | null | Promise<number | null>
   subscribe(topic: string, options?: SubscribeOptions): Subscription
   /**
    * Resolves when a subscription made right then knows its position, and that lies behind everything published before

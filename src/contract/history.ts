@@ -64,12 +64,12 @@ export const StreamName = z
   .string()
   .min(1)
   .max(STREAM_LENGTH)
-  .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}]+$/u)
+  .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u)
 
 /** A message as it is handed to the history. `stream` is canonical. */
 export const AppendInput = z.object({
   message_id: Id,
-  stream: z.string().min(1).max(STREAM_LENGTH),
+  stream: StreamName,
   kind: MessageKind,
   user_id: Id,
   client_id: Id,
@@ -84,14 +84,25 @@ export interface MessageHistory {
    * Retains the message and assigns `sequence` and `recorded_at`. Idempotent by (stream, message_id): a repeat answers
    * the retained message. A payload over the inline bound goes to the spill store.
    *
-   * @throws Refusal `invalid_input`, `payload_too_large`, `unavailable` (the spill store failed; nothing was retained).
+   * @throws Refusal `invalid_input`, `payload_too_large`, `capacity_exceeded` (more than one user may hold at all),
+   * `unavailable` (where its `outcome` is `not_run`, nothing was retained).
    */
   append(input: AppendInput): Awaitable<HistoryMessage>
+  /** `append` that tells a repeat from the first. Without it whoever takes messages in goes by its own claims. */
+  retain?(input: AppendInput): Awaitable<Retained>
+}
+
+/** A message that the history holds. */
+export interface Retained {
+  message: HistoryMessage
+  /** Whether it was retained just now. */
+  isNew: boolean
 }
 
 /** Where payloads live that are too large for their message. References are the caller's; a store keeps text. */
 export interface SpillStore {
-  put(ref: string, text: string): Awaitable<void>
+  /** The signal aborts when nobody waits for it any more; what is put all the same is deleted. */
+  put(ref: string, text: string, options?: { signal: AbortSignal }): Awaitable<void>
   /** The text, or nothing when it is not there (as a `Map` answers). A store that can may stop reading at `maxBytes` and reject. */
   get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null | undefined>
   delete(ref: string): Awaitable<void>

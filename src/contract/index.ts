@@ -87,9 +87,10 @@ export {
   Hydration,
   type MessageHistory,
   MessageKind,
+  type Retained,
   type SpillStore,
 } from './history.js'
-export { createIngest, type Ingest, type IngestAnswer, type IngestOptions } from './ingest.js'
+export { createIngest, FirstTaken, type Ingest, type IngestAnswer, type IngestOptions } from './ingest.js'
 export {
   Capabilities,
   type Capability,

@@ -1,16 +1,25 @@
 /** The ordinary ingest: how any message of a client enters, exactly once, and is retained. */
+import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
 import type { Deduplicator } from './deduplicator.js'
-import { AppendInput, type MessageHistory } from './history.js'
+import { AppendInput, type HistoryMessage, type MessageHistory, type Retained, StreamName } from './history.js'
+import { Timestamp } from './ids.js'
 import { parseInput } from './input.js'
-import { canonicalStream, userStream } from './streams.js'
+import type { Awaitable } from './page.js'
+import { isReservedStream, ownStream } from './streams.js'
 
-/** What became of a message. A refused one throws, so `accepted` is always true. */
+/** Who sent a message the first time, and when it was retained. */
+export const FirstTaken = z.object({ client_id: z.string(), at: Timestamp })
+export type FirstTaken = z.infer<typeof FirstTaken>
+
+/** What became of a message. A refused one throws, so `accepted` is always true: the history holds it, once. */
 export interface IngestAnswer {
   accepted: boolean
-  /** The message was seen before; it is retained once. */
+  /** The message had been retained before; it is retained once. */
   duplicate: boolean
+  /** Of a duplicate: the message that is retained. `null` where that is not known. */
+  first?: FirstTaken | null
 }
 
 /** Takes in one message of an authenticated user. */
@@ -22,25 +31,78 @@ export interface IngestOptions {
   history: MessageHistory
 }
 
+/** What tells one message from another. */
+const identityOf = ({ user_id, stream, message_id }: AppendInput) => JSON.stringify([user_id, stream, message_id])
+
+/** The message under its canonical stream. @throws Refusal `invalid_input`, `forbidden` */
+function readMessage(given: AppendInput): AppendInput {
+  const message = parseInput(AppendInput, given)
+  const stream = parseInput(StreamName, ownStream(message.user_id, message.stream))
+  if (isReservedStream(stream)) throw new Refusal('forbidden', 'the relay alone writes into this stream')
+  return { ...message, stream }
+}
+
 /**
- * The ordinary ingest over three facilities: fence, claim, append. A stream outside the user's own is nested below it.
- * A failed append gives its claim back, so that a retry is no duplicate.
+ * The ordinary ingest over whatever retains a message once. Of equal messages that are under way in this process the
+ * first alone is tried, and its end is the end of all: none is a duplicate of what was never retained.
+ */
+export function createIngestOver(
+  connections: IngestOptions['connections'],
+  retain: (message: AppendInput) => Awaitable<Retained>,
+): Ingest {
+  const underWay = new Map<string, Promise<Retained>>()
+
+  /** Whether the message was retained before, and what is retained. */
+  async function take(message: AppendInput): Promise<Retained> {
+    const identity = identityOf(message)
+    const first = underWay.get(identity)
+    if (first) return { ...(await first), isNew: false }
+    const taking = (async () => retain(message))()
+    underWay.set(identity, taking)
+    try {
+      return await taking
+    } finally {
+      underWay.delete(identity)
+    }
+  }
+
+  return async (given) => {
+    const message = readMessage(given)
+    if (!(await connections.isCurrentInstance(message))) throw new Refusal('stale_instance')
+    const { message: retained, isNew } = await take(message)
+    if (isNew) return { accepted: true, duplicate: false }
+    return { accepted: true, duplicate: true, first: firstOf(retained) }
+  }
+}
+
+/** What a history of the host's own answers need not be a message. */
+function firstOf(retained: HistoryMessage | undefined): FirstTaken | null {
+  const first = FirstTaken.safeParse({ client_id: retained?.client_id, at: retained?.recorded_at })
+  return first.success ? first.data : null
+}
+
+/**
+ * The ordinary ingest over three facilities: fence, claim, retain. A stream outside the user's own is nested below it.
+ * What has been claimed is looked for in the history and appended if it is not there, so that a claim alone never
+ * passes for a message; a failed append gives its claim back all the same.
  *
- * @returns a function that rejects with `Refusal` `stale_instance`, `invalid_input`, `payload_too_large`, `unavailable`.
+ * @returns a function that rejects with `Refusal` `stale_instance`, `invalid_input`, `forbidden` (a stream that the relay
+ * alone writes), `payload_too_large`, `capacity_exceeded`, `unavailable`.
  */
 export function createIngest({ connections, deduplicator, history }: IngestOptions): Ingest {
-  return async (given) => {
-    const message = parseInput(AppendInput, given)
-    const own = message.stream.startsWith(`${userStream(message.user_id)}/`)
-    const stream = own ? message.stream : canonicalStream(message.user_id, message.stream)
-    if (!(await connections.isCurrentInstance(message))) throw new Refusal('stale_instance')
-    if (!(await deduplicator.claim(message))) return { accepted: true, duplicate: true }
+  const append = async (message: AppendInput, isNew: boolean): Promise<Retained> =>
+    history.retain ? history.retain(message) : { message: await history.append(message), isNew }
+
+  return createIngestOver(connections, async (message) => {
+    const { user_id, stream, message_id } = message
+    const claim = { user_id, stream, message_id }
+    const isFirst = await deduplicator.claim(claim)
     try {
-      await history.append({ ...message, stream })
+      return await append(message, isFirst)
     } catch (error) {
-      await deduplicator.release(message)
+      // One that cannot be given back does no harm: whoever sends again is looked for in the history.
+      if (isFirst) await Promise.resolve(deduplicator.release(claim)).catch(() => {})
       throw error
     }
-    return { accepted: true, duplicate: false }
-  }
+  })
 }

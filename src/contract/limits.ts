@@ -22,6 +22,8 @@ export const CURSOR_BYTES = 512
 export const ID_BYTES = 256
 /** Bytes of one externalised payload that a history answer will carry, and of all of one answer together eight times that. */
 export const HYDRATION_BYTES = 1_048_576
+/** Bytes of the texts that one raw history sample is made of: it is shorter rather than larger, and what they stand for is. */
+export const HISTORY_BYTES = 8 * HYDRATION_BYTES
 /** Bytes of a stored record: what a shared store refuses at write, and memory with it. */
 export const RECORD_BYTES = 65_536
 /** Levels of nesting in a JSON value that comes from outside; deeper ones crash `JSON.stringify`. */

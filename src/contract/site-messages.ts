@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { MessageKind, StreamName } from './history.js'
 import { Id, SegmentId } from './ids.js'
+import { FirstTaken } from './ingest.js'
 import { JsonValue } from './json.js'
 import { userStream } from './streams.js'
 
@@ -36,7 +37,10 @@ export const SiteMessage = z.object({
 })
 export type SiteMessage = z.input<typeof SiteMessage>
 
-/** Why a retained message was not projected onto the event bus; the first that holds. */
+/**
+ * Why a retained message was not projected onto the event bus; the first that holds. `unknown`: the bus was handed the
+ * event and did not say what became of it.
+ */
 export const NotPublishedReason = z.enum([
   'duplicate',
   'not_an_event',
@@ -46,17 +50,22 @@ export const NotPublishedReason = z.enum([
   'invalid_event_name',
   'event_not_allowed',
   'bus_unavailable',
+  'unknown',
 ])
 export type NotPublishedReason = z.infer<typeof NotPublishedReason>
 
-/** The answer to a message. `published` speaks of the projection only, never of anybody having seen it. */
+/**
+ * The answer to a message. `published` speaks of the projection only, never of anybody having seen it; `null` where
+ * nobody can tell. A duplicate says by whom and when the message was first taken in, `null` where that is not known.
+ */
 export const SiteMessageAnswer = z.object({
   accepted: z.boolean(),
   duplicate: z.boolean(),
+  first: FirstTaken.nullable().optional(),
   message_id: z.string(),
   /** The canonical stream that retains it. */
   stream: z.string(),
-  published: z.boolean(),
+  published: z.boolean().nullable(),
   not_published_reason: NotPublishedReason.nullable(),
 })
 export type SiteMessageAnswer = z.infer<typeof SiteMessageAnswer>

@@ -5,7 +5,7 @@ import type { MessageHistory } from '../contract/history.js'
 import { guardHook } from '../contract/hook.js'
 import type { ActionConnector } from '../contract/invocations.js'
 import type { Awaitable } from '../contract/page.js'
-import { userStream } from '../contract/streams.js'
+import { commandStream } from '../contract/streams.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../refusal.js'
 import { type ActionReply, createReply, type ReplyFacilities, toFailure } from './action-reply.js'
 import { ActionFailure } from './failure.js'
@@ -77,7 +77,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     history.append({
       ...from,
       message_id: kind === 'command' ? correlation_id : `${correlation_id}.result`,
-      stream: userStream(from.user_id, 'clients', from.client_id, 'commands'),
+      stream: commandStream(from.user_id, from.client_id),
       kind,
       payload: JSON.parse(JSON.stringify(payload)),
     })

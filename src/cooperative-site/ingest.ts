@@ -1,5 +1,5 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
-import type { PublishedEvent, SiteEventBus } from '../contract/event-bus.js'
+import type { PublishedEvent } from '../contract/event-bus.js'
 import { guardHook } from '../contract/hook.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
@@ -17,6 +17,7 @@ import {
 import { EventName, type SiteRegistry } from '../contract/sites.js'
 import { canonicalStream } from '../contract/streams.js'
 import { Refusal } from '../refusal.js'
+import { type PublishingBus, publishOnce } from './publish-once.js'
 import { withTimeout } from './with-timeout.js'
 
 /** Less than a publisher waits: one that got no answer sends again, and a retained message is then a duplicate. */
@@ -26,8 +27,11 @@ export interface IngestSiteMessageDeps {
   /** The ordinary ingest: identity, instance fencing, deduplication, history. */
   ingest: Ingest
   sites: Pick<SiteRegistry, 'get'>
-  bus: Pick<SiteEventBus, 'publish'>
-  /** How long finding the site and publishing may take together; then the bus is unavailable. @default 2000 */
+  bus: PublishingBus
+  /**
+   * How long finding the site and publishing may take together. Then the bus is unavailable; once it was asked, what it
+   * did is unknown. @default 2000
+   */
   projectionMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
@@ -46,7 +50,7 @@ type Projection = { event: PublishedEvent } | { reason: NotPublishedReason }
 /** The four conditions of spec 6, in their order. */
 async function project(
   { sites, now = Date.now }: IngestSiteMessageDeps,
-  { host, message }: { host: Principal; message: SiteMessage },
+  { host, message }: HostMessage,
 ): Promise<Projection> {
   if (message.kind !== 'event') return { reason: 'not_an_event' }
   const siteId = siteIdOf(message.stream)
@@ -69,6 +73,40 @@ async function project(
   }
 }
 
+/** What is known of an event: whether it is on the bus, and why not. */
+type Published = Pick<SiteMessageAnswer, 'published' | 'not_published_reason'>
+
+const PUBLISHED: Published = { published: true, not_published_reason: null }
+const because = (reason: NotPublishedReason): Published => ({ published: false, not_published_reason: reason })
+const UNKNOWN: Published = { published: null, not_published_reason: 'unknown' }
+
+/** Whether a bus that failed with `error` has not published the event and will not. */
+const hasNotGoneOut = (error: unknown) =>
+  error instanceof Refusal && error.code !== 'timeout' && error.outcome !== 'unknown'
+
+/** Publishes a retained message. A duplicate is published where its first attempt did not come to that. */
+async function publish(deps: IngestSiteMessageDeps, sent: HostMessage, isDuplicate: boolean): Promise<Published> {
+  const { user_id: owner } = sent.host
+  let isHandedOver = false
+  async function attempt(signal: AbortSignal): Promise<Published> {
+    const projection = await project(deps, sent)
+    if ('reason' in projection) return because(isDuplicate ? 'duplicate' : projection.reason)
+    // Whoever was told that nothing was published must not be contradicted by a site that is found later.
+    signal.throwIfAborted()
+    isHandedOver = true
+    const topic = siteStream(owner, projection.event.site_id)
+    const isNew = await publishOnce(deps.bus, { owner, topic, event: projection.event })
+    return isNew || !isDuplicate ? PUBLISHED : because('duplicate')
+  }
+  try {
+    return await withTimeout(attempt, { ms: deps.projectionMs ?? PROJECTION_MS, code: 'timeout' })
+  } catch (error) {
+    guardHook(deps.onError)(error)
+    // What became of the first attempt nobody can say without the bus.
+    return !isDuplicate && (!isHandedOver || hasNotGoneOut(error)) ? because('bus_unavailable') : UNKNOWN
+  }
+}
+
 /**
  * Takes in one message of `host` (spec 4.1, 6): names its stream under the host, hands it to the ordinary ingest, then
  * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
@@ -87,29 +125,18 @@ export async function ingestCooperativeSiteMessage(
   const message = parseInput(SiteMessage, given)
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
   const stream = canonicalStream(host.user_id, message.stream)
-  const { accepted, duplicate } = await deps.ingest({ ...message, stream, user_id: host.user_id })
-  const answer = (reason: NotPublishedReason | null, published = reason === null): SiteMessageAnswer => ({
+  const { accepted, duplicate, first = null } = await deps.ingest({ ...message, stream, user_id: host.user_id })
+  const answer = (published: Published): SiteMessageAnswer => ({
     accepted,
     duplicate,
+    ...(duplicate ? { first } : {}),
     message_id: message.message_id,
     stream,
-    published,
-    not_published_reason: reason,
+    ...published,
   })
-  if (duplicate) return answer('duplicate')
   // Ours throws what it refuses; one that says it in its answer has not retained the message either.
-  if (!accepted) return answer(null, false)
-  try {
-    const attempt = async (signal: AbortSignal) => {
-      const projection = await project(deps, { host, message })
-      if ('reason' in projection) return projection.reason
-      // Whoever was told that nothing was published must not be contradicted by a site that is found later.
-      if (!signal.aborted) await deps.bus.publish(siteStream(host.user_id, projection.event.site_id), projection.event)
-      return null
-    }
-    return answer(await withTimeout(attempt, { ms: deps.projectionMs ?? PROJECTION_MS, code: 'unavailable' }))
-  } catch (error) {
-    guardHook(deps.onError)(error)
-    return answer('bus_unavailable')
-  }
+  if (!accepted) return answer({ published: false, not_published_reason: null })
+  // Another client's message has this id: what came now is retained nowhere, so that nobody is told of it.
+  if (duplicate && first !== null && first.client_id !== message.client_id) return answer(because('duplicate'))
+  return answer(await publish(deps, { host, message }, duplicate))
 }

@@ -1,44 +1,35 @@
 /** The live deduplicator of one process, and the inspector that looks through at it. */
 import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
+import { FairShare, type Place } from '../contract/fair-share.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { createClock } from './clock.js'
 import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
-import { byNumber, OrderedIndex } from './ordered-index.js'
 
 export interface DeduplicatorOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
   /** How long a message counts as seen. @default 600000 */
   ttlMs?: number
-  /** Messages remembered; at capacity the oldest leaves. @default 100000 */
+  /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
   capacity?: number
 }
 
 interface Seen extends Queued {
   readonly key: string
-  readonly sequence: number
   readonly owner: Owner
   /** The wall's time, for show. */
   readonly claimedAt: number
+  place?: Place<Seen>
 }
 
 /** A user with at least one entry. */
 interface Owner {
   readonly user_id: string
-  /** In the order of their claims. */
-  readonly entries: OrderedIndex<number, Seen>
   accepted: number
   duplicates: number
 }
-
-const newOwner = (user_id: string): Owner => ({
-  user_id,
-  entries: new OrderedIndex((seen) => seen.sequence, byNumber),
-  accepted: 0,
-  duplicates: 0,
-})
 
 /**
  * A deduplicator in memory. A claim holds from its first moment for `ttlMs`; a duplicate does not prolong it.
@@ -53,17 +44,16 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
   const seen = new Map<string, Seen>()
   const queue = new ExpiryQueue<Seen>()
   const owners = new Map<string, Owner>()
-  let claims = 0
+  const shares = new FairShare<Seen>({ entries: capacity })
   const counters = { accepted: 0, duplicates: 0, evicted: 0 }
 
-  // Ids hold no control character, so that the pair is unmistakable.
-  const keyOf = ({ user_id, message_id }: ClaimInput) => `${user_id}\n${message_id}`
+  // Neither ids nor names of streams hold a control character, so that the three are unmistakable.
+  const keyOf = ({ user_id, stream = '', message_id }: ClaimInput) => `${user_id}\n${stream}\n${message_id}`
 
-  function forget(entry: Seen): void {
-    const { owner, key } = entry
+  function forget({ owner, key, place }: Seen): void {
     seen.delete(key)
-    owner.entries.delete(entry.sequence)
-    if (owner.entries.size === 0) owners.delete(owner.user_id)
+    if (place) shares.remove(place)
+    if (!shares.of(owner.user_id)) owners.delete(owner.user_id)
   }
 
   function drop(entry: Seen): void {
@@ -82,11 +72,11 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
       userSummary(user_id) {
         settle(clock.steady())
         const owner = owners.get(user_id)
-        if (!owner) return null
-        const { entries, accepted, duplicates } = owner
-        const oldest = entries.first()
-        const oldest_at = oldest ? toTimestamp(oldest.claimedAt) : null
-        return { user_id, entries: entries.size, accepted, duplicates, oldest_at }
+        const held = shares.of(user_id)
+        if (!owner || !held) return null
+        const { accepted, duplicates } = owner
+        const oldest_at = held.oldest ? toTimestamp(held.oldest.claimedAt) : null
+        return { user_id, entries: held.entries, accepted, duplicates, oldest_at }
       },
     },
     async claim(given) {
@@ -101,17 +91,18 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
         return false
       }
       if (known) drop(known)
-      if (seen.size >= capacity && queue.oldest) {
-        counters.evicted++
-        drop(queue.oldest)
-      }
       const { user_id } = input
-      const owner = owners.get(user_id) ?? newOwner(user_id)
+      const owner = owners.get(user_id) ?? { user_id, accepted: 0, duplicates: 0 }
       owners.set(user_id, owner)
-      const entry: Seen = { key, owner, sequence: ++claims, claimedAt: clock.now(), ...unqueued() }
+      const entry: Seen = { key, owner, claimedAt: clock.now(), ...unqueued() }
       seen.set(key, entry)
-      owner.entries.insert(entry)
       queue.push(entry, time)
+      entry.place = shares.add(user_id, entry)
+      const left = shares.excess(entry.place)
+      if (left) {
+        counters.evicted++
+        drop(left)
+      }
       counters.accepted++
       owner.accepted++
       return true
@@ -120,6 +111,8 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
       const entry = seen.get(keyOf(parseInput(ClaimInput, given)))
       if (!entry) return false
       drop(entry)
+      counters.accepted--
+      entry.owner.accepted--
       return true
     },
   }

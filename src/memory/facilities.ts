@@ -31,6 +31,12 @@ export interface MemoryFacilitiesOptions {
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
 export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
 
+/** Bytes of large payloads in the process itself: half of what its store takes, so that the history alone decides who goes. */
+const SPILLED_BYTES = 64 * 1_048_576
+
+const spilling = (spill: SpillStore | undefined) =>
+  spill === undefined ? { spill: createMemorySpillStore(), maxSpilledBytes: SPILLED_BYTES } : { spill }
+
 /**
  * All facilities of one process. The correlator and the dispatcher know the connections, so that both tell a current
  * instance from a fenced one; `ingest` fences, deduplicates and retains a message. `close()` ends the dispatcher's loop
@@ -41,10 +47,10 @@ export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
  * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
-  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId, spill = createMemorySpillStore() } = options
+  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
   const node = nodeId === undefined ? {} : { nodeId }
   const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
-  const history = createMessageHistory({ now, newId, spill, ...options.history })
+  const history = createMessageHistory({ now, newId, ...spilling(options.spill), ...options.history })
   const rpc = createRpcCorrelator({ now, connections, ...options.rpc })
   const deduplicator = createDeduplicator({ now, ...options.deduplicator })
   const dispatcher = createCommandDispatcher({ now, ...node, connections, ...options.dispatcher })

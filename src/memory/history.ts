@@ -1,44 +1,43 @@
 /** The live message history of one process, and the inspector that looks through at it. */
+import { FairShare, type Place } from '../contract/fair-share.js'
 import {
   AppendInput,
   type HistoryInspector,
   type HistoryMessage,
   type HistoryStream,
   type MessageHistory,
+  type Retained,
   type SpillStore,
 } from '../contract/history.js'
+import { type HistoryBounds, MESSAGE_BYTES, resolveHistoryBounds } from '../contract/history-bounds.js'
 import { hydrate } from '../contract/hydration.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { deepFreeze, toJson } from '../contract/json.js'
+import { deepFreeze, type Json, toJson } from '../contract/json.js'
+import { HISTORY_BYTES } from '../contract/limits.js'
+import { createSpilling } from '../contract/spilling.js'
 import { Refusal } from '../refusal.js'
-import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
+import { EmptiedStreams } from './emptied-streams.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 import { createTable, type Entry } from './table.js'
 
-export interface MessageHistoryOptions {
+export interface MessageHistoryOptions extends HistoryBounds {
   /** Epoch ms. @default Date.now */
   now?: () => number
   /** Names the payloads in the spill store. @default crypto.randomUUID */
   newId?: () => string
   /** Where payloads over `inlineBytes` go; without one they are refused with `payload_too_large`. */
   spill?: SpillStore
-  /** Bytes of JSON that a message carries itself. @default 65536 */
-  inlineBytes?: number
-  /** Bytes of JSON of any payload. @default 16777216 */
-  maxPayloadBytes?: number
-  /** Messages kept of one stream. @default 1000 */
-  maxPerStream?: number
-  /** Messages kept of all streams together. @default 100000 */
-  maxMessages?: number
-  /** How long one answer waits for externalised payloads; what did not come says `error`. @default 2000 */
-  hydrationMs?: number
 }
 
-interface Kept extends Queued {
+/** A message as it is kept. Its payload is text, because what that text stands for can take forty times its room. */
+interface Kept {
   readonly message: HistoryMessage
+  readonly text: string
   readonly stream: Stream
+  place?: Place<Kept>
+  spilled?: Place<Kept>
 }
 
 /** What is kept of a stream that has messages. Its sequence numbers have no holes: the oldest always leave first. */
@@ -51,11 +50,8 @@ interface StreamState {
 type StreamName = Pick<HistoryStream, 'stream' | 'user_id'>
 type Stream = Entry<StreamName, StreamState>
 
-/** The memory of a stream whose messages have all left: its sequence goes on. */
-interface Emptied extends Queued {
-  readonly stream: string
-  readonly lastSequence: number
-}
+/** The message with its payload, made anew each time. */
+const show = ({ message, text }: Kept): HistoryMessage => deepFreeze({ ...message, payload: JSON.parse(text) as Json })
 
 /**
  * A message history in memory. A stream belongs to the user of its first message. The message that `append` answers is
@@ -64,85 +60,87 @@ interface Emptied extends Queued {
  * @example
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
-export function createMessageHistory(options: MessageHistoryOptions = {}): Inspected<MessageHistory, HistoryInspector> {
-  const { now = Date.now, newId = () => crypto.randomUUID(), spill, hydrationMs = 2_000 } = options
-  const { inlineBytes = 65_536, maxPayloadBytes = 16_777_216 } = options
-  const { maxPerStream = 1_000, maxMessages = 100_000 } = options
+export function createMessageHistory(
+  options: MessageHistoryOptions = {},
+): Inspected<Required<MessageHistory>, HistoryInspector> {
+  const { now = Date.now, newId = () => crypto.randomUUID(), spill } = options
+  const bounds = resolveHistoryBounds(options)
+  const { inlineBytes, maxMessages } = bounds
+  const spilling = createSpilling({ ...bounds, spill })
   const table = createTable<StreamName, StreamState>({ fields: [] })
-  const queue = new ExpiryQueue<Kept>()
   const known = new Map<string, Kept>()
-  const emptied = new Map<string, Emptied>()
-  const emptiedQueue = new ExpiryQueue<Emptied>()
+  const emptied = new EmptiedStreams(maxMessages)
+  const held = new FairShare<Kept>({
+    entries: maxMessages,
+    entriesPerUser: bounds.maxPerUser,
+    bytes: bounds.maxBytes,
+    bytesPerUser: bounds.maxBytesPerUser,
+  })
+  const spilled = new FairShare<Kept>({ bytes: bounds.maxSpilledBytes, bytesPerUser: bounds.maxSpilledBytesPerUser })
 
   // Unmistakable, because a message id holds no line break.
   const keyOf = ({ message_id, stream }: { message_id: string; stream: string }) => `${message_id}\n${stream}`
 
-  function evict(kept: Kept): void {
-    const { message, stream } = kept
-    queue.remove(kept)
+  function evict({ message, stream, place, spilled: aside }: Kept): void {
+    if (place) held.remove(place)
+    if (aside) spilled.remove(aside)
     known.delete(keyOf(message))
     stream.state.messages.delete(message.sequence)
     stream.state.shown = undefined
-    if (message.externalized) discard(message.externalized.ref)
+    if (message.externalized) spilling.discard(message.externalized.ref)
     if (stream.state.messages.size > 0) return
     table.remove(stream)
-    const left: Emptied = { stream: stream.id, lastSequence: stream.state.lastSequence, ...unqueued() }
-    emptied.set(stream.id, left)
-    emptiedQueue.push(left, 0)
-    // As many as there can be streams with messages, so that what is remembered stays in proportion to what is kept.
-    if (emptied.size > maxMessages && emptiedQueue.oldest) recall(emptiedQueue.oldest.stream)
+    emptied.remember(stream.record.user_id, stream.id, stream.state.lastSequence)
   }
 
-  /** Takes the last sequence number of a stream out of the memory of emptied ones. */
-  function recall(stream: string): number {
-    const left = emptied.get(stream)
-    if (!left) return 0
-    emptied.delete(stream)
-    emptiedQueue.remove(left)
-    return left.lastSequence
+  function makeRoom(shares: FairShare<Kept>, place: Place<Kept>): void {
+    for (let left = shares.excess(place); left; left = shares.excess(place)) evict(left)
   }
 
-  /** Deletes a spilled payload without waiting; a store that fails to keeps an orphan, and the message is gone anyway. */
-  function discard(ref: string): void {
-    void (async () => spill?.delete(ref))().catch(() => {})
-  }
+  const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>, bytes: number) =>
+    MESSAGE_BYTES + keyOf(input).length + input.client_id.length + input.instance_id.length + bytes
 
-  async function putAside(text: string): Promise<string> {
-    if (!spill) throw new Refusal('payload_too_large', `over ${inlineBytes} bytes, and there is no spill store`)
-    const ref = newId()
-    try {
-      await spill.put(ref, text)
-    } catch (cause) {
-      discard(ref)
-      if (cause instanceof Refusal) throw cause
-      throw new Refusal('unavailable', 'the spill store failed', { cause })
-    }
-    return ref
-  }
-
-  function retain(message: Omit<HistoryMessage, 'sequence' | 'recorded_at'>): HistoryMessage {
+  function retain(
+    message: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>,
+    text: string,
+    size: number,
+  ): HistoryMessage {
     const { stream: name, user_id } = message
     const stream =
       table.get(name) ??
       table.add(name, Object.freeze({ stream: name, user_id }), {
         messages: new OrderedIndex((kept) => kept.message.sequence, byNumber),
-        lastSequence: recall(name),
+        lastSequence: emptied.recall(name),
         shown: undefined,
       })
     const { state } = stream
-    const retained = deepFreeze({ ...message, sequence: ++state.lastSequence, recorded_at: toTimestamp(now()) })
-    const kept: Kept = { message: retained, stream, ...unqueued() }
+    const recorded_at = toTimestamp(now())
+    const retained = { ...message, payload: null, sequence: ++state.lastSequence, recorded_at }
+    const kept: Kept = { message: retained, text, stream }
     state.messages.insert(kept)
     state.shown = undefined
     known.set(keyOf(retained), kept)
-    queue.push(kept, 0)
-    if (state.messages.size > maxPerStream) evict(state.messages.first() as Kept)
-    if (queue.size > maxMessages && queue.oldest) evict(queue.oldest)
-    return retained
+    kept.place = held.add(user_id, kept, size)
+    if (message.externalized) kept.spilled = spilled.add(user_id, kept, message.externalized.bytes)
+    if (state.messages.size > bounds.maxPerStream) evict(state.messages.first() as Kept)
+    makeRoom(held, kept.place)
+    if (kept.spilled) makeRoom(spilled, kept.spilled)
+    return show(kept)
   }
 
-  /** The stream as it stands, the same object until a message comes or goes. */
-  function show({ record, state }: Stream): HistoryStream {
+  /** The newest messages of a stream, oldest first: at most `limit`, and no more text than one answer carries. */
+  function newestOf({ messages, lastSequence }: StreamState, limit: number): HistoryMessage[] {
+    const newest = [...messages.after(lastSequence - limit)]
+    let first = newest.length
+    for (let bytes = 0; first > 0; first--) {
+      bytes += (newest[first - 1] as Kept).text.length
+      if (bytes > HISTORY_BYTES && first < newest.length) break
+    }
+    return newest.slice(first).map(show)
+  }
+
+  /** The stream as it is now, the same object until a message comes or goes. */
+  function showStream({ record, state }: Stream): HistoryStream {
     state.shown ??= Object.freeze({
       ...record,
       message_count: state.messages.size,
@@ -152,34 +150,46 @@ export function createMessageHistory(options: MessageHistoryOptions = {}): Inspe
     return state.shown
   }
 
+  async function take(given: AppendInput): Promise<Retained> {
+    const { payload: body, ...input } = parseInput(AppendInput, given)
+    const before = known.get(keyOf(input))
+    if (before) return { message: show(before), isNew: false }
+    const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
+    const isInline = bytes <= inlineBytes
+    const ref = isInline ? undefined : newId()
+    const message = {
+      ...input,
+      externalized: ref === undefined ? null : { ref, bytes, hydration: 'not_configured' as const },
+    }
+    const size = weigh(message, isInline ? bytes : 0)
+    if (!held.fits(size) || (!isInline && !spilled.fits(bytes)))
+      throw new Refusal('capacity_exceeded', 'larger than all that one user may hold')
+    if (ref === undefined) return { message: retain(message, text, size), isNew: true }
+    await spilling.put(ref, text)
+    const meanwhile = known.get(keyOf(input))
+    if (meanwhile) spilling.discard(ref)
+    return meanwhile
+      ? { message: show(meanwhile), isNew: false }
+      : { message: retain(message, 'null', size), isNew: true }
+  }
+
   return {
     inspector: {
       async readMessages({ stream: name, limit }, { signal }) {
         const stream = table.get(name)
         if (!stream) return { items: [], truncated: emptied.has(name) }
-        const { messages, lastSequence } = stream.state
-        const newest = Array.from(messages.after(lastSequence - limit), (kept) => kept.message)
-        const items = spill ? await hydrate(newest, spill, { signal, withinMs: hydrationMs }) : newest
-        return { items, truncated: items.length < lastSequence }
+        const newest = newestOf(stream.state, limit)
+        const items = spill ? await hydrate(newest, spill, { signal, withinMs: bounds.hydrationMs }) : newest
+        return { items, truncated: items.length < stream.state.lastSequence }
       },
-      listStreams: (filter, page) => table.list(filter, page, show),
+      listStreams: (filter, page) => table.list(filter, page, showStream),
       listUserIds: (page) => table.userIds(page),
       observeUsers: (userIds) =>
         userIds
           .filter(table.knowsUser)
           .map((user_id) => ({ user_id, observed_streams: table.sizeOf('user_id', user_id) })),
     },
-    async append(given) {
-      const { payload: body, ...input } = parseInput(AppendInput, given)
-      const retained = () => known.get(keyOf(input))?.message
-      const before = retained()
-      if (before) return before
-      const { text, bytes } = toJson(body, maxPayloadBytes)
-      if (bytes <= inlineBytes) return retain({ ...input, payload: JSON.parse(text), externalized: null })
-      const ref = await putAside(text)
-      const meanwhile = retained()
-      if (meanwhile) discard(ref)
-      return meanwhile ?? retain({ ...input, payload: null, externalized: { ref, bytes, hydration: 'not_configured' } })
-    },
+    retain: take,
+    append: async (given) => (await take(given)).message,
   }
 }

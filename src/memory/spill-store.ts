@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
 
 export interface MemorySpillStoreOptions {
-  /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 67108864 */
+  /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 134217728 */
   maxBytes?: number
 }
 
@@ -21,7 +21,7 @@ interface Text extends Queued {
  * @example
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
-export function createMemorySpillStore({ maxBytes = 64 * 1_048_576 }: MemorySpillStoreOptions = {}): SpillStore {
+export function createMemorySpillStore({ maxBytes = 128 * 1_048_576 }: MemorySpillStoreOptions = {}): SpillStore {
   const texts = new Map<string, Text>()
   const queue = new ExpiryQueue<Text>()
   let total = 0

@@ -4,14 +4,14 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { shardOf } from './keys.js'
 import { createDeduplicatorInspector } from './observe/deduplicator.js'
-import { runScript } from './script.js'
+import { runScript, type Script } from './script.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts/deduplicator.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 
 export interface DeduplicatorLimits {
   /** How long a message counts as seen. @default 600000 */
   ttlMs?: number
-  /** Messages remembered in one shard; at capacity its oldest leaves. @default 100000 */
+  /** Messages remembered in one shard; at capacity the oldest of whoever has most leaves. @default 100000 */
   capacity?: number
 }
 
@@ -29,21 +29,29 @@ export function createRedisDeduplicator(
   return deduplicatorOn(createStore(options), options)
 }
 
+/** The bounds that hold unless the host says otherwise. */
+export const claimBounds = ({ ttlMs = 600_000, capacity = 100_000 }: DeduplicatorLimits) => ({ ttlMs, capacity })
+
+/** Beyond its end a script does nothing; a second earlier or later its own clock may say so. */
+const CLOCK_MS = 1_000
+
 export function deduplicatorOn(
   store: Store,
-  { ttlMs = 600_000, capacity = 100_000 }: DeduplicatorLimits,
+  limits: DeduplicatorLimits,
 ): Inspected<Deduplicator, DeduplicatorInspector> {
-  const shardFor = async (userId: string) => shardOf(userId, await store.claimShards())
+  const { ttlMs, capacity } = claimBounds(limits)
+
+  async function run(script: Script, given: ClaimInput, ...bounds: number[]): Promise<boolean> {
+    const { user_id, stream, message_id } = parseInput(ClaimInput, given)
+    const shard = shardOf(user_id, await store.claimShards())
+    const attempt = [crypto.randomUUID(), store.commandTimeoutMs + CLOCK_MS]
+    const message = stream === undefined ? message_id : `${stream}\n${message_id}`
+    return (await runScript(store, script, shard, user_id, ...attempt, message, ...bounds)) === 1
+  }
+
   return {
     inspector: createDeduplicatorInspector(store, { ttlMs, capacity }),
-    async claim(given) {
-      const { user_id, message_id } = parseInput(ClaimInput, given)
-      const shard = await shardFor(user_id)
-      return (await runScript(store, CLAIM_MESSAGE, shard, user_id, message_id, ttlMs, capacity)) === 1
-    },
-    async release(given) {
-      const { user_id, message_id } = parseInput(ClaimInput, given)
-      return (await runScript(store, RELEASE_MESSAGE, await shardFor(user_id), user_id, message_id)) === 1
-    },
+    claim: (given) => run(CLAIM_MESSAGE, given, ttlMs, capacity),
+    release: (given) => run(RELEASE_MESSAGE, given),
   }
 }

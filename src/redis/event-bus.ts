@@ -1,12 +1,12 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
-import { QUEUE_SIZE, type SiteEventBus } from '../contract/event-bus.js'
+import { type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../contract/event-bus.js'
 import { toJson } from '../contract/json.js'
 import { Refusal } from '../refusal.js'
 import { createEventTopics } from './event-topics.js'
 import { shardOf } from './keys.js'
 import { badPosition } from './local-topic.js'
 import { runScript } from './script.js'
-import { PUBLISH } from './scripts/event-bus.js'
+import { PUBLISH, REPEATED, SPOILT } from './scripts/event-bus.js'
 import { createStore, type StoreOptions } from './store.js'
 
 /** Bytes of one event: whatever a relay's body of 256 KiB can become as JSON. */
@@ -44,19 +44,25 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
     return topics.open(name)
   }
 
+  /** @param once The id under which the topic may have had the event, if that matters. */
+  async function send(name: string, event: PublishedEvent, once: string): Promise<number | null> {
+    if (closed) throw new Refusal('closed', 'the event bus is closed')
+    const { text } = toJson(event, EVENT_BYTES)
+    const known = topics.find(name)
+    const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
+    const shard = shardOf(name, await store.claimShards())
+    const done = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq, once)
+    if (done === REPEATED) return null
+    if (done === SPOILT) store.report(badPosition(name))
+    return topics.find(name)?.topic.readers ?? 0
+  }
+
   return {
     queueSize,
 
-    async publish(name, event) {
-      if (closed) throw new Refusal('closed', 'the event bus is closed')
-      const { text } = toJson(event, EVENT_BYTES)
-      const known = topics.find(name)
-      const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
-      const shard = shardOf(name, await store.claimShards())
-      const spoilt = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq)
-      if (spoilt === 1) store.report(badPosition(name))
-      return topics.find(name)?.topic.readers ?? 0
-    },
+    publish: async (name, event) => (await send(name, event, '')) ?? 0,
+
+    publishOnce: (name, event) => send(name, event, event.event_id),
 
     subscribe(name, subscribeOptions) {
       const local = open(name)

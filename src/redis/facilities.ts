@@ -1,13 +1,14 @@
 /** All live objects of one node over a shared store, wired to each other. */
 import type { SpillStore } from '../contract/history.js'
-import { createIngest, type Ingest } from '../contract/ingest.js'
+import { createIngestOver, type Ingest } from '../contract/ingest.js'
 import { browserWindowRegistryOn } from './browser-windows.js'
 import { type ConnectionLimits, connectionRegistryOn } from './connections.js'
 import { contextRegistryOn } from './contexts.js'
-import { type DeduplicatorLimits, deduplicatorOn } from './deduplicator.js'
+import { claimBounds, type DeduplicatorLimits, deduplicatorOn } from './deduplicator.js'
 import { commandDispatcherOn, type DispatcherLimits } from './delivery.js'
 import { type HistoryLimits, messageHistoryOn } from './history.js'
 import type { ReportedOptions } from './reported.js'
+import { retainingOn } from './retaining.js'
 import { type RpcLimits, rpcCorrelatorOn } from './rpc.js'
 import { createStore, type StoreOptions } from './store.js'
 
@@ -41,13 +42,18 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const { nodeId = crypto.randomUUID(), newId = () => crypto.randomUUID(), spill } = options
   const store = createStore(options)
   const connections = connectionRegistryOn(store, { newId, nodeId, ...options.connections })
-  const history = messageHistoryOn(store, { newId, spill, ...options.history })
+  const kept = { newId, spill, ...options.history }
+  const history = messageHistoryOn(store, kept)
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
   const deduplicator = deduplicatorOn(store, { ...options.deduplicator })
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher })
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
-  const ingest: Ingest = createIngest({ connections, deduplicator, history })
+  // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
+  const ingest: Ingest = createIngestOver(
+    connections,
+    retainingOn(store, kept, claimBounds({ ...options.deduplicator })),
+  )
   return {
     connections,
     history,

@@ -11,7 +11,11 @@ describe('the facilities of one process', () => {
     const facilities = createMemoryFacilities()
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     expect(await facilities.ingest(message)).toEqual({ accepted: true, duplicate: false })
-    expect(await facilities.ingest(message)).toEqual({ accepted: true, duplicate: true })
+    expect(await facilities.ingest(message)).toEqual({
+      accepted: true,
+      duplicate: true,
+      first: { client_id: 'desk', at: expect.any(String) },
+    })
     const stream = 'users/ann/sites/x/events'
     expect((await facilities.history.inspector.readMessages({ stream, limit: 5 }, ASK)).items).toHaveLength(1)
     await expect(facilities.ingest({ ...message, instance_id: 'old' })).rejects.toMatchObject({

@@ -13,12 +13,13 @@ const message = (message_id: string, payload: string, stream = 'users/u/s') =>
 const HANGING: SpillStore = { put: async () => {}, get: () => new Promise(() => {}), delete: async () => {} }
 
 describe('the message history in memory', () => {
-  it('hands out one frozen object per message and per stream until it changes', async () => {
+  it('hands out frozen messages, each made anew, and one object per stream until it changes', async () => {
     const history = createMessageHistory()
     const made = await history.append({ ...message('m', ''), payload: { a: [1] } })
     const read = async () => (await history.inspector.readMessages({ stream: 'users/u/s', limit: 5 }, ASK)).items[0]
     const stream = async () => (await history.inspector.listStreams?.({}, { limit: 5, cursor: null }, ASK))?.items[0]
-    expect(await read()).toBe(made)
+    expect(await read()).toEqual(made)
+    expect(await read()).not.toBe(made)
     expect([made, made.payload].every(Object.isFrozen)).toBe(true)
     const shown = await stream()
     expect(await stream()).toBe(shown)

@@ -91,7 +91,7 @@ async function readStream(
   const [newest, known, emptied] = await Promise.all([
     readIndex(store, ['ZRANGE', of, '0', String(limit - 1), 'REV'], ask),
     readRows(store, STREAMS, shard, [stream], ask),
-    readIndex(store, ['HMGET', store.key(shard, MESSAGES.name, 'emptied'), stream], ask),
+    readIndex(store, ['HMGET', store.key(shard, 'emptied', 'last'), stream], ask),
   ])
   const ids = strings(newest).reverse()
   const keys = ids.map((id) => messageKey(stream, id))

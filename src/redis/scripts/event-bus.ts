@@ -27,14 +27,31 @@ local function standing(topic, epoch, seq, fresh)
 end
 `
 
+/** What PUBLISH answers: what was held was spoilt; the topic has had the event. */
+export const SPOILT = 1
+export const REPEATED = 2
+
+/** Events of one topic that are remembered by their ids, for as long as the topic. */
+const HAD = 1_000
+
 /**
- * ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows. Answers whether what was held
- * was spoilt.
+ * ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows, 7 the id under which the topic
+ * may have had the event, or nothing.
  */
 export const PUBLISH = defineScript(`${TOPIC}
+local id, had = ARGV[7], K('bus', 'had', ARGV[2])
+if id ~= '' then
+  redis.call('ZREMRANGEBYSCORE', had, '-inf', now - ${KEPT_MS})
+  if redis.call('ZSCORE', had, id) then return ${REPEATED} end
+end
 local key, epoch, _, spoilt = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
 local seq = redis.call('HINCRBY', key, 'seq', 1)
 redis.call('SPUBLISH', K('bus', 'on', ARGV[2]), epoch .. '\\n' .. seq .. '\\n' .. ARGV[3])
+if id ~= '' then
+  redis.call('ZADD', had, now, id)
+  redis.call('ZREMRANGEBYRANK', had, 0, -${HAD} - 1)
+  redis.call('PEXPIRE', had, ${KEPT_MS})
+end
 return spoilt`)
 
 /**

@@ -1,0 +1,111 @@
+/** Bounds that many users share, without one being able to take another's part: what must go goes from whoever holds most. */
+import { Heaviest } from './heaviest.js'
+
+/** What is kept at most. Absent: without bound. */
+export interface ShareBounds {
+  entries?: number | undefined
+  entriesPerUser?: number | undefined
+  bytes?: number | undefined
+  bytesPerUser?: number | undefined
+}
+
+/** A place in the line of one user. */
+export interface Place<E> {
+  readonly entry: E
+  readonly bytes: number
+  readonly holder: Holder<E>
+  older: Place<E> | undefined
+  newer: Place<E> | undefined
+}
+
+/** What one user holds, oldest first. */
+interface Holder<E> {
+  readonly user: string
+  entries: number
+  bytes: number
+  oldest: Place<E> | undefined
+  newest: Place<E> | undefined
+}
+
+/**
+ * Entries by user in the order of arrival. It removes nothing by itself: `excess` names what has to go, one after
+ * another, and every step costs the same however much is kept (the logarithm of the number of users).
+ */
+export class FairShare<E> {
+  readonly #bounds: ShareBounds
+  readonly #holders = new Map<string, Holder<E>>()
+  readonly #byEntries = new Heaviest<Holder<E>>()
+  readonly #byBytes = new Heaviest<Holder<E>>()
+  #entries = 0
+  #bytes = 0
+
+  constructor(bounds: ShareBounds) {
+    this.#bounds = bounds
+  }
+
+  get entries(): number {
+    return this.#entries
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether an entry of so many bytes fits at all. */
+  fits(bytes: number): boolean {
+    const { bytes: all = Number.POSITIVE_INFINITY, bytesPerUser = all } = this.#bounds
+    return bytes <= Math.min(all, bytesPerUser)
+  }
+
+  of(user: string): { entries: number; bytes: number; oldest: E | undefined } | undefined {
+    const holder = this.#holders.get(user)
+    return holder && { entries: holder.entries, bytes: holder.bytes, oldest: holder.oldest?.entry }
+  }
+
+  add(user: string, entry: E, bytes = 0): Place<E> {
+    let holder = this.#holders.get(user)
+    if (!holder) {
+      holder = { user, entries: 0, bytes: 0, oldest: undefined, newest: undefined }
+      this.#holders.set(user, holder)
+    }
+    const place: Place<E> = { entry, bytes, holder, older: holder.newest, newer: undefined }
+    if (holder.newest) holder.newest.newer = place
+    else holder.oldest = place
+    holder.newest = place
+    this.#weigh(holder, 1, bytes)
+    return place
+  }
+
+  /** Takes out an entry that is in. */
+  remove(place: Place<E>): void {
+    const { holder, older, newer } = place
+    if (older) older.newer = newer
+    else holder.oldest = newer
+    if (newer) newer.older = older
+    else holder.newest = older
+    this.#weigh(holder, -1, -place.bytes)
+    if (holder.entries === 0) this.#holders.delete(holder.user)
+  }
+
+  /** What has to go next for `added` to stay: never that itself. */
+  excess(added: Place<E>): E | undefined {
+    const { entries, entriesPerUser, bytes, bytesPerUser } = this.#bounds
+    const { holder } = added
+    const isOver = (held: number, bound: number | undefined) => bound !== undefined && held > bound
+    const first = (from: Holder<E> | undefined) => (from?.oldest === added ? undefined : from?.oldest?.entry)
+    if (isOver(holder.entries, entriesPerUser) || isOver(holder.bytes, bytesPerUser)) return first(holder)
+    const sparing = holder.entries === 1 ? holder : undefined
+    if (isOver(this.#entries, entries)) return first(this.#byEntries.top(sparing))
+    if (isOver(this.#bytes, bytes)) return first(this.#byBytes.top(sparing))
+    return undefined
+  }
+
+  #weigh(holder: Holder<E>, entries: number, bytes: number): void {
+    holder.entries += entries
+    holder.bytes += bytes
+    this.#entries += entries
+    this.#bytes += bytes
+    this.#byEntries.weigh(holder, holder.entries)
+    if (this.#bounds.bytes !== undefined) this.#byBytes.weigh(holder, holder.entries === 0 ? 0 : holder.bytes)
+  }
+}

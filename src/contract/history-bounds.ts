@@ -1,0 +1,55 @@
+/** What a message history keeps at most, wherever it keeps it. */
+
+/** How much is kept. In a shared store each bound is that of one shard, and a shard holds all of a user. */
+export interface HistoryBounds {
+  /** Bytes of JSON that a message carries itself, at most 65536. @default 65536 */
+  inlineBytes?: number
+  /** Bytes of JSON of any payload. @default 16777216 */
+  maxPayloadBytes?: number
+  /** Messages kept of one stream. @default 1000 */
+  maxPerStream?: number
+  /** Messages kept of all streams together; beyond, the oldest of whoever has most leaves. @default 100000 */
+  maxMessages?: number
+  /** Messages kept of one user. @default maxMessages */
+  maxPerUser?: number
+  /** Bytes kept of all messages, 512 for each beside its text; beyond, the oldest of whoever holds most leaves. @default 268435456 */
+  maxBytes?: number
+  /** Bytes kept of one user. @default a quarter of maxBytes */
+  maxBytesPerUser?: number
+  /** Bytes of all payloads in the spill store; beyond, the oldest of whoever holds most leaves with its message. @default 1073741824 */
+  maxSpilledBytes?: number
+  /** Bytes of one user's payloads in the spill store. @default a quarter of maxSpilledBytes */
+  maxSpilledBytesPerUser?: number
+  /** How long the spill store may take to put a payload; then nothing is retained. @default 2000 */
+  spillMs?: number
+  /** How long one answer waits for externalised payloads; what did not come says `error`. @default 2000 */
+  hydrationMs?: number
+}
+
+/** What a message costs beside its text: its entry, its place in each index. */
+export const MESSAGE_BYTES = 512
+
+const INLINE_BYTES = 65_536
+
+/** @throws RangeError for what is not a whole number from 1, and for messages larger than a record may be. */
+export function resolveHistoryBounds(given: HistoryBounds): Required<HistoryBounds> {
+  const { maxMessages = 100_000, maxBytes = 268_435_456, maxSpilledBytes = 1_073_741_824 } = given
+  const quarter = (bytes: number) => Math.max(1, Math.floor(bytes / 4))
+  const bounds = {
+    inlineBytes: given.inlineBytes ?? INLINE_BYTES,
+    maxPayloadBytes: given.maxPayloadBytes ?? 16_777_216,
+    maxPerStream: given.maxPerStream ?? 1_000,
+    maxMessages,
+    maxPerUser: given.maxPerUser ?? maxMessages,
+    maxBytes,
+    maxBytesPerUser: given.maxBytesPerUser ?? quarter(maxBytes),
+    maxSpilledBytes,
+    maxSpilledBytesPerUser: given.maxSpilledBytesPerUser ?? quarter(maxSpilledBytes),
+    spillMs: given.spillMs ?? 2_000,
+    hydrationMs: given.hydrationMs ?? 2_000,
+  }
+  for (const [name, value] of Object.entries(bounds))
+    if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${name} must be a whole number from 1`)
+  if (bounds.inlineBytes > INLINE_BYTES) throw new RangeError(`inlineBytes must be at most ${INLINE_BYTES}`)
+  return bounds
+}

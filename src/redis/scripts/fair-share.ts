@@ -1,0 +1,65 @@
+/** The shares of users in a shard, for scripts: what must go goes from whoever holds most. */
+
+/**
+ * Entries that one write removes at most. It adds one, of at most 64 KiB, and each that leaves has 512 bytes at least:
+ * more is over only where a bound was lowered, and then the next writes go on.
+ */
+const EVICTIONS = 256
+
+// A share `s`: `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: both of all.
+export const FAIR_SHARE = `
+local function hold(s, user, id, at, bytes)
+  if redis.call('ZADD', K(s, 'of', user), at, id) == 0 then return end
+  redis.call('ZADD', K(s, 'entries'), redis.call('ZCARD', K(s, 'of', user)), user)
+  redis.call('HINCRBY', K(s, 'held'), 'entries', 1)
+  if bytes == 0 then return end
+  redis.call('ZINCRBY', K(s, 'bytes'), bytes, user)
+  redis.call('HINCRBY', K(s, 'held'), 'bytes', bytes)
+end
+
+local function yield(s, user, id, bytes)
+  if redis.call('ZREM', K(s, 'of', user), id) == 0 then return end
+  redis.call('HINCRBY', K(s, 'held'), 'entries', -1)
+  local left = redis.call('ZCARD', K(s, 'of', user))
+  if left == 0 then
+    -- With the last entry goes what a foreign hand has made of the sum.
+    bytes = tonumber(redis.call('ZSCORE', K(s, 'bytes'), user) or 0)
+    redis.call('ZREM', K(s, 'bytes'), user)
+    redis.call('ZREM', K(s, 'entries'), user)
+  else
+    redis.call('ZADD', K(s, 'entries'), left, user)
+    if bytes ~= 0 then redis.call('ZINCRBY', K(s, 'bytes'), -bytes, user) end
+  end
+  if bytes ~= 0 then redis.call('HINCRBY', K(s, 'held'), 'bytes', -bytes) end
+end
+
+-- Who must give something up for \`added\` of \`user\` to stay, and what: never that itself.
+local function excess(s, user, added, bounds)
+  local function over(held, bound) return bound and tonumber(held or 0) > tonumber(bound) end
+  local function oldest(holder)
+    local first = holder and redis.call('ZRANGE', K(s, 'of', holder), 0, 1) or {}
+    -- Of one millisecond the new one may be named first.
+    local id = first[1] == added and first[2] or first[1]
+    if id and id ~= added then return holder, id end
+  end
+  local function heaviest(by)
+    local top = redis.call('ZRANGE', K(s, by), 0, 1, 'REV')
+    if top[1] == user and redis.call('ZCARD', K(s, 'of', user)) == 1 then return top[2] end
+    return top[1]
+  end
+  if over(redis.call('ZSCORE', K(s, 'entries'), user), bounds.entries_per_user)
+    or over(redis.call('ZSCORE', K(s, 'bytes'), user), bounds.bytes_per_user) then return oldest(user) end
+  local held = redis.call('HMGET', K(s, 'held'), 'entries', 'bytes')
+  if over(held[1], bounds.entries) then return oldest(heaviest('entries')) end
+  if over(held[2], bounds.bytes) then return oldest(heaviest('bytes')) end
+end
+
+local function make_room(s, user, added, bounds, evict)
+  for _ = 1, ${EVICTIONS} do
+    local holder, id = excess(s, user, added, bounds)
+    if not id then return end
+    evict(id, holder)
+    yield(s, holder, id, 0)
+  end
+end
+`
