@@ -32,9 +32,6 @@ export function createRedisDeduplicator(
 /** The bounds that hold unless the host says otherwise. */
 export const claimBounds = ({ ttlMs = 600_000, capacity = 100_000 }: DeduplicatorLimits) => ({ ttlMs, capacity })
 
-/** Beyond its end a script does nothing; a second earlier or later its own clock may say so. */
-const CLOCK_MS = 1_000
-
 export function deduplicatorOn(
   store: Store,
   limits: DeduplicatorLimits,
@@ -44,9 +41,9 @@ export function deduplicatorOn(
   async function run(script: Script, given: ClaimInput, ...bounds: number[]): Promise<boolean> {
     const { user_id, stream, message_id } = parseInput(ClaimInput, given)
     const shard = shardOf(user_id, await store.claimShards())
-    const attempt = [crypto.randomUUID(), store.commandTimeoutMs + CLOCK_MS]
+    const attempt = crypto.randomUUID()
     const message = stream === undefined ? message_id : `${stream}\n${message_id}`
-    return (await runScript(store, script, shard, user_id, ...attempt, message, ...bounds)) === 1
+    return (await runScript(store, script, shard, attempt, user_id, message, ...bounds)) === 1
   }
 
   return {

@@ -1,6 +1,7 @@
 /** The scripts of the deduplicator: who claimed what when, per shard and per user. */
 import { defineScript } from '../script.js'
 import { FAIR_SHARE } from './fair-share.js'
+import { ONCE } from './once.js'
 
 /** Expired claims that one claim sweeps at most, of the shard and of its own user each. */
 const SWEEP = 64
@@ -45,25 +46,16 @@ local function claim(user, message, ttl, capacity)
 end
 `
 
-// What arrives twice is one attempt: a client sends again what it was not answered, and would meet itself.
-const ONCE = `
-local token = K(d, 'attempt', ARGV[3])
-local function once(value)
-  redis.call('SET', token, value, 'PX', ARGV[4])
-  return value
-end
-local before = redis.call('GET', token)
-if before then return tonumber(before) end
-`
-
-/** ARGV: 2 user, 3 the attempt, 4 how long it may arrive, 5 the message, 6 ttl, 7 capacity. Answers 1 when it is the first. */
+/** ARGV: 2 the attempt, 3 user, 4 the message, 5 ttl, 6 capacity. Answers 1 when it is the first. */
 export const CLAIM_MESSAGE = defineScript(`${FAIR_SHARE}${CLAIMS}${ONCE}
-return once(claim(ARGV[2], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])))`)
+return once(ARGV[2], function() return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])) end)`)
 
-/** ARGV: 2 user, 3 the attempt, 4 how long it may arrive, 5 the message. Answers 1 when there was a claim. */
+/** ARGV: 2 the attempt, 3 user, 4 the message. Answers 1 when there was a claim. */
 export const RELEASE_MESSAGE = defineScript(`${FAIR_SHARE}${CLAIMS}${ONCE}
-local user, message = ARGV[2], ARGV[5]
-if not redis.call('ZSCORE', K(d, 'of', user), message) then return once(0) end
-count(user, 'accepted', -1)
-forget(user, message)
-return once(1)`)
+return once(ARGV[2], function()
+  local user, message = ARGV[3], ARGV[4]
+  if not redis.call('ZSCORE', K(d, 'of', user), message) then return 0 end
+  count(user, 'accepted', -1)
+  forget(user, message)
+  return 1
+end)`)
