@@ -19,6 +19,24 @@ export interface Claimed {
   untilMs: number
 }
 
+/** What a claim for `client` answered, from its command on. */
+export function toHandedOver(
+  { user_id, client_id }: { user_id: string; client_id: string },
+  [command_id, action, payload, attempt, deadlineAt, behind, untilMs]: string[],
+): { claimed: Claimed; behind: number } {
+  const claimed = {
+    user_id,
+    client_id,
+    command_id: command_id as string,
+    action: action as string,
+    payload: JSON.parse(payload as string) as unknown,
+    attempt: Number(attempt),
+    deadlineAt: Number(deadlineAt),
+    untilMs: Number(untilMs),
+  }
+  return { claimed, behind: Number(behind) }
+}
+
 interface InHand {
   ref: string
   untilMs: number
@@ -104,6 +122,21 @@ export function createDeliveryAttempts(onChange: () => void) {
     },
 
     told,
+
+    /** Commands whose end this node waits to hear of, those first that have not been named for longest. */
+    named(most: number, isOf: (user_id: string) => boolean): string[] {
+      const next: string[] = []
+      for (const ref of signals.keys()) {
+        if (isOf(ref.slice(0, ref.indexOf('\n')))) next.push(ref)
+        if (next.length === most) break
+      }
+      for (const ref of next) {
+        const known = signals.get(ref)
+        signals.delete(ref)
+        if (known) signals.set(ref, known)
+      }
+      return next
+    },
 
     /** Ends waits whose patience is over, and signals whose command's deadline has passed without our being told. */
     pass(now: number) {

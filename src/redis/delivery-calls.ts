@@ -31,6 +31,7 @@ export interface DeliveryCallsOptions {
   maxAttempts: number
   deadlineMs: number
   maxTracked: number
+  maxTrackedPerUser: number
   isClosed: () => boolean
   nudge: (delayMs: number) => void
 }
@@ -79,8 +80,9 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       }
       const maxAttempts = input.maxAttempts ?? options.maxAttempts
       const command = [user_id, client_id, command_id, action, scope, isElsewhere ? scopeShard : '', capacity]
-      const terms = [deadlineMs, maxAttempts, fingerprint, text, needs, current, options.maxTracked, refusal]
-      const { now, answer } = await delivery.run(ADMIT, shard, ...command, ...terms)
+      const terms = [deadlineMs, maxAttempts, fingerprint, text, needs, current]
+      const shares = [options.maxTracked, options.maxTrackedPerUser, refusal]
+      const { now, answer } = await delivery.run(ADMIT, shard, ...command, ...terms, ...shares)
       const [what, record] = answer as [string, Reply]
       if (what === 'admitted') {
         options.nudge(deadlineMs)

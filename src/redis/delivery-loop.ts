@@ -3,12 +3,18 @@ import { HEARTBEAT_MS } from '../contract/delivery-rules.js'
 import type { DeliveryAttempts } from './delivery-attempts.js'
 import { createDeliveryBell } from './delivery-bell.js'
 import type { DeliveryRun } from './delivery-run.js'
-import { LEASE_MS, type Mailboxes } from './mailboxes.js'
+import { LEASE_MS, type Waiters } from './delivery-waiters.js'
+import { shardOf } from './keys.js'
+import type { Mailboxes } from './mailboxes.js'
 import { RECONCILE, TAKE } from './scripts/delivery-nodes.js'
 import type { Store } from './store.js'
 
 /** Commands of one pass over a shard: a few milliseconds in which the store serves nobody else. */
 const PASS_MAX = 200
+/** Commands in hand that one pass names to a shard. */
+const COMMANDS_NAMED = 50
+/** Passes that follow each other faster do not name again what the node holds. */
+const CONFIRM_MS = 500
 /** Shortest sleep: many commands that end one after the other share a pass. */
 const SLEEP_MIN_MS = 10
 
@@ -17,6 +23,7 @@ export interface DeliveryLoopOptions {
   boot: string
   delivery: DeliveryRun
   mailboxes: Mailboxes
+  waiters: Waiters
   attempts: DeliveryAttempts
   /** A pass is over. */
   onPass: () => void
@@ -24,9 +31,14 @@ export interface DeliveryLoopOptions {
 
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
-export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts, onPass }: DeliveryLoopOptions) {
+export function createDeliveryLoop(options: DeliveryLoopOptions) {
+  const { store, boot, delivery, mailboxes, waiters, attempts, onPass } = options
   const bell = createDeliveryBell(store, boot, (shard) => void take(shard))
   const taking = new Map<number, { again: boolean }>()
+  /** The number of the last news heard of each shard: what is up to it, the store may forget. */
+  const heard = new Map<number, string>()
+  /** When each shard was last told what this node holds. */
+  const confirmedAt = new Map<number, number>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let firesAt = Number.POSITIVE_INFINITY
   let passedAt: number | null = null
@@ -45,8 +57,10 @@ export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts,
     try {
       while (state.again && !closed) {
         state.again = false
-        const { answer } = await delivery.run(TAKE, shard)
-        state.again ||= answer === 1
+        const { answer } = await delivery.run(TAKE, shard, heard.get(shard) ?? '0')
+        const [more, upTo] = answer as [number, string]
+        heard.set(shard, upTo)
+        state.again ||= more === 1
       }
     } catch (error) {
       // The next pass takes it.
@@ -57,20 +71,36 @@ export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts,
   }
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
-  async function passShard(shard: number): Promise<{ now: number; nextIn: number }> {
+  async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
+    let held = always || isConfirmationDue(shard) ? whatIsHeld(shard) : ['0']
     while (true) {
-      const { now, answer } = await delivery.run(RECONCILE, shard, PASS_MAX, LEASE_MS)
-      const [lapsed, more, nextIn] = answer as [number, number, number]
+      const { now, answer } = await delivery.run(RECONCILE, shard, PASS_MAX, LEASE_MS, heard.get(shard) ?? '0', ...held)
+      const [lapsed, more, nextIn, upTo] = answer as [number, number, number, string]
+      heard.set(shard, upTo)
+      if (held.length > 1) confirmedAt.set(shard, performance.now())
+      held = ['0']
       if (lapsed === 1) await mailboxes.renew(shard)
       if (more === 0 || closed) return { now, nextIn }
     }
   }
 
-  async function pass(): Promise<number> {
+  const isConfirmationDue = (shard: number) =>
+    performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
+
+  /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
+  function whatIsHeld(shard: number): string[] {
+    const named = waiters.named(shard)
+    const commands = attempts.named(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
+    return [String(named.length), ...named.flat(), ...commands]
+  }
+
+  /** @param always names what the node holds, however short ago it did. */
+  async function pass(always: boolean): Promise<number> {
     shardCount = await store.claimShards()
-    const passes = await Promise.all(Array.from({ length: shardCount }, (_, shard) => passShard(shard)))
+    const passes = await Promise.all(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
     const now = Math.min(...passes.map((shard) => shard.now))
     attempts.pass(now)
+    waiters.pass()
     mailboxes.pass()
     if (!closed) passedAt = now
     return Math.min(...passes.map(({ nextIn }) => nextIn))
@@ -91,7 +121,7 @@ export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts,
     firesAt = Number.POSITIVE_INFINITY
     let nextIn = HEARTBEAT_MS
     try {
-      nextIn = await pass()
+      nextIn = await pass(false)
       if (!closed) bell.listen(shardCount)
     } catch (error) {
       store.report(error)
@@ -109,7 +139,7 @@ export function createDeliveryLoop({ store, boot, delivery, mailboxes, attempts,
     },
 
     async reconcile(): Promise<void> {
-      await pass()
+      await pass(true)
     },
 
     async close(): Promise<void> {

@@ -21,7 +21,7 @@ export interface DeliveryRunOptions {
   maxRetained: number
   ackTimeoutMs: number
   /** What this node is told about its own mailboxes and attempts. */
-  onNotice: (notice: string) => void
+  onNotice: (notice: string, shard: number) => void
   /** Something was counted. */
   onCount: () => void
 }
@@ -49,7 +49,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
       const [kind, name] = entry.split(' ') as [CounterKind, string]
       count(kind, name)
     }
-    for (const notice of told) onNotice(notice)
+    for (const notice of told) onNotice(notice, shard)
     // A reservation in another shard than its command's. If this does not come through, its deadline frees it.
     await Promise.all(
       released.map(([to, scope, ref]) =>

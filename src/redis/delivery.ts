@@ -17,8 +17,9 @@ import { createDeliveryCalls } from './delivery-calls.js'
 import { createDeliveryLoop, type DeliveryLoop } from './delivery-loop.js'
 import { createDeliveryReport } from './delivery-report.js'
 import { createDeliveryRun } from './delivery-run.js'
+import { createWaiters, type LocalWaiter } from './delivery-waiters.js'
 import { shardOf } from './keys.js'
-import { createMailboxes, type LocalWaiter, type Mailboxes } from './mailboxes.js'
+import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { createDeliveryInspector } from './observe/delivery.js'
 import type { LegacyStream } from './observe/delivery-legacy.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
@@ -39,8 +40,12 @@ export interface DispatcherLimits {
   capacity?: number | ((scope_id: string) => number) | undefined
   /** Most commands of one shard that are not terminal. @default 100000 */
   maxTracked?: number | undefined
+  /** Most of them of one user, whatever their scopes. @default 10000 */
+  maxTrackedPerUser?: number | undefined
   /** Most clients that wait at this node at once. @default 100000 */
   maxWaiters?: number | undefined
+  /** Most of them of one user. @default 10000 */
+  maxWaitersPerUser?: number | undefined
   /** How long a terminal record answers. @default 3600000 */
   retentionMs?: number | undefined
   /** Most terminal records kept in one shard, and as many of refused admissions beside them. @default 50000 */
@@ -58,7 +63,9 @@ const DEFAULTS = {
   capacity: SCOPE_CAPACITY,
   // About 1.5 KiB each in the store without payloads.
   maxTracked: 100_000,
+  maxTrackedPerUser: 10_000,
   maxWaiters: 100_000,
+  maxWaitersPerUser: 10_000,
   retentionMs: RETENTION_MS,
   maxRetained: 50_000,
 }
@@ -105,29 +112,30 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
     retentionMs,
     maxRetained,
     ackTimeoutMs,
-    onNotice: (notice) => mailboxes.notice(notice),
+    onNotice: (notice, shard) => mailboxes.notice(notice, shard),
     onCount: onChange,
   })
   const attempts = createDeliveryAttempts(onChange)
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const onError = (error: unknown) => store.report(error)
+  const waiters = createWaiters({ delivery, onChange, onError })
   const mailboxes: Mailboxes = createMailboxes({
     delivery,
     attempts,
+    waiters,
     nodeId,
     ackTimeoutMs,
     connections,
     nudge,
-    onChange,
     onError,
   })
   const onPass = () => void report.publish().catch(() => {})
-  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, attempts, onPass })
+  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, waiters, attempts, onPass })
   const report = createDeliveryReport(store, nodeId, () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
     active_drainers: attempts.size,
-    connection_waiters: mailboxes.size,
+    connection_waiters: waiters.size,
     counters: delivery.counters,
   }))
   const inspector = createDeliveryInspector(store, legacy)
@@ -147,26 +155,31 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
     const instance = parseInput(Instance, given)
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
-    if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
-      throw new Refusal('stale_instance')
-    if (!mailboxes.find(instance) && mailboxes.size >= bounds.maxWaiters) throw new Refusal('capacity_exceeded')
+    const shard = shardOf(instance.user_id, await store.claimShards())
+    const [order, current] = await Promise.all([waiters.order(shard), connections?.currentInstance(instance)])
+    if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
+    const isFull = waiters.size >= bounds.maxWaiters || waiters.of(instance.user_id) >= bounds.maxWaitersPerUser
+    if (isFull && !waiters.find(instance)) throw new Refusal('capacity_exceeded')
     const waiter: LocalWaiter = {
       ...instance,
       token: crypto.randomUUID(),
-      shard: shardOf(instance.user_id, await store.claimShards()),
+      shard,
+      order,
       deliver,
+      claim: 0,
+      isUnsure: false,
       isCalled: false,
       isDraining: false,
       letGo: null,
     }
-    await mailboxes.attach(waiter)
+    await waiters.attach(waiter, mailboxes.call)
     if (loop.closed) {
-      await mailboxes.leave(waiter)
+      await waiters.leave(waiter)
       throw new Refusal('closed')
     }
     return {
       async detach() {
-        if (mailboxes.find(waiter) === waiter) await mailboxes.leave(waiter)
+        if (waiters.isHere(waiter)) await waiters.leave(waiter)
       },
     }
   }
@@ -174,7 +187,7 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
     await loop.close()
-    await mailboxes.close()
+    await waiters.close()
     await report.close()
   }
 

@@ -1,90 +1,37 @@
-/** The mailboxes that connections of this node wait at: who waits, and how commands are drained to them. */
+/** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
 import type { ConnectionRegistry } from '../contract/connections.js'
-import type { Deliver } from '../contract/delivery.js'
 import { backoffMs } from '../contract/delivery-rules.js'
-import type { DeliveryAttempts } from './delivery-attempts.js'
+import { type Claimed, type DeliveryAttempts, toHandedOver } from './delivery-attempts.js'
 import { clientRef, type DeliveryRun } from './delivery-run.js'
+import type { LocalWaiter, Waiters } from './delivery-waiters.js'
 import { CLAIM, CONCLUDE } from './scripts/delivery.js'
-import { ATTACH, DETACH } from './scripts/delivery-nodes.js'
 
-/** Longer than the loop's sleep by far, and as long as a node may be silent before it counts as stale. */
-export const LEASE_MS = 5_000
-/** Waiters that renew themselves at once: well below the bound on unanswered commands. */
-const RENEW_BATCH = 100
 /** Steps of drains under way at once; the others wait for their turn. */
 const STEPS_MAX = 200
-
-/** A connection that waits. */
-export interface LocalWaiter {
-  readonly user_id: string
-  readonly client_id: string
-  readonly instance_id: string
-  readonly token: string
-  readonly shard: number
-  readonly deliver: Deliver
-  isCalled: boolean
-  isDraining: boolean
-  letGo: (() => void) | null
-}
 
 export interface MailboxesOptions {
   delivery: DeliveryRun
   attempts: DeliveryAttempts
+  waiters: Waiters
   nodeId: string
   ackTimeoutMs: number
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   /** Told when something is to be done in `delayMs`. */
   nudge: (delayMs: number) => void
-  onChange: () => void
   onError: (error: unknown) => void
 }
 
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
 export function createMailboxes(options: MailboxesOptions) {
-  const { delivery, attempts, nodeId, ackTimeoutMs, connections, nudge, onChange, onError } = options
-  const waiters = new Map<string, LocalWaiter>()
+  const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
+  const { isHere } = waiters
   /** Whose last step failed: the next pass calls them again. */
   const hungry = new Set<LocalWaiter>()
-  /** Gone here, but the store could not be told yet. */
-  const leaving = new Set<LocalWaiter>()
+  /** What became of attempts, as far as the store could not be told yet. */
+  const unsaid = new Set<() => void>()
   const turns: (() => void)[] = []
   let steps = 0
-
-  const isHere = (waiter: LocalWaiter) => waiters.get(clientRef(waiter)) === waiter
-
-  function enter(waiter: LocalWaiter) {
-    const former = waiters.get(clientRef(waiter))
-    if (former) drop(former)
-    waiters.set(clientRef(waiter), waiter)
-    onChange()
-  }
-
-  /** What a former waiter has in hand is left to its patience: nobody waits for it here. */
-  function drop(waiter: LocalWaiter) {
-    if (!isHere(waiter)) return
-    waiters.delete(clientRef(waiter))
-    hungry.delete(waiter)
-    waiter.letGo?.()
-    onChange()
-  }
-
-  async function sayAttached(waiter: LocalWaiter, again: '' | 'again'): Promise<boolean> {
-    const { user_id, client_id, token, instance_id, shard } = waiter
-    const { answer } = await delivery.run(ATTACH, shard, user_id, client_id, token, instance_id, LEASE_MS, again)
-    return answer === 1
-  }
-
-  async function leave(waiter: LocalWaiter): Promise<void> {
-    drop(waiter)
-    try {
-      await delivery.run(DETACH, waiter.shard, waiter.user_id, waiter.client_id, waiter.token)
-      leaving.delete(waiter)
-    } catch (error) {
-      leaving.add(waiter)
-      onError(error)
-    }
-  }
 
   /** Whether the waiter still speaks for its client. A fenced one is let go: its instance attaches again if it returns. */
   async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
@@ -98,34 +45,49 @@ export function createMailboxes(options: MailboxesOptions) {
     }
     if (current === waiter.instance_id || !isHere(waiter)) return isHere(waiter)
     delivery.count('other', 'waiter_fenced')
-    await leave(waiter)
+    await waiters.leave(waiter)
     return false
+  }
+
+  /** Says what became of an attempt, until the store has it or nobody asks any more. */
+  function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
+    const { user_id, client_id, command_id, attempt } = claimed
+    const untilAt = performance.now() + ackTimeoutMs
+    const say = () => {
+      unsaid.delete(say)
+      delivery.run(CONCLUDE, shard, user_id, client_id, command_id, attempt, outcome).catch((error) => {
+        // Left open, the attempt ends with its patience.
+        if (performance.now() < untilAt) unsaid.add(say)
+        onError(error)
+      })
+    }
+    say()
+    nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
+  }
+
+  /** Claims the next command of the mailbox, or, where the answer to the last claim was lost, that one once more. */
+  async function claim(waiter: LocalWaiter): Promise<[string, ...string[]]> {
+    const { user_id, client_id, shard, token } = waiter
+    if (!waiter.isUnsure) waiter.claim++
+    waiter.isUnsure = true
+    const { answer } = await delivery.run(CLAIM, shard, user_id, client_id, token, nodeId, waiter.claim)
+    waiter.isUnsure = false
+    return answer as [string, ...string[]]
   }
 
   /** One command further; whether there may be another. */
   async function step(waiter: LocalWaiter): Promise<boolean> {
     if (!(await isCurrent(waiter))) return false
-    const { user_id, client_id, shard, token } = waiter
-    const { now, answer } = await delivery.run(CLAIM, shard, user_id, client_id, token, nodeId)
-    const [kind, command_id, action, payload, attempt, deadlineAt, behind] = answer as [string, ...string[]]
+    const [kind, ...rest] = await claim(waiter)
     if (kind === 'more') return true
     if (kind === 'empty') return false
+    if (kind === 'missing') return waiters.again(waiter)
     if (kind !== 'command') {
-      // Reaped while this node was silent, or lost by the store: as long as nobody else waits, it still does.
-      if (kind === 'missing' && isHere(waiter) && (await sayAttached(waiter, 'again'))) return isHere(waiter)
-      drop(waiter)
+      if (isHere(waiter)) delivery.count('other', 'waiter_replaced')
+      waiters.drop(waiter)
       return false
     }
-    const claimed = {
-      user_id,
-      client_id,
-      command_id: command_id as string,
-      action: action as string,
-      payload: JSON.parse(payload as string) as unknown,
-      attempt: Number(attempt),
-      deadlineAt: Number(deadlineAt),
-      untilMs: now + ackTimeoutMs,
-    }
+    const { claimed, behind } = toHandedOver(waiter, rest)
     nudge(ackTimeoutMs)
     steps--
     takeTurn()
@@ -133,12 +95,8 @@ export function createMailboxes(options: MailboxesOptions) {
       claimed,
       waiter.deliver,
       (outcome, isLate) => {
-        if (isLate) return delivery.count('other', 'late_outcome')
-        delivery
-          .run(CONCLUDE, shard, user_id, client_id, claimed.command_id, claimed.attempt, outcome)
-          // Left open, the attempt ends with its patience.
-          .catch(onError)
-        nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(claimed.attempt))
+        if (isLate) delivery.count('other', 'late_outcome')
+        else conclude(claimed, waiter.shard, outcome)
       },
       (letGo) => {
         waiter.letGo = letGo
@@ -147,7 +105,7 @@ export function createMailboxes(options: MailboxesOptions) {
     waiter.letGo = null
     await turn()
     // Whatever has come since has called.
-    return Number(behind) > 0
+    return behind > 0
   }
 
   function takeTurn() {
@@ -189,62 +147,48 @@ export function createMailboxes(options: MailboxesOptions) {
     if (!waiter.isDraining) void drain(waiter)
   }
 
+  /** Waits again, and looks for what was missed. */
+  async function restore(waiter: LocalWaiter) {
+    try {
+      if (await waiters.again(waiter)) call(waiter)
+    } catch (error) {
+      // Its next step finds out whether it still waits.
+      hungry.add(waiter)
+      onError(error)
+    }
+  }
+
   return {
-    get size() {
-      return waiters.size
-    },
-    find: (client: { user_id: string; client_id: string }) => waiters.get(clientRef(client)),
-    leave,
+    call,
 
-    /** Waits at the mailbox in place of whoever did. */
-    async attach(waiter: LocalWaiter): Promise<void> {
-      await sayAttached(waiter, '')
-      enter(waiter)
-      call(waiter)
-    },
-
-    /** What the store or another node has to say to this one. */
-    notice(notice: string) {
+    /** What the store of `shard`, or another node, has to say to this one. */
+    notice(notice: string, shard: number) {
       const [kind, user_id, client_id, rest] = notice.split('\n') as [string, string, string, string]
-      const waiter = waiters.get(clientRef({ user_id, client_id }))
+      const client = { user_id, client_id }
+      const waiter = waiters.find(client)
       if (kind === 'call') {
         if (waiter) call(waiter)
       } else if (kind === 'replaced') {
-        if (waiter?.token === rest) drop(waiter)
-      } else attempts.told(kind, `${user_id}\n${client_id}\n${rest}`)
+        if (waiter?.token !== rest) return
+        delivery.count('other', 'waiter_replaced')
+        waiters.drop(waiter)
+      } else if (kind === 'missing') {
+        if (waiter?.token === rest) void restore(waiter)
+      } else if (kind === 'held') {
+        waiters.held(user_id, client_id, rest, shard)
+      } else attempts.told(kind, `${clientRef(client)}\n${rest}`)
     },
 
     /** The node's lease in `shard` had run out: whoever waits there says so again, and looks for what it missed. */
-    async renew(shard: number): Promise<void> {
-      const all = [...waiters.values()].filter((waiter) => waiter.shard === shard)
-      for (let i = 0; i < all.length; i += RENEW_BATCH)
-        await Promise.all(
-          all.slice(i, i + RENEW_BATCH).map(async (waiter) => {
-            try {
-              if (await sayAttached(waiter, 'again')) call(waiter)
-              else drop(waiter)
-            } catch (error) {
-              // Its next step finds out whether it still waits.
-              hungry.add(waiter)
-              onError(error)
-            }
-          }),
-        )
-    },
+    renew: (shard: number) => waiters.each(shard, restore),
 
     /** Tries again what failed before. */
     pass() {
-      for (const waiter of [...leaving]) void leave(waiter)
+      for (const say of [...unsaid]) say()
       for (const waiter of [...hungry]) {
         hungry.delete(waiter)
-        call(waiter)
+        if (isHere(waiter)) call(waiter)
       }
-    },
-
-    async close(): Promise<void> {
-      const all = [...waiters.values()]
-      for (let i = 0; i < all.length; i += RENEW_BATCH)
-        await Promise.all(all.slice(i, i + RENEW_BATCH).map((waiter) => leave(waiter)))
     },
   }
 }

@@ -18,9 +18,12 @@ async function sha1(text: string): Promise<string> {
 /**
  * A script over one shard. It finds `now` (epoch ms), `K(...)` (a key of the shard from raw ids), the table functions of
  * the prelude, and its own arguments from `ARGV[2]`. It refuses with `return redis.error_reply('REFUSE code')`.
+ *
+ * @param options.freesMemory runs in a full store, too: for what leaves more room than it takes.
  */
-export function defineScript(body: string): Script {
-  const source = `${PRELUDE}\n${body}`
+export function defineScript(body: string, { freesMemory = false } = {}): Script {
+  // A store without memory left refuses the scripts that would give it some, unless they say that they may run.
+  const source = `${freesMemory ? '#!lua flags=allow-oom\n' : ''}${PRELUDE}\n${body}`
   let digest: Promise<string> | undefined
   return {
     source,

@@ -5,22 +5,23 @@
  * - `command:<user>:<client>:<command>`: a hash, the evidence; it outlives the command by its retention;
  * - `payload:<user>:<client>:<command>`: JSON, as long as the command is not terminal;
  * - `box:<user>:<client>`: ids of commands that are ready for an attempt, by their admission;
- * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node;
+ * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node, by which order, and its last claim;
+ *   `left:<user>:<client>`: the order of the last one that left, for a minute;
  * - `deadlines`, `queued` (not acknowledged, by admission), `wakes` (attempted or in a pause, by when that is over),
  *   `ended` and `rejected` (by when they are forgotten): command references by an instant;
+ * - `held`: a hash, tracked commands of each user;
  * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
  *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
  *   the last of those is over;
- * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there, `calls:<boot>` what it
- *   is to be told, `bell:<boot>` the channel that says so.
+ * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there by when that was last
+ *   confirmed, `todo:<boot>` those of them that have something ready, `news:<boot>` what else it is to be told,
+ *   `bell:<boot>` the channel that says that there is something.
  *
  * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
  */
 import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
 import { RULING_FIELDS, SHOWN_FIELDS } from '../observe/delivery-record.js'
-
-/** What a node is to be told waits this long for it: longer than a lease, after which it looks for itself. */
-const CALLS_MS = 60_000
+import { DELIVERY_NOTICES } from './delivery-notices.js'
 
 const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
@@ -28,31 +29,14 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 export const DELIVERY_MOVES = `
 local D, boot = 'delivery', ARGV[2]
 local retention, kept_max, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local told, counted, released = {}, {}, {}
+local counted, released = {}, {}
 
-local function reply(answer) return { now, answer, told, counted, released } end
 local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
 local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
 local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
 
--- What another node is to be told waits in a set until it looks; the bell only makes it look sooner.
-local function tell(to, notice)
-  if to == boot then
-    told[#told + 1] = notice
-  elseif to then
-    local lease = zcall('ZSCORE', 'boots', to)
-    if not lease or tonumber(lease) <= now then return end
-    local calls = K(D, 'calls', to)
-    redis.call('SADD', calls, notice)
-    redis.call('PEXPIRE', calls, ${CALLS_MS})
-    redis.call('SPUBLISH', K(D, 'bell', to), 'call')
-  end
-end
-
-local function call(user, client)
-  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'boot')
-  if to then tell(to, 'call\\n' .. user .. '\\n' .. client) end
-end
+${DELIVERY_NOTICES}
+local function reply(answer) return { now, answer, told, counted, released } end
 
 -- A command that is not read: its ids, and the ends of its keys.
 local function named(user, client, id)
@@ -127,9 +111,20 @@ local function keep(kind, c)
   if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
 end
 
+-- No longer tracked: its user's share is given back with the place in the index, so that once is once.
+local function untrack(user, ref)
+  if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY', 'held', user, -1) <= 0 then zcall('HDEL', 'held', user) end
+end
+
+-- The end, once more for whoever has not heard of it; what is released twice is released.
+local function retell(c)
+  tell(c.boot, c.terminal .. '\\n' .. c.ref)
+  if c.scope_shard then released[#released + 1] = { c.scope_shard, c.scope_id, c.ref } end
+end
+
 -- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
-local function finish(c, state, reason)
-  zcall('ZREM', 'deadlines', c.ref)
+local function finish(c, state, reason, at)
+  untrack(c.user_id, c.ref)
   if not c.acknowledged then zcall('ZREM', 'queued', c.ref) end
   if c.phase == 'ready' then
     redis.call('ZREM', box(c), c.command_id)
@@ -138,15 +133,11 @@ local function finish(c, state, reason)
   end
   redis.call('DEL', payload(c))
   -- Without a reason the first pair stands twice.
-  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', now, 'until_ms', now + retention,
+  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now, 'until_ms', now + retention,
     reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended')
-  if c.scope_shard then
-    released[#released + 1] = { c.scope_shard, c.scope_id, c.ref }
-  else
-    release(c.scope_id, c.ref)
-  end
+  if not c.scope_shard then release(c.scope_id, c.ref) end
   count('outcome', state)
-  tell(c.boot, state .. '\\n' .. c.ref)
+  retell(c)
   keep('ended', c)
 end
 
@@ -159,7 +150,7 @@ local function look(user, client, id)
   if not c then return nil, isTaken end
   if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
   if c.terminal then return c end
-  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed') end
+  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
   return c
 end
 
@@ -187,9 +178,21 @@ local function ready(c)
   call(c.user_id, c.client_id)
 end
 
--- The patience for an attempt is over: with the hand-over still open, or handed over and not acknowledged.
+-- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
+local function requeue(c)
+  set(c, 'max_attempts', c.max_attempts + 1, 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', 'requeued')
+  count('recovery', 'requeued')
+  ready(c)
+end
+
+-- The patience for an attempt is over: handed over and not acknowledged, or with the hand-over still open, at a node that
+-- lives or at one that has fallen silent.
 local function give_up(c)
-  local reason = c.last_outcome and 'ack_timeout' or 'deliver_timed_out'
+  local reason = 'ack_timeout'
+  if not c.last_outcome then
+    local lease = c.boot and zcall('ZSCORE', 'boots', c.boot)
+    reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
+  end
   conclude(c, 'timed_out')
   recover(c, reason)
 end

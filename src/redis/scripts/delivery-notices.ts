@@ -1,0 +1,91 @@
+/**
+ * How the nodes of a deployment learn what concerns them, for the scripts of the dispatcher. Nothing here is a message
+ * that may be lost for good: what a node is told stands in the store until it is no longer so, or until the node has
+ * said that it heard.
+ *
+ * The protocol, in a shard. Any reply may be lost; any write may come twice, or late (then the prelude refuses it).
+ * - Admit: the command lies in its mailbox (`box`). If somebody waits there, the mailbox is put on the list `todo` of
+ *   the node at which he waits, and that node's bell is rung. A repeated admission answers the record, and does the same.
+ * - Attach: the node first asks for an order (later askers get greater ones), then takes the mailbox with it. An order
+ *   that is not greater than the one that waits there, or than the one that left last (`left`), is late and changes
+ *   nothing. The former waiter's node is given news of it.
+ * - Claim: the waiter, by its token, takes the first command of its mailbox and numbers its claims. The same number
+ *   again is the same claim and gets the same answer; a smaller one is late. Whoever finds the mailbox empty takes it off
+ *   the list. An attempt has a patience: its lease.
+ * - Conclude: what `deliver` came to, by the number of the attempt. Once is enough.
+ * - Acknowledge, settle, cancel: fenced by instance, one end per command. A repeat changes nothing, and gives the node
+ *   of the last attempt its news once more.
+ * - Reconcile, every node and shard, at least once a second: what is past its deadline ends, attempts whose patience is
+ *   over go back to their mailbox after a pause, what is over is forgotten. The node says which waiters and commands it
+ *   holds, some in each pass, and the store says of each what is not so; the store names the waiters that it has not
+ *   heard of for longest, and the node detaches those that it does not have.
+ * - Tell: `todo` names a mailbox again each second until it is empty. `news` are numbered, and removed when the node says
+ *   up to which number it has heard.
+ * - Crash: a node that does not renew its lease (`boots`) gets no news; after a minute its waiters are removed. One that
+ *   comes back finds its lease lapsed and says of all its waiters that they wait.
+ */
+
+/** News wait this long for their node: longer than a lease, after which it looks for itself. */
+const NEWS_MS = 60_000
+/** A mailbox stays on the list this long before its node is told of it again. */
+const RETELL_MS = 1_000
+/** News, and mailboxes, of one look: about a millisecond. */
+const BATCH = 100
+
+export const DELIVERY_NOTICES = `
+local told, by_news = {}, false
+
+local function ring(to) redis.call('SPUBLISH', K(D, 'bell', to), 'call') end
+
+-- The shard's one counter, on which commands are numbered too. It grows also in a store that has lost what it stood at.
+local function order()
+  local at = time[1] * 1000000 + time[2]
+  local last = tonumber(zcall('GET', 'seq')) or 0
+  if at <= last then at = last + 1 end
+  local text = string.format('%.0f', at)
+  zcall('SET', 'seq', text)
+  return text
+end
+
+-- Whoever asked reads it in the reply. A pass takes its own from the store instead, where it stays until it is heard.
+local function tell(to, notice)
+  if not to then return end
+  if to == boot and not by_news then
+    told[#told + 1] = notice
+    return
+  end
+  local lease = zcall('ZSCORE', 'boots', to)
+  if not lease or tonumber(lease) <= now then return end
+  local news = K(D, 'news', to)
+  redis.call('ZADD', news, order(), notice)
+  redis.call('PEXPIRE', news, ${NEWS_MS})
+  if to ~= boot then ring(to) end
+end
+
+-- Somebody's mailbox has a command that is ready.
+local function call(user, client)
+  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'boot')
+  if not to then return end
+  local place = user .. '\\n' .. client
+  local isHere = to == boot and not by_news
+  redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RETELL_MS} or 0), place)
+  if isHere then told[#told + 1] = 'call\\n' .. place elseif to ~= boot then ring(to) end
+end
+
+-- What this node has not heard yet, after the number up to which it has. Answers the new number, and whether there is more.
+local function take(after)
+  local news, todo = K(D, 'news', boot), K(D, 'todo', boot)
+  redis.call('ZREMRANGEBYSCORE', news, '-inf', after)
+  local got = redis.call('ZRANGE', news, 0, ${BATCH - 1}, 'WITHSCORES')
+  for i = 1, #got, 2 do
+    told[#told + 1] = got[i]
+    after = string.format('%.0f', got[i + 1])
+  end
+  local places = redis.call('ZRANGE', todo, '-inf', stored_now, 'BYSCORE', 'LIMIT', 0, ${BATCH})
+  for i = 1, #places do
+    told[#told + 1] = 'call\\n' .. places[i]
+    redis.call('ZADD', todo, stored_now + ${RETELL_MS}, places[i])
+  end
+  return after, (#got == ${2 * BATCH} or #places == ${BATCH}) and 1 or 0
+end
+`
