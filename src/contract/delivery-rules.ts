@@ -1,11 +1,19 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
+import type { DeliveryStatus } from './delivery.js'
 import { checkSegment } from './ids.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
   const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
   if (reason) throw new Refusal('invalid_identity', reason)
+}
+
+/** `status` as it is at `now`: past its deadline a command is over, whether or not anybody is left who brings it to its end. */
+export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
+  const { deadline_at } = status.admission
+  if (status.terminal || deadline_at === null || Date.parse(deadline_at) > now) return status
+  return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
 }
 
 /** First pause before another attempt, doubled each time: five attempts of 5 s and their pauses end within 30 s. */

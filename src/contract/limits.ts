@@ -26,6 +26,8 @@ export const HYDRATION_BYTES = 1_048_576
 export const HISTORY_BYTES = 8 * HYDRATION_BYTES
 /** Bytes of a stored record: what a shared store refuses at write, and memory with it. */
 export const RECORD_BYTES = 65_536
+/** Bytes of what a host says of a node or a scope. */
+export const METADATA_BYTES = 4_096
 /** Levels of nesting in a JSON value that comes from outside; deeper ones crash `JSON.stringify`. */
 export const JSON_DEPTH = 32
 /** Names in one map of low-cardinality counters. */

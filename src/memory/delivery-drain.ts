@@ -34,13 +34,18 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
   /** Ends a tracked command at its deadline; whether it was over. */
   function expire(command: TrackedCommand): boolean {
     if (command.deadlineAt > clock.now()) return false
-    end(command, 'expired', 'deadline_passed')
+    end(command, 'expired', 'deadline_passed', command.deadlineAt)
     return true
   }
 
-  function end(command: TrackedCommand, state: 'resulted' | 'failed' | 'expired' | 'cancelled', reason: string | null) {
+  function end(
+    command: TrackedCommand,
+    state: 'resulted' | 'failed' | 'expired' | 'cancelled',
+    reason: string | null,
+    at = clock.now(),
+  ) {
     const mailbox = command.mailbox as Mailbox
-    store.end(command, state, reason, clock.now())
+    store.end(command, state, reason, at)
     const { controller } = command
     command.controller = null
     kick(mailbox)

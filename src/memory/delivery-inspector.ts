@@ -3,6 +3,7 @@
 import { CommandKey, type DeliveryInspector } from '../contract/delivery.js'
 import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
+import type { JsonObject } from '../contract/json.js'
 import { parseSequence } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Clock } from './clock.js'
@@ -16,10 +17,12 @@ export interface DeliveryInspectorOptions {
   loop: DeliveryLoop
   nodeId: string
   deploymentId: string | null
+  /** What the host says of the node. */
+  metadata: JsonObject | undefined
 }
 
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
-  const { store, clock, loop, nodeId, deploymentId } = options
+  const { store, clock, loop, nodeId, deploymentId, metadata } = options
 
   return {
     summary() {
@@ -50,15 +53,17 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       // There is one node and so one page: no token was ever handed out.
       if (page.cursor !== null) throw new Refusal('invalid_cursor')
       const staleness_ms = clock.steady() - loop.lastPass.steady
+      const stale = staleness_ms > STALE_MS
       const { recovery, outcome, acknowledgement, other } = store.counters
       const node = {
         node_id: nodeId,
         mailbox_listener_alive: null,
-        reconciliation_loop_alive: !loop.closed && staleness_ms <= STALE_MS,
-        active_drainers: store.totals.drainers,
-        connection_waiters: store.totals.waiters,
+        // Nobody knows whether a loop that is silent still runs, and with it who is served.
+        reconciliation_loop_alive: stale ? null : !loop.closed,
+        active_drainers: stale ? null : store.totals.drainers,
+        connection_waiters: stale ? null : store.totals.waiters,
         updated_at: toTimestamp(loop.lastPass.at),
-        stale: staleness_ms > STALE_MS,
+        stale,
         staleness_ms,
         counters: {
           recovery: { ...recovery },
@@ -66,6 +71,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
           acknowledgement: { ...acknowledgement },
           other: { ...other },
         },
+        ...(metadata && { metadata }),
       }
       return { items: [node], next_cursor: null, has_more: false }
     },

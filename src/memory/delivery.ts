@@ -4,6 +4,8 @@ import type { ConnectionRegistry } from '../contract/connections.js'
 import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
 import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { type JsonObject, toJson } from '../contract/json.js'
+import { METADATA_BYTES } from '../contract/limits.js'
 import { createClock } from './clock.js'
 import { createDispatch } from './delivery-dispatch.js'
 import { createDeliveryDrain } from './delivery-drain.js'
@@ -19,6 +21,8 @@ export interface CommandDispatcherOptions {
   nodeId?: string
   /** Shown in the summary. @default null */
   deploymentId?: string | null
+  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
+  metadata?: JsonObject
   /** Who is current. Without it the instance that attached last is. */
   connections?: Pick<ConnectionRegistry, 'currentInstance'>
   /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
@@ -77,7 +81,8 @@ export function createCommandDispatcher(
 
 /** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
-  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, ...given } = options
+  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said, ...given } = options
+  const metadata = said && JSON.parse(toJson(said, METADATA_BYTES).text)
   const bounds = {
     ...DEFAULTS,
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
@@ -96,6 +101,6 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
   const drain = createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge })
   const loop: DeliveryLoop = createDeliveryLoop({ store, clock, drain })
   loop.start()
-  const inspector = createDeliveryInspector({ store, clock, loop, nodeId, deploymentId })
+  const inspector = createDeliveryInspector({ store, clock, loop, nodeId, deploymentId, metadata })
   return { store, dispatcher: { ...createDispatch({ store, clock, drain, loop, connections, ...bounds }), inspector } }
 }

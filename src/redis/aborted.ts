@@ -2,6 +2,15 @@
 
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
+/** `work`, unless `signal` aborts first. @throws the signal's reason. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const forget = whenAborted(signal, () => reject(signal.reason))
+    work.then(resolve, reject).finally(forget)
+  })
+}
+
 /** Calls `act` when `signal` aborts, unless the answer was called before. */
 export function whenAborted(signal: AbortSignal, act: () => void): () => void {
   const known = waiting.get(signal)

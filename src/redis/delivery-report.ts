@@ -13,6 +13,10 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
   let sentAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> | undefined
   let closed = false
+  let isFirst = () => {}
+  const first = new Promise<void>((resolve) => {
+    isFirst = resolve
+  })
 
   async function send(): Promise<void> {
     clearTimeout(timer)
@@ -28,6 +32,7 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
     const settled: Promise<void> = next
       .catch((error) => store.report(error))
       .then(() => {
+        isFirst()
         if (under === settled) under = undefined
       })
     under = settled
@@ -36,6 +41,8 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
 
   return {
     publish,
+    /** The first report is made, or has failed. */
+    first,
 
     /** Something has changed. */
     changed() {

@@ -135,10 +135,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     /** Lost by the store, or reaped while this node was silent: as long as nobody else waits, it still does. */
     async again(waiter: LocalWaiter): Promise<boolean> {
       if (!isHere(waiter)) return false
-      if ((await sayAttached(waiter, 'again')) === undefined) {
-        delivery.count('other', 'waiter_restored')
-        return isHere(waiter)
-      }
+      if ((await sayAttached(waiter, 'again')) === undefined) return isHere(waiter)
       drop(waiter)
       return false
     },

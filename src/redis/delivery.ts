@@ -11,7 +11,10 @@ import {
 } from '../contract/delivery-rules.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { type JsonObject, toJson } from '../contract/json.js'
+import { METADATA_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
+import { unlessAborted } from './aborted.js'
 import { createDeliveryAttempts } from './delivery-attempts.js'
 import { createDeliveryCalls } from './delivery-calls.js'
 import { createDeliveryLoop, type DeliveryLoop } from './delivery-loop.js'
@@ -22,6 +25,7 @@ import { shardOf } from './keys.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { createDeliveryInspector } from './observe/delivery.js'
 import type { LegacyStream } from './observe/delivery-legacy.js'
+import { NODES } from './observe/delivery-nodes.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 
 /** Bounds are whole numbers from 1; durations are ms. */
@@ -50,6 +54,8 @@ export interface DispatcherLimits {
   retentionMs?: number | undefined
   /** Most terminal records kept in one shard, and as many of refused admissions beside them. @default 50000 */
   maxRetained?: number | undefined
+  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
+  metadata?: JsonObject | undefined
   /** An older command stream that the summary looks at and nobody touches. */
   legacy?: LegacyStream | undefined
 }
@@ -78,7 +84,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  * was admitted anywhere is delivered by the node at which its client waits, at least once, until it is acknowledged; when
  * that node dies, by the next one.
  *
- * It opens one connection of its own, closed by `close()`. The node's own `inspector` reports the node before it lists.
+ * It opens one connection of its own, closed by `close()`. The node's own `inspector` shows the node as it is now.
  *
  * @throws RangeError for a bound that is no whole number from 1, and for a `deadlineMs` of more than 24 h.
  * @example
@@ -91,6 +97,7 @@ export function createRedisCommandDispatcher(options: RedisCommandDispatcherOpti
 
 export function commandDispatcherOn(store: Store, options: DispatcherLimits): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), connections, legacy } = options
+  const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const given = Object.entries(options).filter(([name, value]) => name in DEFAULTS && value !== undefined)
   const bounds: typeof DEFAULTS & { capacity: number | ((scope_id: string) => number) } = {
     ...DEFAULTS,
@@ -131,13 +138,15 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
   })
   const onPass = () => void report.publish().catch(() => {})
   const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, waiters, attempts, onPass })
-  const report = createDeliveryReport(store, nodeId, () => ({
+  const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
     active_drainers: attempts.size,
     connection_waiters: waiters.size,
     counters: delivery.counters,
-  }))
+    ...(metadata && { metadata }),
+  })
+  const report = createDeliveryReport(store, nodeId, state)
   const inspector = createDeliveryInspector(store, legacy)
   const calls = createDeliveryCalls({
     store,
@@ -194,12 +203,19 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
   return {
     ...calls,
     attach,
-    reconcile: loop.reconcile,
+    async reconcile() {
+      await loop.reconcile()
+      await report.publish()
+    },
     inspector: {
       ...inspector,
+      // What this node says of itself it knows better than its last report; to read it writes nothing.
       async listNodes(page, ask) {
-        if (!loop.closed) await report.publish()
-        return inspector.listNodes(page, ask)
+        if (loop.closed) return inspector.listNodes(page, ask)
+        await unlessAborted(report.first, ask.signal)
+        const [now, nodes] = await Promise.all([store.time(ask), inspector.listNodes(page, ask)])
+        const own = NODES.read({ node_id: nodeId, updated_at: now, ...state() }, now)
+        return { ...nodes, items: nodes.items.map((node) => (node.node_id === nodeId ? (own ?? node) : node)) }
       },
     },
     close: () => {

@@ -62,7 +62,7 @@ describe('the loop', () => {
   it('is shown as stale and not alive when it has not come by, and as ended after close', async () => {
     clock.advance(5_001)
     expect(await node()).toMatchObject({
-      reconciliation_loop_alive: false,
+      reconciliation_loop_alive: null,
       stale: true,
       staleness_ms: 5_001,
       updated_at: at(),

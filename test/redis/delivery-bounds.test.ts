@@ -61,10 +61,12 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     await dispatcher.close()
     const later = observe(deploymentId, { now: () => clock.now() + 30_000 })
     expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
-    expect((await later.summary(ASK)).tracked_commands).toBe(1)
+    expect(await later.summary(ASK)).toMatchObject({ tracked_commands: 0, due_commands: 0, sample_size: 0 })
+    const expired = { state: 'expired', at: at(30_000), reason: 'deadline_passed' }
+    expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
     clock.advance(30_000)
     await make({ deploymentId, now: clock.now }).dispatcher.reconcile()
-    expect((await later.status(key('c1'), ASK))?.terminal).toMatchObject({ state: 'expired', at: at(30_000) })
+    expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
   })
 
   it('forgets in the store what it no longer answers for', async () => {

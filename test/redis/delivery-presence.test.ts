@@ -53,7 +53,15 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     const later = (ms: number) => observe(deploymentId, { now: () => clock.now() + ms }).listNodes(FIRST, ASK)
     expect((await later(5_000)).items).toMatchObject([{ node_id: 'quiet', stale: false, staleness_ms: 5_000 }])
     expect((await later(5_001)).items).toMatchObject([
-      { stale: true, staleness_ms: 5_001, reconciliation_loop_alive: false, mailbox_listener_alive: false },
+      {
+        stale: true,
+        staleness_ms: 5_001,
+        reconciliation_loop_alive: null,
+        mailbox_listener_alive: null,
+        active_drainers: null,
+        connection_waiters: null,
+        counters: expect.anything(),
+      },
     ])
     expect((await later(-600_000)).items).toMatchObject([{ stale: false, staleness_ms: 0 }])
     expect((await later(3_600_000)).items).toEqual([])

@@ -10,17 +10,23 @@ import { Millis } from './stored.js'
 export const NODE_KEPT_MS = 3_600_000
 
 /** What a node says of itself, beside its name and the time, which are the store's. */
-export const NodeReport = DeliveryNode.pick({ active_drainers: true, connection_waiters: true, counters: true }).extend(
-  {
-    /** Whether it hears of commands at once. */
-    is_listening: z.boolean(),
-    /** The last pass of its loop over every shard, or `null` for none, or none any more. */
-    passed_at: Millis.nullable(),
-  },
-)
+const Told = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
+export const NodeReport = DeliveryNode.pick(Told).extend({
+  /** Whether it hears of commands at once. */
+  is_listening: z.boolean(),
+  /** The last pass of its loop over every shard, or `null` for none, or none any more. */
+  passed_at: Millis.nullable(),
+})
 export type NodeReport = z.infer<typeof NodeReport>
 
 const StoredNode = NodeReport.extend({ node_id: z.string(), updated_at: Millis })
+
+const UNKNOWN = {
+  mailbox_listener_alive: null,
+  reconciliation_loop_alive: null,
+  active_drainers: null,
+  connection_waiters: null,
+}
 
 export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
   name: 'nodes',
@@ -33,9 +39,11 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
     const stale = staleness_ms > STALE_MS
     return {
       node_id,
-      mailbox_listener_alive: is_listening && !stale,
+      mailbox_listener_alive: is_listening,
       reconciliation_loop_alive: passed_at !== null && now - passed_at <= STALE_MS,
       ...report,
+      // Nobody knows what a silent node does.
+      ...(stale ? UNKNOWN : {}),
       updated_at: toTimestamp(updated_at),
       stale,
       staleness_ms,

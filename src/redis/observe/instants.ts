@@ -5,9 +5,14 @@ import type { Store } from '../store.js'
 import { BadRow } from './rows.js'
 import { Millis } from './stored.js'
 
-/** The scores in an answer of `key`, in epoch ms; a score that is no instant is skipped and reported. */
-export function instantsOf(store: Store, key: string, reply: Reply, ask: Ask): number[] {
-  const read = scored(reply).map(({ score }) => Millis.safeParse(score))
+/**
+ * The scores in an answer of `key`, in epoch ms; a score that is no instant is skipped and reported.
+ *
+ * @param but members whose scores are left out.
+ */
+export function instantsOf(store: Store, key: string, reply: Reply, ask: Ask, but = new Set<string>()): number[] {
+  const members = scored(reply).filter(({ member }) => !but.has(member))
+  const read = members.map(({ score }) => Millis.safeParse(score))
   if (read.some(({ success }) => !success)) store.report(new BadRow(`${key} holds a score that is no instant`), ask)
   return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
 }
