@@ -40,6 +40,8 @@ const LISTS = [
   `/workers/tasks/task-1?user_id=${encodeURIComponent('\\')}`,
   '/browser-windows',
   '/browser-windows?status=closed',
+  '/browser-windows?ownership=user-owned',
+  '/contexts?client_type=web&ownership=worker',
 ]
 const SINGLES = [
   ...['ann', 'bob', 'é', 'a:b', '*', '}{', '{x}', '[a-z]', '\\', '__proto__', 'late', 'nobody', '\u{1f600}'].map(
@@ -53,6 +55,9 @@ const SINGLES = [
   '/browser-windows/count',
   '/browser-windows/window-3',
   '/browser-windows/none',
+  '/browser-windows/window-5',
+  '/browser-windows/window-13',
+  '/contexts/guest-5',
   '/contexts/context-2-1',
   '/connections/nope',
   '/connections/nope/history',

@@ -78,6 +78,17 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
       tab_count: i,
       worker_count: 9,
     })
+    // In a window that is another user's.
+    if (i % 4 === 1)
+      await contexts.report({
+        context_id: `guest-${i}`,
+        user_id: USERS[i - 1] as string,
+        client_id: 'client-0',
+        client_type: 'web',
+        status: 'idle',
+        ownership: 'worker',
+        window_id: `window-${i}`,
+      })
     if (i === 10) await browserWindows.close(`window-${i}`)
   }
   // Some have fallen silent by now, and nobody has written that down.

@@ -10,12 +10,13 @@ import {
   type WindowCounts,
 } from '../../contract/contexts.js'
 import { type Ask, examinable, type Indexed } from '../../contract/page.js'
+import { shardOf } from '../keys.js'
 import type { Store } from '../store.js'
 import { countAll, distinct, tally } from './counts.js'
 import { gather } from './gather.js'
 import { readPage } from './pages.js'
 import { getRecord, type TableReader } from './rows.js'
-import { allShards, readShards, shareOut } from './shards.js'
+import { readShards, shareOut } from './shards.js'
 import { Millis, timestampOf } from './stored.js'
 import { listUserIds, observeUsers } from './users.js'
 
@@ -71,7 +72,7 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
         by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
       }
     },
-    countByWindow: (windowIds, ask) => countByWindow(store, windowIds, ask),
+    countByWindow: (windowIds, ask, windows?: readonly OwnedWindow[]) => countByWindow(store, windowIds, ask, windows),
     listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),
     observeUsers: (userIds, ask) =>
       observeUsers(store, CONTEXTS, userIds, ask, (contexts) => ({
@@ -83,33 +84,57 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
   }
 }
 
-/** One question a shard, whatever the number of windows. A window whose contexts were not all reached is left out. */
-async function countByWindow(store: Store, windowIds: readonly string[], ask: Ask): Promise<WindowCounts[] & Indexed> {
-  if (windowIds.length === 0) return []
-  const shards = await allShards(store, ask)
+/** A window and whose it is. */
+type OwnedWindow = Pick<Context, 'user_id' | 'client_id'> & { window_id: string }
+
+/**
+ * One question a shard, whatever the number of windows. A window whose contexts were not all reached is left out. Given
+ * whose they are, a context counts only in a window of its own user and client, whose shard alone is asked.
+ */
+async function countByWindow(
+  store: Store,
+  windowIds: readonly string[],
+  ask: Ask,
+  windows: readonly OwnedWindow[] | undefined,
+): Promise<WindowCounts[] & Indexed> {
+  const count = await store.shards(ask)
   const now = await store.time(ask)
+  const owners = new Map(windows?.map((window) => [window.window_id, window]))
+  const asked = new Map<number, string[]>()
+  for (const window_id of new Set(windowIds)) {
+    const owner = owners.get(window_id)
+    const shards = owner ? [shardOf(owner.user_id, count)] : Array.from({ length: count }, (_, shard) => shard)
+    for (const shard of shards) asked.set(shard, [...(asked.get(shard) ?? []), window_id])
+  }
   const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noneIn(window_id)]))
-  const shares = shareOut(examinable(ask), Array(shards.length).fill(1))
-  const wanted = { index: 'window_id', values: windowIds, shards: shards.length }
+  const shards = [...asked.keys()]
+  const shares = shareOut(
+    examinable(ask),
+    [...asked.values()].map((ids) => ids.length),
+  )
   let examined = 0
-  const { truncated } = await readShards(shards, ask, (shard) =>
-    gather(store, CONTEXTS, shard, { ...wanted, most: shares[shard] as number }, ask, (window_id, { rows, isCut }) => {
+  await readShards(shards, ask, async (shard) => {
+    const values = asked.get(shard) as string[]
+    const wanted = { index: 'window_id', values, most: shares[shards.indexOf(shard)] as number, shards: shards.length }
+    await gather(store, CONTEXTS, shard, wanted, ask, (window_id, { rows, isCut }) => {
       examined += rows.length
       if (isCut) counts.delete(window_id)
-      const counted = counts.get(window_id)
-      if (!counted) return
-      for (const row of rows) {
+      const [counted, owner] = [counts.get(window_id), owners.get(window_id)]
+      for (const row of counted ? rows : []) {
         const context = row && CONTEXTS.read(row, now)
-        if (context?.window_id === window_id) add(counted, context)
+        if (context?.window_id === window_id && isOf(owner, context)) add(counted as WindowCounts, context)
       }
-    }),
-  )
-  // What a lost shard holds may be in any of them.
-  const found: WindowCounts[] & Indexed = truncated ? [] : [...counts.values()]
-  if (found.length < windowIds.length) found.truncated = true
-  found.examined = examined
-  return found
+    })
+    asked.delete(shard)
+  })
+  // What a shard that is lost holds may be in any window that it was asked for.
+  for (const lost of asked.values()) for (const window_id of lost) counts.delete(window_id)
+  const isTruncated = counts.size < new Set(windowIds).size
+  return Object.assign([...counts.values()], { examined, ...(isTruncated ? { truncated: true } : {}) })
 }
+
+const isOf = (owner: OwnedWindow | undefined, { user_id, client_id }: Context) =>
+  owner === undefined || (owner.user_id === user_id && owner.client_id === client_id)
 
 const noneIn = (window_id: string): WindowCounts => ({ window_id, worker_count: 0, idle_count: 0, busy_count: 0 })
 

@@ -46,12 +46,13 @@ interface Reach {
 
 /**
  * Users of a table after `page.after` that have a row now, by their UTF-8 bytes: the order of a sorted set without
- * scores. `truncated`: a shard was lost, or held more users without rows than may be looked at.
+ * scores. Of what may be looked at half is left for what they have; where that ends before the page does, `reached` says
+ * how far all shards were read. `truncated`: a shard was lost, or not looked at at all.
  */
 export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
   const shards = await allShards(store, ask)
   const now = await store.time(ask)
-  const bounds = shareOut(examinable(ask), Array(shards.length).fill(1))
+  const bounds = shareOut(Math.ceil(examinable(ask) / 2), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const from = reach.last === null ? '-' : `(${reach.last}`
     const args = [table, from, most, now, reach.bound - reach.examined]
@@ -81,8 +82,13 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   const unread = behind().filter(({ examined, bound }) => examined < bound)
   const again = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
   for (const one of again) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
-  const ids: UserIds = reached()
-  if (truncated || behind().length > 0) ids.truncated = true
+  const unfinished = behind()
+  const ends = unfinished.map(({ last }) => last)
+  const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
+  // Beyond the end of one shard its own users may come before those of others.
+  const ids: UserIds & { reached?: string } = reached().filter((id) => end === null || compareIds(id, end) <= 0)
+  if (end !== null) ids.reached = end
+  if (truncated || unfinished.length > 0) ids.truncated = true
   ids.examined = answers.reduce((sum, { examined }) => sum + examined, 0)
   return ids
 }
