@@ -41,6 +41,12 @@ export function defineQuestion(body: string): Question {
   return { source: `${OPENING}\n${body}` }
 }
 
+/**
+ * A key that is never there, named beside the prefix, which is none either. While a slot moves, a Cluster serves a script
+ * with one key wherever it lands, in front of half of the shard; with two it says that it cannot tell yet.
+ */
+const SECOND = 'two'
+
 // Half of the keys are on another node, or the permissions of the host's own making lack what the script reads.
 const NOT_NOW = /non local key|user executing the script|ACL failure|NOPERM/
 
@@ -58,7 +64,7 @@ export async function askShard(
 ): Promise<Reply[]> {
   const prefix = shardPrefix(store.deploymentId, shard)
   const reply = await store
-    .command(['EVAL_RO', question.source, '1', prefix, ...args.map(String)], prefix, ask)
+    .command(['EVAL_RO', question.source, '2', prefix, `${prefix}${SECOND}`, ...args.map(String)], prefix, ask)
     .catch((error) => {
       if (error instanceof Error && !(error instanceof Refusal) && NOT_NOW.test(error.message))
         throw new Refusal('unavailable', 'the store cannot answer this now', { cause: error })
