@@ -65,6 +65,34 @@ export function deduplicatorBattery(
       expect(await claim('m')).toBe(true)
     })
 
+    it('counts no claim that was given back', async () => {
+      await claim('a')
+      await claim('m')
+      await deduplicator.release({ user_id: 'ann', message_id: 'm' })
+      expect(await summary()).toMatchObject({ entries: 1, accepted: 1, duplicates: 0, evicted: 0 })
+      expect(await ofUser('ann')).toMatchObject({ entries: 1, accepted: 1 })
+    })
+
+    it('keeps streams apart', async () => {
+      const claims = ['users/ann/x', 'users/ann/y', undefined].map((stream) => ({
+        user_id: 'ann',
+        message_id: 'm',
+        ...(stream === undefined ? {} : { stream }),
+      }))
+      for (const one of claims) expect(await deduplicator.claim(one)).toBe(true)
+      for (const one of claims) expect(await deduplicator.claim(one)).toBe(false)
+    })
+
+    it('lets what must go go from whoever holds most', async () => {
+      await claim('a', 'bob')
+      clock.advance(1)
+      for (let i = 0; i < 100; i++) await claim(`m${i}`)
+      expect(await claim('a', 'bob')).toBe(false)
+      expect(await claim('m99')).toBe(false)
+      expect(await claim('m0')).toBe(true)
+      expect(await summary()).toMatchObject({ entries: 3 })
+    })
+
     it('tells of a user for as long as the user has an entry', async () => {
       await claim('a')
       clock.advance(4_000)

@@ -189,6 +189,9 @@ export function historyBattery(
       }
       spill.texts.set(ref, text.slice(0, -5))
       expect(await reads()).toBe('error')
+      // Of another length, though it would parse.
+      spill.texts.set(ref, '{}')
+      expect(await reads()).toBe('error')
       spill.texts.set(ref, 'x'.repeat(text.length))
       expect(await reads()).toBe('error')
       spill.failing = true
@@ -246,6 +249,9 @@ export function historyBattery(
         { message_id: '' },
         { stream: '' },
         { stream: 'x'.repeat(2_049) },
+        { stream: 'users/ann/a\nb' },
+        { stream: 'users/ann/a\u202eb' },
+        { stream: 'users/ann/\ud800' },
         { kind: 'gossip' },
         { user_id: 'a\u200bb' },
         { payload: cycle },

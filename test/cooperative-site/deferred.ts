@@ -1,8 +1,10 @@
 /** A promise that a test settles by hand. */
-export function deferred<T>(): { promise: Promise<T>; resolve(value: T): void } {
+export function deferred<T>(): { promise: Promise<T>; resolve(value: T): void; reject(reason: unknown): void } {
   let resolve: (value: T) => void = () => {}
-  const promise = new Promise<T>((settle) => {
+  let reject: (reason: unknown) => void = () => {}
+  const promise = new Promise<T>((settle, fail) => {
     resolve = settle
+    reject = fail
   })
-  return { promise, resolve }
+  return { promise, resolve, reject }
 }

@@ -4,8 +4,10 @@ import { createMessageHistory } from '../../src/memory/history.js'
 import { createMemorySpillStore } from '../../src/memory/spill-store.js'
 import { ASK } from '../contract/clock.js'
 import { historyBattery } from '../contract/history.js'
+import { historySharesBattery } from '../contract/history-shares.js'
 
 historyBattery('memory', (options) => createMessageHistory(options))
+historySharesBattery('memory', (options) => createMessageHistory(options))
 
 const message = (message_id: string, payload: string, stream = 'users/u/s') =>
   ({ message_id, stream, kind: 'event', user_id: 'u', client_id: 'c', instance_id: 'i', payload }) as const

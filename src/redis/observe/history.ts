@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { type HistoryInspector, HistoryMessage, HistoryStream, type SpillStore } from '../../contract/history.js'
 import { hydrate } from '../../contract/hydration.js'
+import { HISTORY_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { strings } from '../reply.js'
 import type { Store } from '../store.js'
@@ -33,6 +34,7 @@ export const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> =
 
 const StoredMessage = HistoryMessage.extend({
   recorded_at: Millis,
+  size: z.number().optional(),
   externalized: z.object({ ref: z.string(), bytes: z.int().min(0) }).nullable(),
 })
 
@@ -44,13 +46,16 @@ export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>
   idOf: ({ stream, message_id }) => messageKey(stream, message_id),
   schema: StoredMessage,
   indexes: [],
-  read: ({ recorded_at, externalized, payload, ...row }) => ({
+  read: ({ recorded_at, externalized, payload, size: _counted, ...row }) => ({
     ...row,
     recorded_at: timestampOf(recorded_at),
     payload: payload ?? null,
     externalized: externalized && { ...externalized, hydration: 'not_configured' },
   }),
 }
+
+/** Messages that are asked for at once: at most some megabytes. */
+const STRETCH = 100
 
 export interface HistoryReading {
   /** Where externalised payloads are; without it they say `not_configured`. */
@@ -93,10 +98,17 @@ async function readStream(
     readRows(store, STREAMS, shard, [stream], ask),
     readIndex(store, ['HMGET', store.key(shard, 'emptied', 'last'), stream], ask),
   ])
-  const ids = strings(newest).reverse()
-  const keys = ids.map((id) => messageKey(stream, id))
-  const found = await readRows(store, MESSAGES, shard, keys, ask)
-  const messages = found.map(({ row }) => MESSAGES.read(row, 0)).filter((message) => message !== undefined)
+  const messages: HistoryMessage[] = []
+  const ids = strings(newest)
+  // The newest first, so that what does not fit is what is oldest; most samples are one stretch.
+  for (let from = 0, bytes = 0; from < ids.length && bytes <= HISTORY_BYTES; from += STRETCH) {
+    const keys = ids.slice(from, from + STRETCH).map((id) => messageKey(stream, id))
+    for (const { row } of await readRows(store, MESSAGES, shard, keys, ask)) {
+      bytes += row.size ?? 0
+      const message = MESSAGES.read(row, 0)
+      if (message && (bytes <= HISTORY_BYTES || messages.length === 0)) messages.unshift(message)
+    }
+  }
   const lastSequence = known[0]?.row.last_sequence ?? (strings(emptied).length > 0 ? 1 : 0)
   return { messages, lastSequence }
 }
