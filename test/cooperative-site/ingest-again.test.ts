@@ -1,0 +1,60 @@
+/** A message of a site that comes again: on the bus once, or said not to be. */
+import { describe, expect, it } from 'vitest'
+import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
+import { Refusal } from '../../src/refusal.js'
+import { changed, createWorld, TOPIC } from './world.js'
+
+describe('a message of a site that comes again', () => {
+  async function createSender() {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const send = (message: ReturnType<typeof changed>, bus: object = world.bus) =>
+      ingestCooperativeSiteMessage(
+        { ...world, ingest: world.facilities.ingest, bus: bus as typeof world.bus },
+        { host: { user_id: 'alice' }, message },
+      )
+    return { ...world, reader, send }
+  }
+  const failing = (error: unknown) => ({ publish: () => Promise.reject(error) })
+
+  it('is published when the first attempt came only into the history', async () => {
+    const { facilities, reader, send } = await createSender()
+    const message = changed()
+    await facilities.ingest({ ...message, user_id: 'alice' })
+    expect(await send(message)).toMatchObject({ duplicate: true, published: true, not_published_reason: null })
+    expect(await send(message)).toMatchObject({
+      duplicate: true,
+      published: false,
+      not_published_reason: 'duplicate',
+      first: { client_id: 'laptop', at: expect.any(String) },
+    })
+    expect(reader.pending).toBe(1)
+  })
+
+  it('is not published for a client whose message is not the one that is retained', async () => {
+    const { facilities, reader, send } = await createSender()
+    const phone = { client_id: 'phone', instance_id: 'phone-1' }
+    await facilities.connections.connect({ ...phone, user_id: 'alice', client_type: 'mobile' })
+    const message = changed()
+    await facilities.ingest({ ...message, ...phone, user_id: 'alice' })
+    expect(await send(message)).toMatchObject({ duplicate: true, published: false, first: { client_id: 'phone' } })
+    expect(reader.pending).toBe(0)
+  })
+
+  it.each([
+    ['cannot have gone out', new Refusal('unavailable', 'not sent', { outcome: 'not_run' }), false, 'bus_unavailable'],
+    ['may have gone out', new Refusal('unavailable', 'no answer', { outcome: 'unknown' }), null, 'unknown'],
+    ['failed for whatever reason', new Error('reset'), null, 'unknown'],
+  ])('is published after an event that %s, and that is said of it', async (_, error, published, reason) => {
+    const { reader, send } = await createSender()
+    const message = changed()
+    expect(await send(message, failing(error))).toMatchObject({ published, not_published_reason: reason })
+    expect(await send(message)).toMatchObject({ duplicate: true, published: true })
+    expect(reader.pending).toBe(1)
+  })
+
+  it('does not write into the streams of the relay', async () => {
+    const { send } = await createSender()
+    await expect(send(changed(1, { stream: 'clients/laptop/commands' }))).rejects.toMatchObject({ code: 'forbidden' })
+  })
+})
