@@ -20,8 +20,6 @@ const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
 export interface ApplicationAnswer {
   result: Json
   error: InvocationError | null
-  /** Of the result as JSON. */
-  bytes: number
 }
 
 export interface ApplicationCall {
@@ -38,7 +36,7 @@ export interface ApplicationCall {
  */
 export async function callApplication(connector: ActionConnector, call: ApplicationCall): Promise<ApplicationAnswer> {
   const { client, request, signal, onError } = call
-  const failed = (error: InvocationError) => ({ result: null, error, bytes: 0 })
+  const failed = (error: InvocationError) => ({ result: null, error })
   let result: unknown
   try {
     const send = (own: AbortSignal) => connector.call(client, { ...request, signal: own })
@@ -51,5 +49,5 @@ export async function callApplication(connector: ActionConnector, call: Applicat
     return failed(toInvocationError(error))
   }
   const read = readResult(result)
-  return read.ok ? { result: read.result, error: null, bytes: read.bytes } : failed(read.error)
+  return read.ok ? { result: read.result, error: null } : failed(read.error)
 }

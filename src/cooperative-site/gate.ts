@@ -1,18 +1,23 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
 import { guardHook } from '../contract/hook.js'
+import type { IdempotencyStore } from '../contract/idempotency.js'
 import { toTimestamp } from '../contract/ids.js'
 import { type ActionConnector, type Invocation, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS } from '../contract/invocations.js'
 import type { Principal, Session } from '../contract/sessions.js'
 import { Refusal } from '../refusal.js'
 import { callApplication } from './application-call.js'
-import { type ApprovalRequest, type Approve, requireApproval } from './approval.js'
-import { type Admitted, admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
-import { createIdempotencyKeys, type IdempotentCall, toCommandId } from './idempotency.js'
+import { type Approve, requireApproval } from './approval.js'
+import { admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
+import { createIdempotencyStore } from './idempotency-store.js'
+import { claimKey, type KeyScope } from './keyed-call.js'
 import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
+import { createShares } from './shares.js'
 import { DEADLINE_MS, withTimeout } from './with-timeout.js'
 
-// Calls that one session may have under way: each holds a request, a timer and a pending call.
-const CALLS_PER_SESSION = 1_000
+// Calls that one viewer may have under way: each holds a request, a timer and a pending call.
+const CALLS_PER_VIEWER = 1_000
+// Looks at stores between claiming a key and saying what became of it.
+const LOOKS = 4
 
 export interface ActionGateOptions extends CheckActionDeps {
   connector: ActionConnector
@@ -22,6 +27,10 @@ export interface ActionGateOptions extends CheckActionDeps {
   timeoutMs?: number | undefined
   /** How long whoever approves may take. Default: as long as the call itself. */
   approvalTimeoutMs?: number | undefined
+  /** Where idempotency keys are kept: several relays share one. @default createIdempotencyStore() */
+  idempotency?: IdempotencyStore | undefined
+  /** Calls that one viewer may have under way. @default 1000 */
+  callsPerViewer?: number | undefined
   /** For one look at the stores and the policy. @default 5000 */
   deadlineMs?: number | undefined
   /** Epoch ms. */
@@ -49,7 +58,8 @@ export interface ActionGate {
    * Invokes an allowed action once (spec 4.4): no retry, no queue.
    *
    * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
-   * does not answer, `action_timeout` when the outcome is unknown, `cancelled` when the viewer went away.
+   * does not answer, `capacity_exceeded` when the viewer has too many calls under way, `action_timeout` when the outcome
+   * is unknown, `cancelled` when the viewer went away.
    */
   invoke(input: InvokeInput): Promise<Invocation>
   /** Calls under way, from the moment that their session is found. */
@@ -59,7 +69,7 @@ export interface ActionGate {
 interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal'> {
   session: Session
   timeout_ms: number
-  scope: Pick<IdempotentCall, 'session_id' | 'user_id' | 'key'> | undefined
+  scope: KeyScope | undefined
 }
 
 const isUnsent = (error: unknown) =>
@@ -77,41 +87,22 @@ const isUnsent = (error: unknown) =>
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
   const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs, deadlineMs = DEADLINE_MS } = options
+  const { callsPerViewer = CALLS_PER_VIEWER } = options
   if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
   const onError = guardHook(options.onError)
-  const keys = createIdempotencyKeys({ now })
-  const callsBySession = new Map<string, number>()
-  let pending = 0
-
-  function occupy(sessionId: string): () => void {
-    const calls = callsBySession.get(sessionId) ?? 0
-    if (calls >= CALLS_PER_SESSION) throw new Refusal('connector_unavailable', `${calls} calls are under way`)
-    callsBySession.set(sessionId, calls + 1)
-    pending++
-    return () => {
-      pending--
-      const left = (callsBySession.get(sessionId) ?? 1) - 1
-      if (left > 0) callsBySession.set(sessionId, left)
-      else callsBySession.delete(sessionId)
-    }
-  }
+  const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
+  const calls = createShares(callsPerViewer)
 
   /** What stores and the policy answer, within the deadline and while the viewer is there. */
   const read = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) =>
     withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
 
-  /** Asks for the yes to this call. It may take a while: whatever was taken back meanwhile counts. */
-  async function approved(
-    call: Omit<ApprovalRequest, 'signal'>,
-    { signal, ms }: { signal: AbortSignal | undefined; ms: number },
-  ): Promise<Admitted> {
-    await requireApproval(call, { approve: approve as Approve, ms, signal, onError })
-    const { session_id, viewer, action } = call
-    return read(async () => {
-      const session = await findSession(options, session_id, viewer)
-      return admitAction(options, { session, viewer, action })
+  /** Everything once more, after what took a while: whatever was taken back meanwhile counts. */
+  const again = ({ session, viewer, action, signal }: Found) =>
+    read(async () => {
+      const fresh = await findSession(options, session.session_id, viewer)
+      return admitAction(options, { session: fresh, viewer, action })
     }, signal)
-  }
 
   /** The rest of the way, for a call into a session that its viewer may see. */
   async function run(input: Found): Promise<Invocation> {
@@ -120,25 +111,40 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
     requireObject(input.parameters)
     await read(() => requireInvoker(options, { session, viewer, action }), signal)
     const parameters = parseParameters(input.parameters)
-    const command = scope && { command_id: await toCommandId(scope) }
     let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
     refuseReserved(parameters)
     if (signal?.aborted) throw new Refusal('cancelled')
-    const claim = scope && keys.claim({ ...scope, action, parameters, timeout_ms })
+    const invocation_id = newId()
+    const approvalMs = approve ? (approvalTimeoutMs ?? timeout_ms) : 0
+    const claim =
+      scope &&
+      (await claimKey(
+        scope,
+        { action, parameters, timeout_ms },
+        // Not `invocation_id`: a host's own ids need not be without repeats.
+        {
+          store,
+          attempt: crypto.randomUUID(),
+          leaseMs: timeout_ms + approvalMs + LOOKS * deadlineMs,
+          read: (work) => read(async () => work(), undefined),
+          onError,
+        },
+      ))
     if (claim && 'status' in claim) return claim
 
-    const invocation_id = newId()
     const startedAt = now()
     let sent = false
     try {
       if (approve)
-        admitted = await approved(
+        await requireApproval(
           { invocation_id, session_id, site_id, action, parameters, viewer },
-          { signal, ms: approvalTimeoutMs ?? timeout_ms },
+          { approve, ms: approvalMs, signal, onError },
         )
+      if (approve || claim) admitted = await again(input)
       sent = true
+      const command = claim && { command_id: claim.command_id }
       const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
-      const { result, error, bytes } = await callApplication(connector, {
+      const { result, error } = await callApplication(connector, {
         client: admitted.connector,
         request,
         signal,
@@ -153,19 +159,19 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
         started_at: toTimestamp(startedAt),
         finished_at: toTimestamp(now()),
       })
-      claim?.keep(invocation, bytes)
+      await claim?.keep(invocation)
       return invocation
     } catch (error) {
       // What did not come back may have taken effect: under its key it must not run again.
-      if (sent && !isUnsent(error)) claim?.keep(new Refusal('action_timeout'), 0)
-      else claim?.release()
+      if (sent && !isUnsent(error)) await claim?.keep(null)
+      else await claim?.release()
       throw error
     }
   }
 
   return {
     get pending() {
-      return pending
+      return calls.size
     },
     async invoke({ session_id, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
       const { viewer, signal } = input
@@ -174,7 +180,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
       const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
       const session = await read(() => findSession(options, session_id, viewer), signal)
       // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
-      const release = occupy(session_id)
+      const release = calls.take(viewer.user_id)
       try {
         return await run({ ...input, session, timeout_ms, scope })
       } finally {

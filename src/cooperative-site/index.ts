@@ -18,6 +18,8 @@ export type {
   ResultSink,
 } from './handlers.js'
 export { createActionHandlers } from './handlers.js'
+export type { IdempotencyStoreOptions } from './idempotency-store.js'
+export { createIdempotencyStore } from './idempotency-store.js'
 export type { HostMessage, IngestSiteMessageDeps } from './ingest.js'
 export { ingestCooperativeSiteMessage } from './ingest.js'
 export type { Authenticate, CooperativeSiteRouter, CooperativeSiteRouterOptions } from './router.js'

@@ -6,13 +6,11 @@ import { Refusal } from '../refusal.js'
 // A result is shown to a person; what is larger belongs into a resource that the viewer fetches.
 const RESULT_BYTES = 1_048_576
 
-/** `given` as JSON says it, with its bytes; `result_too_large` over 1 MiB, `handler_error` where JSON cannot say it. */
-export function readResult(
-  given: unknown,
-): { ok: true; result: Json; bytes: number } | { ok: false; error: InvocationError } {
+/** `given` as JSON says it; `result_too_large` over 1 MiB, `handler_error` where JSON cannot say it. */
+export function readResult(given: unknown): { ok: true; result: Json } | { ok: false; error: InvocationError } {
   try {
-    const { text, bytes } = toJson(given, RESULT_BYTES)
-    return { ok: true, result: JSON.parse(text), bytes }
+    const { text } = toJson(given, RESULT_BYTES)
+    return { ok: true, result: JSON.parse(text) }
   } catch (error) {
     const tooLarge = error instanceof Refusal && error.code === 'payload_too_large'
     return { ok: false, error: { code: tooLarge ? 'result_too_large' : 'handler_error', message: null } }

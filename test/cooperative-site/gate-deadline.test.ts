@@ -33,7 +33,7 @@ describe('a gate whose ports hang', () => {
 
   it('frees the key of a call that was not sent', async () => {
     let asked = 0
-    const policy = { check: () => (++asked === 3 ? never() : true) }
+    const policy = { check: () => (++asked === 4 ? never() : true) }
     const { invoke } = createWorld({ approve: () => true, policy, deadlineMs: 5 })
     await expect(invoke({ idempotency_key: 'k1' })).rejects.toMatchObject(refusal('unavailable'))
     expect(await invoke({ idempotency_key: 'k1' })).toMatchObject({ status: 'succeeded' })
@@ -51,11 +51,11 @@ describe('a gate whose ports hang', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('counts a call that waits for a store among the thousand of its session', async () => {
+  it('counts a call that waits for a store among the thousand of its viewer', async () => {
     const held = deferred<null>()
     const { gate, invoke } = createWorld({ sites: { get: () => held.promise } })
     const calls = Array.from({ length: 1_001 }, () => invoke().catch((error) => error.code))
-    expect(await calls[1_000]).toBe('connector_unavailable')
+    expect(await calls[1_000]).toBe('capacity_exceeded')
     expect(gate.pending).toBe(1_000)
     held.resolve(null)
     await Promise.all(calls)

@@ -1,56 +1,55 @@
+/** The idempotency keys of one process, and what one viewer can do to the keys of another. */
 import { describe, expect, it } from 'vitest'
-import type { Invocation } from '../../src/contract/invocations.js'
-import { createIdempotencyKeys } from '../../src/cooperative-site/idempotency.js'
+import { createIdempotencyStore } from '../../src/cooperative-site/index.js'
+import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
 
-const answer = { status: 'succeeded' } as Invocation
-const call = (key: string, session_id = 's1') => ({
-  session_id,
-  user_id: 'bob',
-  key,
-  action: 'archive_note',
-  parameters: { id: 7 },
-  timeout_ms: 30_000,
-})
+idempotencyBattery('memory', createIdempotencyStore)
 
-function createKeys() {
-  const clock = { time: 0 }
-  const keys = createIdempotencyKeys({ now: () => clock.time })
-  /** Claims a key that must be free. */
-  const claim = (...given: Parameters<typeof call>) => {
-    const claimed = keys.claim(call(...given))
-    if ('status' in claimed) throw new Error('the key was taken')
-    return claimed
-  }
-  return { clock, keys, claim }
-}
-
-describe('the idempotency keys of a gate', () => {
-  it('forget what has ended ten minutes after its claim, and what runs not before it ends', () => {
-    const { clock, keys, claim } = createKeys()
-    claim('ended').keep(answer, 10)
-    const running = claim('running')
-    clock.time = 600_000
-    expect(() => keys.claim(call('running'))).toThrow(expect.objectContaining({ code: 'idempotency_in_progress' }))
-    claim('ended').release()
-    expect(keys.size).toBe(1)
-    running.keep(answer, 10)
-    claim('running').release()
-    expect(keys.size).toBe(0)
+describe('the idempotency keys of one process', () => {
+  it('lose the answers of whoever holds most when they are too many bytes, and no key', async () => {
+    const store = createIdempotencyStore({ maxBytes: 100_000 })
+    const carol = claimOf({ user_id: 'carol' })
+    await store.claim(carol)
+    await store.keep(carol, answer(1_000))
+    for (let n = 0; n < 66; n++) {
+      const claim = claimOf({ key: `k${n}`, session_id: `s${n % 3}` })
+      await store.claim(claim)
+      await store.keep(claim, answer(10_000))
+    }
+    expect(await store.claim(claimOf({ user_id: 'carol' }))).toEqual({ state: 'ended', answer: answer(1_000) })
+    expect(await store.claim(claimOf({ key: 'k0', session_id: 's0' }))).toEqual({ state: 'ended', answer: null })
+    expect(await store.claim(claimOf({ key: 'k65', session_id: 's2' }))).toEqual({
+      state: 'ended',
+      answer: answer(10_000),
+    })
   })
 
-  it('hold answers of 64 MiB, and forget the oldest beyond', () => {
-    const { keys, claim } = createKeys()
-    for (let n = 0; n < 65; n++) claim(`k${n}`, `s${n}`).keep(answer, 1_048_576)
-    claim('last').release()
-    expect(keys.size).toBe(64)
-    claim('k0', 's0').release()
-    expect(keys.claim(call('k1', 's1'))).toBe(answer)
+  it('lose keys of whoever holds most when they are too many in all', async () => {
+    const store = createIdempotencyStore({ maxKeys: 10 })
+    for (const user_id of ['carol', ...Array(20).fill('bob')]) {
+      const claim = claimOf({ user_id, key: `k-${Math.random()}` })
+      if (user_id === 'carol') claim.key = 'carols'
+      await store.claim(claim)
+      await store.keep(claim, null)
+    }
+    expect(await store.claim(claimOf({ user_id: 'carol', key: 'carols' }))).toEqual({ state: 'ended', answer: null })
   })
 
-  it('refuse another key while a thousand calls of the session run', () => {
-    const { claim } = createKeys()
-    for (let n = 0; n < 1_000; n++) claim(`k${n}`)
-    expect(() => claim('one more')).toThrow(expect.objectContaining({ code: 'connector_unavailable' }))
-    claim('one more', 's2').release()
+  it('run by a clock that no wall clock moves', async () => {
+    const store = createIdempotencyStore()
+    const claim = claimOf()
+    await store.claim(claim)
+    await store.keep(claim, answer())
+    const { now } = Date
+    Date.now = () => now() + 86_400_000
+    try {
+      expect(await store.claim(claimOf())).toEqual({ state: 'ended', answer: answer() })
+    } finally {
+      Date.now = now
+    }
+  })
+
+  it.each([0, 1.5, Number.NaN])('have no bound of %s', (maxBytes) => {
+    expect(() => createIdempotencyStore({ maxBytes })).toThrow(RangeError)
   })
 })

@@ -1,0 +1,103 @@
+/** Idempotency keys over a shared store: the battery, two relays, and replies that are lost on the way. */
+import { describe, expect, it } from 'vitest'
+import type { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
+import { createRedisIdempotencyStore } from '../../src/redis/idempotency.js'
+import { CLAIM, KEEP, RELEASE } from '../../src/redis/scripts/idempotency.js'
+import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
+import { bob, createWorld } from '../cooperative-site/gate-world.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
+import { describeStores } from './matrix.js'
+
+describeStores('idempotency keys in Redis', (kind, place) => {
+  idempotencyBattery(kind, (options) => createRedisIdempotencyStore({ ...place(), ...options }))
+
+  describe('between relays', () => {
+    const invoke = {
+      session_id: 's1',
+      action: 'archive_note',
+      parameters: { id: 7 },
+      viewer: bob,
+      idempotency_key: 'k1',
+    }
+
+    it('answer a repeat at any relay what the call came to at the first', async () => {
+      const deployment = place()
+      let runs = 0
+      const relays = [1, 2].map(
+        () =>
+          createWorld({
+            idempotency: createRedisIdempotencyStore(deployment),
+            connector: { call: async () => ++runs },
+            newId: () => `i${runs}`,
+          }).gate,
+      )
+      const [first, second] = relays as [(typeof relays)[0], (typeof relays)[0]]
+      const done = await first.invoke(invoke)
+      expect(await second.invoke(invoke)).toEqual(done)
+      await expect(second.invoke({ ...invoke, parameters: { id: 8 } })).rejects.toMatchObject({
+        code: 'idempotency_key_reused',
+      })
+      expect(runs).toBe(1)
+    })
+
+    it('refuse a repeat while the call is under way elsewhere', async () => {
+      const deployment = place()
+      const make = (connector: Parameters<typeof createCooperativeActionGate>[0]['connector']) =>
+        createWorld({ idempotency: createRedisIdempotencyStore(deployment), connector }).gate
+      const other = make({ call: async () => 'twice' })
+      const gate = make({
+        async call() {
+          await expect(other.invoke(invoke)).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+          return 'once'
+        },
+      })
+      expect(await gate.invoke(invoke)).toMatchObject({ result: 'once' })
+      expect(await other.invoke(invoke)).toMatchObject({ result: 'once' })
+    })
+  })
+
+  describe('whose replies are lost or come twice', () => {
+    it.each([
+      ['lost', CLAIM],
+      ['lost', KEEP],
+      ['repeated', CLAIM],
+      ['repeated', KEEP],
+      ['repeated', RELEASE],
+    ] as const)('run a call once, though one reply is %s', async (fault, script) => {
+      const deployment = place()
+      const { client, plan } = lossyClient(deployment.client)
+      let runs = 0
+      let isUp = script !== RELEASE
+      const { gate } = createWorld({
+        idempotency: createRedisIdempotencyStore({ ...deployment, client }),
+        connector: { call: async () => ++runs },
+        approve: () => isUp,
+      })
+      const invoke = () =>
+        gate
+          .invoke({ session_id: 's1', action: 'archive_note', viewer: bob, idempotency_key: 'k1' })
+          .catch((error) => error.code)
+      const met = plan.meet(fault, await runsOf(script))
+      const first = await invoke()
+      await met
+      isUp = true
+      // A claim that nobody knows of is taken back: nothing was run under it, and its key is free.
+      if (script === CLAIM && fault === 'lost') expect(first).toBe('unavailable')
+      const second = await invoke()
+      expect(second).toMatchObject({ status: 'succeeded', result: 1 })
+      expect(runs).toBe(1)
+    })
+
+    it('keep the answers of one viewer within its bytes, and its keys', async () => {
+      const store = createRedisIdempotencyStore({ ...place(), bytesPerViewer: 30_000 })
+      for (const n of [0, 1, 2, 3, 4]) {
+        const claim = claimOf({ key: `k${n}` })
+        await store.claim(claim)
+        await store.keep(claim, answer(10_000))
+      }
+      expect(await store.claim(claimOf({ key: 'k0' }))).toEqual({ state: 'ended', answer: null })
+      expect(await store.claim(claimOf({ key: 'k4' }))).toEqual({ state: 'ended', answer: answer(10_000) })
+    })
+  })
+})
