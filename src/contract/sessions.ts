@@ -110,6 +110,11 @@ export interface SessionRegistry {
 /** A person or program that was authenticated at the relay. */
 export interface Principal {
   user_id: string
+  /**
+   * Names what the policy may tell apart within one user: a token, a device. Principals of one user and one key are one,
+   * and share the permission of their live streams. Without it the policy is shown the user id and nothing else.
+   */
+  key?: string
 }
 
 /** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is no permission. */

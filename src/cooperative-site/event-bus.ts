@@ -1,12 +1,17 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
 import { type PublishedEvent, QUEUE_SIZE, type SiteEvent, type SiteEventBus } from '../contract/event-bus.js'
 import { createTopic, type Topic } from '../contract/event-topic.js'
+import { Holders } from '../contract/holders.js'
 import { Refusal } from '../refusal.js'
 
 // How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
 const UNREAD_MS = 600_000
-// An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most.
+// An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most. Beyond, the user who has
+// most of them loses its longest untouched one.
 const UNREAD_MAX = 10_000
+
+/** Whose topic it is: for sites, of the user in the canonical stream. */
+const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
 export interface CooperativeSiteEventBusOptions {
   /** Events that wait for one subscriber. @default 100 */
@@ -31,19 +36,43 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
   const topics = new Map<string, Topic>()
   // Unread topics, the longest untouched first, with the time of their last event or reader.
   const unread = new Map<string, number>()
+  // The same by user, each in the same order.
+  const unreadOf = new Map<string, Set<string>>()
+  const holders = new Holders()
   let closed = false
 
+  function isRead(name: string): void {
+    if (!unread.delete(name)) return
+    const user = userOf(name)
+    const own = unreadOf.get(user)
+    own?.delete(name)
+    if (own?.size === 0) unreadOf.delete(user)
+    holders.remove(user)
+  }
+
   function touch(name: string): void {
-    unread.delete(name)
-    if (topics.has(name)) unread.set(name, now())
+    isRead(name)
+    if (!topics.has(name)) return
+    const user = userOf(name)
+    unread.set(name, now())
+    unreadOf.set(user, (unreadOf.get(user) ?? new Set()).add(name))
+    holders.add(user)
+  }
+
+  function forget(name: string | undefined): void {
+    if (name === undefined) return
+    isRead(name)
+    topics.delete(name)
   }
 
   function forgetUnread(): void {
     for (const [name, touchedAt] of unread) {
-      if (unread.size < UNREAD_MAX && touchedAt + UNREAD_MS > now()) return
-      unread.delete(name)
-      topics.delete(name)
+      if (touchedAt + UNREAD_MS > now()) break
+      forget(name)
     }
+    if (unread.size < UNREAD_MAX) return
+    const [oldest] = unreadOf.get(holders.fullest ?? '') ?? []
+    forget(oldest)
   }
 
   function topicOf(name: string): Topic {
@@ -69,14 +98,13 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
       const topic = topicOf(name)
       const subscription = topic.subscribe(subscribeOptions)
       if (topic.readers === 0) touch(name)
-      else unread.delete(name)
+      else isRead(name)
       return subscription
     },
     close() {
       closed = true
       for (const topic of topics.values()) topic.close()
       topics.clear()
-      unread.clear()
     },
   }
 }

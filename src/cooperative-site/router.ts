@@ -15,7 +15,10 @@ import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './
 import { createSessionStreams } from './session-streams.js'
 import { DEADLINE_MS, withTimeout } from './with-timeout.js'
 
-/** Who asks. `null` and a throw are 401, `Refusal('forbidden')` is 403. Must not read the body. */
+/**
+ * Who asks: `{ user_id, key? }`. `null` and a throw are 401, `Refusal('forbidden')` is 403. Must not read the body. Without a
+ * `key` the policy is shown the user id alone; with one it is shown all that was answered.
+ */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
 // Bytes of a URL; a longer one cannot be a request of ours.
@@ -53,6 +56,13 @@ export interface CooperativeSiteRouter {
   readonly streams: number
   /** Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended. */
   close(): Promise<void>
+}
+
+/** Without a key all of one user are one principal, so that nothing else of it is shown to the policy. */
+function readPrincipal(who: Principal): Principal | undefined {
+  if (!Id.safeParse(who.user_id).success) return undefined
+  if (who.key === undefined) return { user_id: who.user_id }
+  return Id.safeParse(who.key).success ? who : undefined
 }
 
 interface Match {
@@ -131,7 +141,8 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   async function authenticate(request: Request, by: Authenticate): Promise<Principal> {
     try {
       const who = await within(() => by(request))
-      if (who && Id.safeParse(who.user_id).success) return who
+      const principal = who && readPrincipal(who)
+      if (principal) return principal
     } catch (error) {
       if (error instanceof Refusal && error.code === 'forbidden') throw error
       report(error)

@@ -1,6 +1,7 @@
 /** Whether a viewer may go on watching a session: read again while streams live, once for all streams of the same pair. */
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../contract/sessions.js'
 import type { SiteRegistry } from '../contract/sites.js'
+import { steady } from './steady.js'
 import { withTimeout } from './with-timeout.js'
 
 /** How old a positive answer may be when something is written (ruling 31). */
@@ -52,6 +53,8 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   // In the order of their last reads, so that the first is always the most overdue.
   const grants = new Map<string, Held>()
   let reads = 0
+  // What waits and ages does so whatever the wall clock does; only a session's end is an instant of that.
+  const clock = steady(now)
 
   async function endReason(
     viewer: Principal,
@@ -69,7 +72,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
 
   function open(key: string, viewer: Principal, sessionId: string): Held {
     let freshAt = Number.NEGATIVE_INFINITY
-    let confirmedAt = now()
+    let confirmedAt = clock()
     let expiresAt = Number.POSITIVE_INFINITY
     let reading = false
     let changed = false
@@ -77,7 +80,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     /** What is read before it is over and written after is not fresh, however young. */
     function expires({ expires_at }: Session): void {
       const at = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at)
-      expiresAt = at > held.startedAt ? at : Number.POSITIVE_INFINITY
+      expiresAt = at > now() ? at : Number.POSITIVE_INFINITY
     }
 
     async function read(): Promise<void> {
@@ -88,7 +91,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       try {
         do {
           changed = false
-          held.startedAt = now()
+          held.startedAt = clock()
           const reason = await withTimeout(() => endReason(viewer, sessionId, expires), {
             ms: READ_TIMEOUT_MS,
             code: 'unavailable',
@@ -101,7 +104,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       } catch (error) {
         // Nobody knows: no event is written, and the next tick asks again.
         onError?.(error)
-        if (now() - confirmedAt >= UNKNOWN_MAX_MS) end('shutdown')
+        if (clock() - confirmedAt >= UNKNOWN_MAX_MS) end('shutdown')
       } finally {
         reading = false
         reads--
@@ -117,7 +120,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       holders: new Set(),
       startedAt: Number.NEGATIVE_INFINITY,
       get isFresh() {
-        return now() < Math.min(freshAt + RECHECK_MS, expiresAt)
+        return clock() < freshAt + RECHECK_MS && now() < expiresAt
       },
       refresh() {
         if (!reading && held.holders.size > 0) void read()
@@ -146,7 +149,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
 
   function readOverdue(): void {
     for (const grant of grants.values()) {
-      if (reads >= READS_MAX || now() - grant.startedAt < RECHECK_MS) return
+      if (reads >= READS_MAX || clock() - grant.startedAt < RECHECK_MS) return
       grant.refresh()
     }
   }
@@ -158,7 +161,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     },
     /** Joins the grant of this pair. Whatever a caller has read before, a new grant is not fresh: it watches from now on. */
     hold(holder: GrantHolder, viewer: Principal, sessionId: string): Grant {
-      const key = JSON.stringify([sessionId, viewer.user_id])
+      const key = JSON.stringify([sessionId, viewer.user_id, viewer.key ?? null])
       const held = grants.get(key) ?? open(key, viewer, sessionId)
       held.holders.add(holder)
       grants.set(key, held)

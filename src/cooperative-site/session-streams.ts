@@ -4,6 +4,7 @@ import type { Principal } from '../contract/sessions.js'
 import type { Chunks } from '../http/respond.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './session-grants.js'
 import { openSessionStream, type SessionStream } from './session-stream.js'
+import { steady } from './steady.js'
 
 export interface SessionStreamsOptions extends SessionGrantsOptions {
   bus: SiteEventBus
@@ -26,6 +27,7 @@ export type SessionStreams = ReturnType<typeof createSessionStreams>
 export function createSessionStreams(options: SessionStreamsOptions) {
   const { bus, heartbeatMs, newId, now, onError } = options
   const grants = createSessionGrants(options)
+  const clock = steady(now)
   const streams = new Set<SessionStream>()
   let timer: ReturnType<typeof setInterval> | undefined
   let closed = false
@@ -57,7 +59,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
         ...asked,
         bus,
         heartbeatMs,
-        now,
+        now: clock,
         onError,
         subscription_id: newId(),
         hold: (holder) => grants.hold(holder, viewer, asked.session_id),

@@ -3,7 +3,7 @@ import type { ConnectionRegistry } from '../contract/connections.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { resolveBounds } from '../contract/options.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import {
   type CallSender,
   checkOutcome,
@@ -23,6 +23,8 @@ export interface RpcCorrelatorOptions {
   newId?: () => string
   /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
   maxPending?: number
+  /** Calls of one user pending at once. @default a tenth of `maxPending` */
+  maxPendingPerUser?: number
   /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
   defaultTimeoutMs?: number
   /** With it, the inspector can tell whether an instance is the current one. */
@@ -65,6 +67,7 @@ interface Waiting {
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
   const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
+  const { maxPendingPerUser = shareOf(maxPending) } = options
   const clock = createClock(options.now ?? Date.now)
   const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
@@ -113,6 +116,8 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       if (signal?.aborted) throw new Refusal('cancelled')
       if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
       const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
+      if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)
+        throw new Refusal('capacity_exceeded', `${maxPendingPerUser} pending calls of one user`)
       const { correlation_id = newId() } = input
       if (table.get(correlation_id)) throw new Refusal('command_conflict')
       const time = clock.now()

@@ -25,6 +25,9 @@ export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & {
  * while its link is down its subscribers see as a gap, `link_lost`, exact as long as the store has not lost count.
  *
  * Call `prepare(topic)` before a subscription whose position is shown: it knows its place only when the store has said so.
+ * A publication that arrives twice, because a client has sent it again, is published once. An `unavailable` whose `outcome`
+ * is not `not_run` leaves open whether it was published.
+ *
  * It opens one connection of its own with the first subscription, closed by `close()`.
  *
  * @throws RangeError for a `queueSize` that is no whole number from 1.
@@ -51,7 +54,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
     const known = topics.find(name)
     const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
     const shard = shardOf(name, await store.claimShards())
-    const done = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq, once)
+    const done = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq, once, crypto.randomUUID())
     if (done === REPEATED) return null
     if (done === SPOILT) store.report(badPosition(name))
     return topics.find(name)?.topic.readers ?? 0

@@ -2,7 +2,7 @@
 import type { ConnectionRegistry } from '../contract/connections.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { resolveBounds } from '../contract/options.js'
+import { resolveBounds, shareOf } from '../contract/options.js'
 import { checkOutcome, OpenCallInput, type RpcCorrelator, type RpcInspector } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
@@ -18,6 +18,8 @@ export interface RpcLimits {
   newId?: () => string
   /** Calls of one shard pending at once; another is refused with `capacity_exceeded`. @default 100000 */
   maxPending?: number
+  /** Calls of one user pending at once. @default a tenth of `maxPending` */
+  maxPendingPerUser?: number
   /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
   defaultTimeoutMs?: number
   /** Whom the inspector asks for the current instance. @default the connection registry of the deployment */
@@ -45,6 +47,8 @@ export interface RedisRpcCorrelator extends RpcCorrelator {
 
 interface Waiting {
   shard: number
+  /** Names this opening: the same id may be opened again, by this node or another. */
+  attempt: string
   resolve(result: unknown): void
   reject(error: unknown): void
   release(): void
@@ -65,6 +69,7 @@ export function createRedisRpcCorrelator(
 export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<RedisRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
   const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
+  const { maxPendingPerUser = shareOf(maxPending) } = options
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   const pending = new Map<string, Waiting>()
   const node = randomId()
@@ -81,6 +86,11 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
 
   function deliver(id: string, text: string): void {
     const waiting = end(id)
+    // Received: nobody asks for it any more. Where this is lost it goes by itself.
+    if (waiting) {
+      const key = store.key(waiting.shard, 'calls', 'reply', id)
+      store.command(['DEL', key], key).catch(() => {})
+    }
     try {
       const reply = decodeReply(text)
       if (reply.ok) waiting?.resolve(reply.result)
@@ -92,8 +102,10 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
 
   /** Fetches the reply that the bell or the poll has told of. */
   async function take(shard: number, id: string): Promise<void> {
+    const attempt = pending.get(id)?.attempt
+    if (attempt === undefined) return
     try {
-      const text = await runScript(store, WITHDRAW, shard, id)
+      const text = await runScript(store, WITHDRAW, shard, id, attempt)
       if (typeof text === 'string') deliver(id, text)
     } catch {
       // The next look tries again, and the call has its own end of time.
@@ -107,7 +119,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
     waiting.release()
     let text: unknown = null
     try {
-      text = await runScript(store, WITHDRAW, waiting.shard, id)
+      text = await runScript(store, WITHDRAW, waiting.shard, id, waiting.attempt)
     } catch {
       // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
     }
@@ -133,8 +145,10 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       const shard = shardOf(input.user_id, await store.claimShards())
       await replies.listen(shard)
       check()
-      const fields = JSON.stringify({ ...input, correlation_id, instance_id, node })
-      const opened = runScript(store, OPEN, shard, correlation_id, fields, timeoutMs, maxPending)
+      const attempt = randomId()
+      const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
+      const bounds = [maxPending, maxPendingPerUser]
+      const opened = runScript(store, OPEN, shard, correlation_id, fields, timeoutMs, ...bounds)
       // Expected before it is opened: the reply may overtake the answer.
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => void withdraw(correlation_id, 'timeout'), timeoutMs)
@@ -145,7 +159,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
           clearTimeout(timer)
           signal?.removeEventListener('abort', cancel)
         }
-        pending.set(correlation_id, { shard, resolve, reject, release })
+        pending.set(correlation_id, { shard, attempt, resolve, reject, release })
       })
       // Nobody may be listening when a call ends; that is no defect of the process.
       result.catch(() => {})
@@ -154,6 +168,8 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
         await opened
       } catch (error) {
         end(correlation_id)
+        // It may stand there all the same, and nobody waits for it.
+        runScript(store, WITHDRAW, shard, correlation_id, attempt).catch(() => {})
         throw error
       }
       return { correlation_id, result }
@@ -163,10 +179,11 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       const text = encodeReply(outcome)
       const origin = sender ? ['1', sender.user_id, sender.client_id, sender.instance_id ?? ''] : ['0', '', '', '']
       const local = pending.get(correlationId)
+      const name = randomId()
       const count = await store.claimShards()
       const shards = local ? [local.shard] : Array.from({ length: count }, (_, shard) => shard)
       const said = await Promise.all(
-        shards.map((shard) => runScript(store, SETTLE, shard, correlationId, text, ...origin)),
+        shards.map((shard) => runScript(store, SETTLE, shard, correlationId, text, ...origin, name)),
       )
       const became = said.find((word) => word !== 'late') ?? 'late'
       if (became === 'settled' || became === 'late' || became === 'foreign') counters[became]++
