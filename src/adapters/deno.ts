@@ -1,7 +1,9 @@
 /** Carries fetch-style handlers on `Deno.serve`. */
-import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
+import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
+import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { MountOptions } from './options.js'
 
 /** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */
 export interface DenoServeInfo {
@@ -28,9 +30,13 @@ function addressIn(info: DenoServeInfo | undefined): string | undefined {
  * Deno.serve(toDenoHandler(() => new Response('hello')))
  * ```
  */
-export function toDenoHandler(handler: FetchHandler): DenoHandler {
+export function toDenoHandler(handler: FetchHandler, options?: MountOptions): DenoHandler {
+  const { guard } = readMountOptions(options)
   return async (request, info) => {
-    if (pathOf(request) === undefined) return toResponse(BAD_REQUEST)
+    const path = pathOf(request)
+    if (path === undefined || ownershipOf(handler, path) === 'nobody') return toResponse(BAD_REQUEST)
+    const refused = guard?.(namesOf(request))
+    if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
     return call(handler, request, { remoteAddress: addressIn(info) })
   }
 }

@@ -1,8 +1,11 @@
 /** Carries fetch-style handlers in an Express application, or any Connect-style chain. */
 import type { FetchHandler } from './handler.js'
-import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
+import { toNodeHandler } from './node-handler.js'
+import type { NodeRequest, NodeResponse } from './node-request.js'
+import type { MountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { MountOptions } from './options.js'
 
 /** An Express middleware, by shape: no framework is imported. */
 export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () => void) => void
@@ -19,6 +22,6 @@ export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () =
  * app.use(toExpressMiddleware(() => new Response('hello')))
  * ```
  */
-export function toExpressMiddleware(handler: FetchHandler): ExpressMiddleware {
-  return toNodeHandler(handler)
+export function toExpressMiddleware(handler: FetchHandler, options?: MountOptions): ExpressMiddleware {
+  return toNodeHandler(handler, options)
 }

@@ -3,6 +3,9 @@
 /** What is used of a socket. */
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined
+  readonly localPort?: number | undefined
+  /** The server that has accepted it. */
+  readonly server?: { readonly maxHeadersCount?: number | null } | undefined
   readonly encrypted?: boolean | undefined
   readonly destroyed: boolean
   on(event: string, listener: () => void): unknown

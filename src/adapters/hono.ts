@@ -1,7 +1,9 @@
 /** Carries fetch-style handlers as a route or a middleware of a Hono application. */
-import { BAD_REQUEST, call, type FetchHandler, pathOf, toResponse } from './handler.js'
+import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
+import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { MountOptions } from './options.js'
 
 /** What is read of a Hono context: no framework is imported. */
 export interface HonoContext {
@@ -30,12 +32,15 @@ function addressIn(env: unknown): string | undefined {
  * app.use(toHonoHandler(() => new Response('hello')))
  * ```
  */
-export function toHonoHandler(handler: FetchHandler): HonoHandler {
+export function toHonoHandler(handler: FetchHandler, options?: MountOptions): HonoHandler {
+  const { guard } = readMountOptions(options)
   return async (c, next) => {
     const request = c.req.raw
-    const pathname = pathOf(request)
-    if (pathname === undefined) return toResponse(BAD_REQUEST)
-    if (handler.owns?.(pathname) === false) return next ? void (await next()) : c.notFound()
+    const path = pathOf(request)
+    if (path === undefined) return toResponse(BAD_REQUEST)
+    if (ownershipOf(handler, path) !== 'handler') return next ? void (await next()) : c.notFound()
+    const refused = guard?.(namesOf(request))
+    if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
     return call(handler, request, { remoteAddress: addressIn(c.env) })
   }
 }

@@ -35,13 +35,14 @@ export interface NodeResponse {
   off(event: string, listener: () => void): unknown
 }
 
-// Origin-form, one leading slash, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
+// Origin-form, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
 // differently by different parsers.
-const TARGET = /^\/(?!\/)[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+const TARGET = /^\/[\x21\x22\x24-\x5b\x5d-\x7e]*$/
 
 export interface Target {
   url: string
-  pathname: string
+  /** As it was sent. */
+  path: string
 }
 
 /** The one reading of a request's target, or `undefined`. Concatenated: resolving could change the host. */
@@ -50,9 +51,8 @@ export function readTarget(req: NodeRequest): Target | undefined {
   if (target === undefined || !TARGET.test(target)) return undefined
   const host = readHost(req)
   if (host === undefined) return undefined
-  const { href, pathname } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
-  // Resolving dot segments can bring a second slash to the front.
-  return pathname.startsWith('//') ? undefined : { url: href, pathname }
+  const { href } = new URL(`${req.socket.encrypted ? 'https' : 'http'}://${host}${target}`)
+  return { url: href, path: target.split('?', 1)[0] as string }
 }
 
 function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {
@@ -65,6 +65,15 @@ function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeReques
   // HTTP/1.0 has no Host; no answer depends on the one that stands in.
   if (host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined
   return isHost(host) ? host : undefined
+}
+
+// Node's own bound on header lines, unless the server sets another; 0 is none.
+const HEADER_LINES = 1_000
+
+/** Whether Node may have dropped header lines: then a second `Host` or an `Origin` may be among what nobody sees. */
+export function hasLostHeaders({ rawHeaders, socket }: NodeRequest): boolean {
+  const lines = socket.server?.maxHeadersCount ?? HEADER_LINES
+  return lines > 0 && rawHeaders.length >= lines * 2
 }
 
 export function readHeaders({ rawHeaders }: NodeRequest): Headers {

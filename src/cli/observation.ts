@@ -1,7 +1,5 @@
 /** The observation service: a router over one deployment of a store, served until it is told to end. */
-import { createServer } from 'node:http'
-import { toNodeHandler } from '../adapters/node.js'
-import { createClosing } from '../control-server/closing.js'
+import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { createDiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
 import { redisComposition } from '../redis/composition.js'
@@ -14,7 +12,21 @@ export interface Observation {
   url: string
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
-  close(): Promise<void>
+  /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
+  close(): Promise<{ cut: number }>
+}
+
+/** The address cannot be bound. */
+class PortError extends Error {
+  override readonly name = 'PortError'
+}
+
+async function serve(router: FetchHandler, options: NodeServerOptions) {
+  try {
+    return await startNodeServer(router, options)
+  } catch (cause) {
+    throw new PortError(`cannot listen on ${options.host} port ${options.port}: ${reasonOf(cause)}`, { cause })
+  }
 }
 
 /**
@@ -29,7 +41,8 @@ export async function startObservation(
   const { host, port, prefix, deployment, spill, legacy } = options
   const auth = authFor(host, env)
   const warnings: string[] = []
-  if (!env.SERVICE_ADMIN_KEY?.trim()) warnings.push('no SERVICE_ADMIN_KEY: every program of this machine may ask')
+  const hasKey = Boolean(env.SERVICE_ADMIN_KEY?.trim())
+  if (!hasKey) warnings.push('no SERVICE_ADMIN_KEY: every program of this machine may ask')
   const { client, close } = await connectStore(options.redis)
   try {
     const store = createStore({ client, deploymentId: deployment })
@@ -48,25 +61,19 @@ export async function startObservation(
       auth,
       prefix,
     })
-    const server = createServer(toNodeHandler(router))
-    const end = createClosing(server)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host, port }, resolve)
-    })
-    const address = server.address() as { port: number }
+    const server = await serve(router, { host, port, allowedHosts: hasKey ? undefined : ['loopback'] })
     return {
-      url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${router.prefix}/`,
+      url: `${server.url}${router.prefix}/`,
       warnings,
       async close() {
-        await end()
+        const ended = await server.close()
         close()
+        return ended
       },
     }
   } catch (error) {
     close()
-    if (error instanceof Error && 'syscall' in error)
-      throw new Error(`cannot listen on ${host} port ${port}: ${error.message}`)
+    if (error instanceof PortError) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw new UsageError(error.message)
     throw new StoreError(`cannot use the store at ${publicUrl(options.redis)}: ${reasonOf(error)}`, { cause: error })
   }

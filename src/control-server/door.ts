@@ -1,7 +1,7 @@
 /** Who may enter the control server at all: this machine's own programs that know the token, and no web page. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
-import { isLoopbackHost } from '../http/loopback.js'
+import { createHostGuard, LOOPBACK_NAMES } from '../http/guard.js'
 import type { ProblemCode } from '../http/problem.js'
 
 /** What is looked at: the socket, and the headers as they stood on the wire. */
@@ -25,14 +25,6 @@ export function isLoopbackAddress(address: string | undefined): boolean {
 // Whoever sends one of these is a proxy, and its caller may be anywhere.
 const FORWARDING = /^(?:forwarded|x-forwarded(?:-.*)?|via|x-real-ip|.*-client-ip|cf-connecting-ip|x-original-.*)$/
 
-const HOST = /^(\[::1\]|[^:[\]]+)(?::(\d{1,5}))?$/
-const HTTP_PORT = 80
-
-function isOwnHost(host: string, port: number): boolean {
-  const [, name, given] = HOST.exec(host) ?? []
-  return name !== undefined && isLoopbackHost(name) && (given ?? String(HTTP_PORT)) === String(port)
-}
-
 // `same-site` is another port of this machine: another program's page.
 const OWN_FETCH_SITES = new Set(['none', 'same-origin'])
 
@@ -45,6 +37,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
  */
 export function createDoor(token: string): (caller: Caller, port: number) => ProblemCode | undefined {
   const wanted = digest(token)
+  const guard = createHostGuard([LOOPBACK_NAMES])
 
   // Digests are equally long, so neither the time nor a throw tells anything about the token.
   function isToken(authorization: string | undefined): boolean {
@@ -61,8 +54,9 @@ export function createDoor(token: string): (caller: Caller, port: number) => Pro
       if (FORWARDING.test(name)) return 'forwarded_request'
       headers.set(name, [...(headers.get(name) ?? []), value])
     }
-    const [host, ...hosts] = headers.get('host') ?? []
-    if (host === undefined || hosts.length > 0 || !isOwnHost(host, port)) return 'bad_host'
+    const hosts = headers.get('host') ?? []
+    // No page has business here, not even one of this address, so an Origin is refused whatever it names.
+    if (guard({ hosts, origins: [], port }) !== undefined) return 'bad_host'
     const sites = headers.get('sec-fetch-site') ?? []
     if (headers.has('origin') || !sites.every((site) => OWN_FETCH_SITES.has(site))) return 'bad_origin'
     const [authorization, ...more] = headers.get('authorization') ?? []

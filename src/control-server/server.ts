@@ -1,7 +1,8 @@
 /** Opens the control server: a loopback socket that any local program can speak to, bounded in every direction. */
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { toNodeHandler } from '../adapters/node.js'
+import type { ServerResponse } from 'node:http'
+import { carry } from '../adapters/node-answer.js'
+import { listen } from '../adapters/node-listen.js'
+import { readTarget } from '../adapters/node-request.js'
 import { guardHook } from '../contract/hook.js'
 import { checkId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
@@ -10,18 +11,11 @@ import { isLoopbackHost } from '../http/loopback.js'
 import { PROBLEMS, type ProblemCode } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
-import { createClosing } from './closing.js'
 import { createDoor } from './door.js'
 import { toProblemError } from './problem.js'
 import { answer, type ControlTargets } from './routes.js'
 
 const TOKEN_LENGTH = 16
-// More than any local program needs, and enough to serve others beside hundreds of sockets that say nothing.
-const CONNECTIONS = 1_024
-// Between two requests of one program.
-const KEEP_ALIVE_MS = 5_000
-// How often sockets are looked at that take too long.
-const CHECK_MS = 1_000
 
 export interface ControlServerTimeouts {
   /** From the connection to the last header. @default 5000 */
@@ -30,6 +24,10 @@ export interface ControlServerTimeouts {
   requestMs?: number | undefined
   /** For the registry and the publisher. @default 12000, more than a publisher takes to give up */
   answerMs?: number | undefined
+  /** Between two requests of one connection. @default 5000 */
+  keepAliveMs?: number | undefined
+  /** How long a connection may take nothing of its answer. @default 5000 */
+  stallMs?: number | undefined
 }
 
 export interface CooperativeSiteControlServerOptions {
@@ -45,6 +43,8 @@ export interface CooperativeSiteControlServerOptions {
   /** The owner of the sites in a local registry; at a relay it is whom the relay authenticates. @default 'local' */
   owner?: string | undefined
   timeouts?: ControlServerTimeouts | undefined
+  /** For requests under way when the server is closed. @default 2000 */
+  closeTimeoutMs?: number | undefined
   /** What a registry or the publisher threw behind a 5xx; a caller never reads it. A hook that throws or rejects changes nothing. */
   onError?: ((error: unknown) => void) | undefined
 }
@@ -52,25 +52,11 @@ export interface CooperativeSiteControlServerOptions {
 export interface CooperativeSiteControlServer {
   url: string
   port: number
-  /** Ends idle sockets at once and the rest within 2 s. Calling it twice is fine. */
-  close(): Promise<void>
-}
-
-/** Resolves once `server` listens; names the port that somebody else has. */
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: NodeJS.ErrnoException) => {
-      const taken = cause.code === 'EADDRINUSE'
-      reject(taken ? new Error(`port ${port} on ${host} is already in use`, { cause }) : cause)
-    }
-    server.once('error', refuse)
-    server.listen(port, host, () => {
-      server.off('error', refuse)
-      // A connection that could not be accepted is its caller's loss, not the end of the process.
-      server.on('error', () => {})
-      resolve()
-    })
-  })
+  /**
+   * Ends idle sockets at once and the rest within `closeTimeoutMs`. Calling it twice is fine. Resolves to how many
+   * connections were cut off.
+   */
+  close(): Promise<{ cut: number }>
 }
 
 function refuse(response: ServerResponse, code: ProblemCode): void {
@@ -121,8 +107,9 @@ async function serve(target: string, request: Request, { answerMs, onError, ...t
 export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
-  const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local', timeouts = {} } = options
-  const { headersMs = 5_000, requestMs = 10_000, answerMs = 12_000 } = timeouts
+  const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local' } = options
+  const { timeouts = {}, closeTimeoutMs = 2_000 } = options
+  const { headersMs = 5_000, requestMs = 10_000, answerMs = 12_000, keepAliveMs = 5_000, stallMs = 5_000 } = timeouts
   if (!isLoopbackHost(host)) throw new TypeError('the control server binds loopback only')
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
@@ -130,26 +117,16 @@ export async function startCooperativeSiteControlServer(
   const serving = { sites, publisher, owner, answerMs, onError: guardHook(options.onError) }
   const door = createDoor(token)
 
-  const server = createServer(
-    {
-      headersTimeout: Math.min(headersMs, requestMs),
-      requestTimeout: requestMs,
-      connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // The door refuses a missing Host by its own answer.
-      requireHostHeader: false,
-    },
+  return listen(
     (request, response) => {
       const { socket, rawHeaders, url = '' } = request
-      const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, bound.port)
-      if (refused) refuse(response, refused)
-      else toNodeHandler(async (asked) => toResponse(await serve(url, asked, serving)))(request, response)
+      const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, socket.localPort as number)
+      if (refused) return refuse(response, refused)
+      const target = readTarget(request)
+      if (target === undefined) return refuse(response, 'bad_request')
+      const handler = async (asked: Request) => toResponse(await serve(url, asked, serving))
+      carry(handler, { req: request, res: response }, target.url)
     },
+    { host, port, headersMs, requestMs, keepAliveMs, stallMs, closeTimeoutMs },
   )
-  server.maxConnections = CONNECTIONS
-  const close = createClosing(server)
-  await listen(server, port, host.replace(/^\[(.*)\]$/, '$1'))
-  const bound = server.address() as AddressInfo
-  const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-  return { url: `http://${name}:${bound.port}`, port: bound.port, close }
 }

@@ -6,7 +6,7 @@ import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { type FieldError, ProblemError } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
-import { parsePrefix, splitUrl } from '../http/target.js'
+import { createOwns, parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
 import { PROJECTION_MS } from './ingest.js'
@@ -116,6 +116,10 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
   if (typeof policy?.check !== 'function') throw new TypeError('policy is required')
   const prefix = parsePrefix(options.prefix ?? '')
+  const owns = createOwns(
+    prefix,
+    RELAY_ROUTES.map(({ path }) => `/${path.join('/')}`),
+  )
   const report = guardHook(options.onError)
   const { sites, sessions, bus, ingest } = options
   const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
@@ -156,7 +160,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   }
 
   async function dispatch(request: Request, pathname: string): Promise<Reply> {
-    const matched = match(prefix.strip(pathname))
+    const matched = owns(pathname) ? match(prefix.strip(pathname)) : undefined
     if (matched === undefined) {
       await authenticateAny(request)
       throw new ProblemError('route_not_found')
@@ -170,7 +174,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   async function handle(request: Request): Promise<Reply> {
     try {
       const pathname = splitUrl(request.url)?.pathname
-      if (pathname === undefined || !prefix.owns(pathname)) throw new ProblemError('route_not_found')
+      if (pathname === undefined || !prefix.covers(pathname)) throw new ProblemError('route_not_found')
       if (request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
       if (closed) throw new ProblemError('unavailable')
       return await dispatch(request, pathname)
@@ -197,7 +201,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       fetch: router,
       reply,
       prefix: prefix.path,
-      owns: prefix.owns,
+      owns,
       async close() {
         closed = true
         streams.close()

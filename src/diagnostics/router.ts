@@ -7,7 +7,7 @@ import { Deadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
 import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
-import { decodeSegment, splitUrl } from '../http/target.js'
+import { createOwns, decodeSegment, splitUrl } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { guardHooks } from './hooks.js'
 import { openApiDocument } from './openapi.js'
@@ -26,13 +26,18 @@ export interface DiagnosticsRouter {
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
-  /** Whether a request with this path is this router's to answer; an adapter passes on what is not. */
+  /**
+   * Whether a request with this path is this router's to answer; an adapter passes on what is not. A path has one
+   * spelling: dot segments, empty ones, and an encoded letter of the prefix or of a literal are not ours.
+   */
   owns(pathname: string): boolean
 }
 
 /** Bytes of a URL; a longer one cannot be a request of ours. */
 const URL_LENGTH = 8_192
 const ALLOWED = 'GET, HEAD'
+/** A path in another spelling: to a caller without the key it looks like any other. */
+const NOT_OURS = ['', '']
 const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 
 /** The inspector behind each optional operation, so that a 501 can say which of the two is missing. */
@@ -97,6 +102,10 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   }
   const rows = createRows(limits, { index: () => index, openApi, capabilities: () => capabilities })
   const match = createMatcher(rows)
+  const owns = createOwns(
+    prefix,
+    rows.map(({ path }) => path),
+  )
   const routes = rows.map(
     ({ path, summary, needs }): RouteEntry => ({
       method: 'GET',
@@ -176,7 +185,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
 
   async function handle(request: Request): Promise<TextReply> {
     const target = splitUrl(request.url)
-    if (target === undefined || !prefix.owns(target.pathname)) return problemReply('route_not_found')
+    if (target === undefined || !prefix.covers(target.pathname)) return problemReply('route_not_found')
     if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
@@ -187,7 +196,13 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       principal = await authenticate(request, deadline)
       outcome = {
         status: 200,
-        answer: await dispatch(request, prefix.strip(target.pathname), target.search, deadline, seen),
+        answer: await dispatch(
+          request,
+          owns(target.pathname) ? prefix.strip(target.pathname) : NOT_OURS,
+          target.search,
+          deadline,
+          seen,
+        ),
       }
     } catch (error) {
       const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
@@ -217,7 +232,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     })
   // Untyped callers hand over anything; what is no request at all is answered too.
   const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
-  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns: prefix.owns })
+  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns })
 }
 
 const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })

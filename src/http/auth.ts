@@ -1,5 +1,6 @@
 /** Administrator authentication: the port, the API key, the no-op, and how a deployment chooses between them. */
 import type { Awaitable } from '../contract/page.js'
+import { createHostGuard, LOOPBACK_NAMES } from './guard.js'
 import { isLoopbackHost } from './loopback.js'
 
 /** Who may ask. `null`, a throw, and no answer within the deadline all mean 403. */
@@ -47,9 +48,28 @@ export function apiKeyAuth(key: string): AdminAuth {
   }
 }
 
-/** Accepts every request: for a deliberately isolated local surface only. */
+/**
+ * Accepts every request: for a deliberately isolated local surface only. Loopback alone is none: a web page whose name
+ * resolves to this machine is answered too, so the surface needs an adapter's `allowedHosts` beside it.
+ */
 export function noopAuth(): AdminAuth {
   return { authenticate: () => ({ name: 'anonymous' }) }
+}
+
+/**
+ * Accepts every request that names this machine, or no host at all, as a call in process does. For what is served on
+ * loopback without a key, where a foreign name is a web page that was led here.
+ */
+function loopbackAuth(): AdminAuth {
+  const guard = createHostGuard([LOOPBACK_NAMES])
+  const values = (header: string | null) => (header === null ? [] : [header])
+  return {
+    authenticate({ headers }) {
+      const hosts = values(headers.get('host'))
+      const refused = hosts.length > 0 && guard({ hosts, origins: values(headers.get('origin')) })
+      return refused ? null : { name: 'anonymous' }
+    },
+  }
 }
 
 export interface ResolveAdminAuthOptions {
@@ -65,7 +85,8 @@ export interface ResolveAdminAuthOptions {
 
 /**
  * The administrator authentication of a deployment: the explicit key, else the environment's, else none (spec 5).
- * Call it before any socket is opened.
+ * Call it before any socket is opened. What it leaves open on a `host` that is loopback answers only who names loopback
+ * in `Host` and `Origin`.
  *
  * @throws AdminKeyRequiredError under `strict` without a key, unless `host` is loopback. TypeError for an unusable key.
  */
@@ -76,5 +97,5 @@ export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAu
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]
   if (fromEnvironment !== undefined && fromEnvironment.trim() !== '') return apiKeyAuth(fromEnvironment)
   if (strict && (host === undefined || !isLoopbackHost(host))) throw new AdminKeyRequiredError()
-  return noopAuth()
+  return host !== undefined && isLoopbackHost(host) ? loopbackAuth() : noopAuth()
 }

@@ -4,6 +4,7 @@ import type { RefusalCode } from '../refusal.js'
 
 /** Every code a problem body can carry, with its status and its fixed title. */
 export const PROBLEMS = {
+  bad_request: [400, 'The request has no single reading'],
   invalid_delivery_identity: [400, 'The identity, or the combination of identities, cannot name a command'],
   invalid_json: [400, 'The body is not valid UTF-8 JSON'],
   unauthenticated: [401, 'Authentication is required'],
@@ -27,6 +28,7 @@ export const PROBLEMS = {
   deployment_mismatch: [412, 'This is not the expected deployment'],
   body_too_large: [413, 'The body is too large'],
   uri_too_long: [414, 'The URL is too long'],
+  too_many_headers: [431, 'The request has too many header lines'],
   unsupported_media_type: [415, 'The body must be application/json without content-encoding'],
   invalid_query: [422, 'A query parameter is not valid'],
   invalid_path: [422, 'A path parameter is not valid'],

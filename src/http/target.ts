@@ -1,10 +1,13 @@
 /** How a request target is read: the prefix, the segments, each percent-decoded exactly once. */
+import { hasDotSegment, hasEmptySegment } from './spelling.js'
 
 /** A mount prefix in canonical form, and how a path is held against it. */
 export interface Prefix {
   /** `''`, or `/a/b` with every segment percent-encoded. */
   path: string
-  /** Whether a request with this path is this router's to answer. */
+  /** Whether the path begins with the prefix. */
+  covers(pathname: string): boolean
+  /** Whether a request with this path, undecoded, is this router's to answer: it has one spelling of the prefix. */
   owns(pathname: string): boolean
   /** The decoded segments after the prefix, of a path that is its own. `['']` and `[]` are the index. */
   strip(pathname: string): (string | null)[]
@@ -41,14 +44,15 @@ export function parsePrefix(given: string): Prefix {
     return decoded
   })
 
+  const path = own.map((segment) => `/${encodeURIComponent(segment)}`).join('')
+  const covers = (pathname: string) =>
+    pathname.startsWith(path) && (pathname.length === path.length || pathname[path.length] === '/')
   return {
-    path: own.map((segment) => `/${encodeURIComponent(segment)}`).join(''),
+    path,
+    covers,
     owns(pathname) {
-      // No more segments than the prefix has: a path of a megabyte must not cost more to refuse than a short one.
-      const segments = pathname.split('/', own.length + 1)
-      return (
-        segments.length > own.length && own.every((segment, i) => decodeSegment(segments[i + 1] as string) === segment)
-      )
+      const rest = pathname.slice(path.length)
+      return covers(pathname) && !hasEmptySegment(rest) && !hasDotSegment(rest)
     },
     strip: (pathname) =>
       pathname
@@ -56,6 +60,27 @@ export function parsePrefix(given: string): Prefix {
         .slice(own.length + 1)
         .map(decodeSegment),
   }
+}
+
+/**
+ * `prefix.owns` for a router of `routes`, in OpenAPI's form: what would match one of them only once its literals are
+ * decoded is not the router's either. A parameter may be encoded in any way.
+ */
+export function createOwns(prefix: Prefix, routes: readonly string[]): Prefix['owns'] {
+  const templates = routes.map((route) => route.split('/').slice(1))
+  const at = prefix.path.length + 1
+  function hasRespelledLiteral(rest: string): boolean {
+    const segments = rest.split('/')
+    const decoded = segments.map(decodeSegment)
+    const isLiteral = (part: string) => !part.startsWith('{')
+    return templates.some(
+      (parts) =>
+        parts.length === segments.length &&
+        parts.every((part, i) => !isLiteral(part) || part === decoded[i]) &&
+        parts.some((part, i) => isLiteral(part) && part !== segments[i]),
+    )
+  }
+  return (pathname) => prefix.owns(pathname) && !(pathname.includes('%', at) && hasRespelledLiteral(pathname.slice(at)))
 }
 
 /**

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { diagnostics, KEY, routerRows } from './diagnostics.js'
 import type { Running } from './process.js'
 import { type Expectation, rows } from './requests.js'
+import { CAPABILITIES, parameters, respelled, type Spelling, WITH_KEY, withDots, withTwoSlashes } from './spellings.js'
 import { CHUNK_BYTES, CHUNKS, type Observed, PREFIX, SECRET } from './subject.js'
 import { exchange, header, open, requestText } from './wire.js'
 
@@ -20,6 +21,8 @@ export interface Host {
   own?: { notFound: string }
   /** Why no code of the handler's runs once the client has left a request that waits. */
   tornDown?: string
+  /** What it makes of a path in another spelling. */
+  spelling: Spelling
   /** By the name of the row. */
   differs?: Record<string, Difference>
 }
@@ -63,7 +66,6 @@ export function battery(host: Host): void {
       for (const [wanted, value] of Object.entries(expected.headers ?? {}))
         expect(answer?.headers.flatMap(([given, text]) => (given === wanted ? [text] : [])).join('|')).toBe(value)
       expect(JSON.stringify(answer)).not.toContain(SECRET)
-      expect(answer?.body ?? '').not.toContain('evil.test')
     })
 
     it.each(routerRows)('answers $line as the router does ($headers)', async ({ line, headers }) => {
@@ -84,6 +86,32 @@ export function battery(host: Host): void {
       const headers = [`X-Admin-Key: ${KEY}`, `Host: ${given}`]
       const answer = await exchange(running.port, requestText(running.port, 'GET /admin/capabilities', headers))
       expect([400, 404]).toContain(answer?.status)
+    })
+
+    async function expectRefused(path: string, status: 400 | 404) {
+      const answer = await exchange(running.port, requestText(running.port, `GET ${path}`, WITH_KEY))
+      expect(answer?.status).toBe(status)
+      expect(answer?.body).not.toContain('context_registry')
+      if (status === 400) expect(JSON.parse(answer?.body ?? '')).toMatchObject({ status, code: 'bad_request' })
+    }
+
+    it.each([...respelled])('does not let the router answer %s', (path) => expectRefused(path, host.spelling.refused))
+
+    it.each([...withTwoSlashes])('does not let the router answer %s', (path) =>
+      expectRefused(path, host.spelling.dots ?? host.spelling.refused))
+
+    it.each([...withDots])('does not let the router answer %s, unless everybody reads it resolved', async (path) => {
+      const { resolves, dots, refused } = host.spelling
+      if (!resolves || path.includes('//')) return expectRefused(path, dots ?? refused)
+      const ask = (line: string) => exchange(running.port, requestText(running.port, line, WITH_KEY))
+      expect((await ask(`GET ${path}`))?.body).toBe((await ask(`GET ${CAPABILITIES}`))?.body)
+    })
+
+    it('decodes a parameter once, however it is encoded', async () => {
+      for (const path of parameters) {
+        const answer = await exchange(running.port, requestText(running.port, `GET ${path}`, WITH_KEY))
+        expect([answer?.status, JSON.parse(answer?.body ?? '').user_id]).toEqual([200, 'alice'])
+      }
     })
 
     it('gives HEAD the length of the GET', async () => {

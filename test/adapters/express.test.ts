@@ -29,6 +29,24 @@ describe('toExpressMiddleware', () => {
   })
 
   it.each([
+    '/%61dmin/capabilities',
+    '/public/../admin/capabilities',
+    '/./admin/capabilities',
+    '/public/%2e%2E/admin/capabilities',
+    '//admin/capabilities',
+    '/admin//capabilities',
+    '/admin/%63apabilities',
+  ])('passes %s on, so that no answer gets by a login guard in front of the prefix', async (path) => {
+    const app = express()
+      .use('/admin', (_req, res) => void res.send('log in first'))
+      .use(mount)
+      .use((_req, res) => void res.send('host'))
+    const port = await serve(app)
+    const answer = await exchange(port, requestText(port, `GET ${path}`, WITH_KEY))
+    expect(['host', 'log in first']).toContain(answer?.body)
+  })
+
+  it.each([
     '/administrator/capabilities',
     '/admin-public/x',
     '/ADMIN/capabilities',

@@ -63,6 +63,6 @@ describe('toHonoHandler', () => {
     const app = new Hono().use(toHonoHandler(() => new Response('reached')))
     const response = await app.fetch(new Request('http://localhost/', { headers: { host: 'localhost/x?' } }))
     expect(response.status).toBe(400)
-    expect(await response.text()).toBe('Bad Request\n')
+    expect(await response.json()).toMatchObject({ code: 'bad_request' })
   })
 })

@@ -2,6 +2,7 @@
 import type { Difference, Host } from './battery.js'
 import type { Expectation } from './requests.js'
 import { bun, deno, nodes as olderAndNewer, workerd } from './runtimes.js'
+import type { Spelling } from './spellings.js'
 import { runBun, runDeno, runNode, runWorkerd } from './start.js'
 import { PREFIX } from './subject.js'
 
@@ -22,7 +23,7 @@ const onNode: Differences = {
 
 const RESOLVED = 'the runtime resolves the URL and shows no other form of it'
 const resolved: Differences = {
-  ...same(RESOLVED, ECHOED, ['target with a backslash', 'target with a fragment', 'target in absolute form']),
+  ...same(RESOLVED, ECHOED, ['target with a fragment', 'target in absolute form']),
   ...same(RESOLVED, platform(200), ['target with raw bytes']),
 }
 
@@ -32,13 +33,18 @@ const onDeno: Differences = {
   ...same('Deno refuses it by itself', platform(400), ['two Hosts']),
 }
 
+const BACKSLASH = 'Bun and workerd make a slash of it'
+const slashed: Differences = same(BACKSLASH, ECHOED, ['target with a backslash'])
+
 const onBun: Differences = {
   ...resolved,
+  ...slashed,
+  ...same('Bun makes two slashes of it, which go on to the host', platform(404), ['target /\\']),
   ...same('Bun’s parser closes the connection', platform(null), ['method get']),
 }
 
 const BARE = 'without an adapter the handler meets every path that the runtime made of the target'
-const bare: Differences = same(BARE, NOT_FOUND, ['target //', 'target // before the prefix', 'target /\\'])
+const bare: Differences = same(BARE, NOT_FOUND, ['target /\\'])
 const THROWS = ['a handler that throws', 'a handler that rejects']
 const OWN_WORDS = 'without an adapter the runtime answers for a handler that fails, in its own words; ours never fail'
 
@@ -53,6 +59,7 @@ const onBareBun: Differences = {
 const FROM_HOST = 'workerd builds the URL from Host unread; its edge refuses such a Host before'
 const onWorkerd: Differences = {
   ...resolved,
+  ...slashed,
   ...bare,
   ...same(OWN_WORDS, platform(500), [...THROWS, 'a handler that answers nothing', 'method CONNECT']),
   ...same('workerd’s parser knows no such method', platform(501), ['method get']),
@@ -61,12 +68,16 @@ const onWorkerd: Differences = {
   ...same(FROM_HOST, platform(400), ['Host ""']),
 }
 
+const ALONE: Spelling = { refused: 400 }
+const PASSED_ON: Spelling = { refused: 404 }
+const RESOLVED_BEFORE: Spelling = { refused: 404, resolves: true }
+
 const frameworks: Omit<Host, 'start'>[] = [
-  { name: 'node:http' },
-  { name: 'Express 5', own: { notFound: 'Cannot GET /elsewhere' } },
-  { name: 'Hono', own: { notFound: '404 Not Found' } },
-  { name: 'Fastify', own: { notFound: 'Route GET:/elsewhere not found' } },
-  { name: 'Koa', own: { notFound: 'Not Found' } },
+  { name: 'node:http', spelling: ALONE },
+  { name: 'Express 5', spelling: PASSED_ON, own: { notFound: 'Cannot GET /elsewhere' } },
+  { name: 'Hono', spelling: { refused: 404, dots: 400 }, own: { notFound: '404 Not Found' } },
+  { name: 'Fastify', spelling: PASSED_ON, own: { notFound: 'Route GET:/elsewhere not found' } },
+  { name: 'Koa', spelling: PASSED_ON, own: { notFound: 'Not Found' } },
 ]
 const files = ['node', 'express', 'hono-node', 'fastify', 'koa']
 
@@ -81,25 +92,40 @@ const nodes: Host[] = [
     name: `node:http on Node ${version}`,
     missing,
     differs: onNode,
+    spelling: ALONE,
     start: () => runNode(command, 'node'),
   })),
 ]
 
 export const hosts: Host[] = [
   ...nodes,
-  { name: 'Deno.serve', missing: deno.missing, differs: onDeno, start: () => runDeno(deno.command, 'deno') },
+  {
+    name: 'Deno.serve',
+    missing: deno.missing,
+    differs: onDeno,
+    spelling: ALONE,
+    start: () => runDeno(deno.command, 'deno'),
+  },
   {
     name: 'Hono on Deno',
     missing: deno.missing,
     differs: onDeno,
+    spelling: PASSED_ON,
     own: { notFound: '404 Not Found' },
     start: () => runDeno(deno.command, 'hono-deno'),
   },
-  { name: 'Bun.serve', missing: bun.missing, differs: onBareBun, start: () => runBun(bun.command, 'bun') },
+  {
+    name: 'Bun.serve',
+    missing: bun.missing,
+    differs: onBareBun,
+    spelling: RESOLVED_BEFORE,
+    start: () => runBun(bun.command, 'bun'),
+  },
   {
     name: 'Hono on Bun',
     missing: bun.missing,
     differs: onBun,
+    spelling: RESOLVED_BEFORE,
     own: { notFound: '404 Not Found' },
     start: () => runBun(bun.command, 'hono-bun'),
   },
@@ -107,6 +133,7 @@ export const hosts: Host[] = [
     name: 'workerd',
     missing: workerd.missing,
     differs: onWorkerd,
+    spelling: RESOLVED_BEFORE,
     tornDown: 'workerd ends the whole request context with the client',
     start: () => runWorkerd(workerd.command),
   },

@@ -3,6 +3,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
+import { toProblem } from '../../src/http/problem.js'
 import { serve } from './server.js'
 import { exchange, open, requestText } from './wire.js'
 
@@ -32,7 +33,7 @@ describe('toNodeHandler', () => {
     expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('mine')
   })
 
-  it('asks owns for the path that the handler will read', async () => {
+  it('asks owns for the path as it was sent', async () => {
     const asked: string[] = []
     const owns = (pathname: string) => asked.push(pathname) > 0
     const port = await serve(
@@ -41,10 +42,27 @@ describe('toNodeHandler', () => {
     const next = await serve((req, res) =>
       toNodeHandler(Object.assign((request: Request) => new Response(request.url), { owns }))(req, res, () => {}),
     )
-    expect((await exchange(port, requestText(port, 'GET /a/../b%2Fc?d')))?.body).toBe('/b%2Fc')
-    expect((await exchange(next, requestText(next, 'GET /a/%2e%2e/b%2Fc?d')))?.body).toContain('/b%2Fc?d')
-    expect(asked).toEqual(['/b%2Fc'])
-    expect((await exchange(next, requestText(next, 'GET /a/..//evil.test/x')))?.status).toBe(400)
+    expect((await exchange(port, requestText(port, 'GET /a/b%2Fc?d')))?.body).toBe('/a/b%2Fc')
+    expect((await exchange(next, requestText(next, 'GET /%61/b%2Fc?d')))?.body).toContain('/%61/b%2Fc?d')
+    expect(asked).toEqual(['/a/b%2Fc', '/%61/b%2Fc'])
+  })
+
+  it.each([
+    '//evil.test/x',
+    '//',
+    '/a/..//evil.test/x',
+    '/a/../b',
+    '/a/%2E%2e',
+    '/.',
+  ])('carries %s to no handler: 400 alone, and on to the host where there is one', async (path) => {
+    let carried = 0
+    const handle = toNodeHandler(Object.assign(() => new Response(String(++carried)), { owns: () => true }))
+    const alone = await serve(handle)
+    const mounted = await serve((req, res) => handle(req, res, () => res.end('the host')))
+    const refused = await exchange(alone, requestText(alone, `GET ${path}`))
+    expect([refused?.status, JSON.parse(refused?.body ?? '')]).toEqual([400, toProblem('bad_request')])
+    expect((await exchange(mounted, requestText(mounted, `GET ${path}`)))?.body).toBe('the host')
+    expect(carried).toBe(0)
   })
 
   it('answers HTTP/1.0 without a Host', async () => {

@@ -1,4 +1,5 @@
 /** The requests that every host must answer with the same bytes, and what those are. */
+import { toProblem } from '../../src/http/problem.js'
 import { PREFIX } from './subject.js'
 
 export interface Row {
@@ -17,7 +18,11 @@ export interface Expectation {
   headers?: Record<string, string>
 }
 
-const REFUSED: Expectation = { status: 400, body: 'Bad Request\n' }
+const REFUSED: Expectation = {
+  status: 400,
+  body: JSON.stringify(toProblem('bad_request')),
+  headers: { 'content-type': 'application/problem+json' },
+}
 const FAILED: Expectation = { status: 500, body: 'Internal Server Error\n' }
 
 const echo = (path: string, { method = 'GET', search = '', key = null as string | null } = {}): Expectation => ({
@@ -51,8 +56,6 @@ export const rows: Row[] = [
   { name: 'a trailing slash', line: `GET ${ECHO}/`, expect: echo('/echo/') },
   { name: 'a doubled slash inside', line: `GET ${ECHO}//x`, expect: echo('/echo//x') },
   { name: 'malformed percent-encoding', line: `GET ${ECHO}/%ff%ZZ%`, expect: echo('/echo/%ff%ZZ%') },
-  { name: 'a dot segment', line: `GET ${PREFIX}/x/../echo`, expect: echo('/echo') },
-  { name: 'an encoded dot segment', line: `GET ${PREFIX}/x/%2e%2e/echo`, expect: echo('/echo') },
   {
     name: 'a repeated header',
     line: `GET ${ECHO}`,
@@ -105,8 +108,6 @@ export const rows: Row[] = [
   { name: 'a handler that throws', line: `GET ${PREFIX}/throw`, expect: FAILED },
   { name: 'a handler that rejects', line: `GET ${PREFIX}/reject`, expect: FAILED },
   { name: 'a handler that answers nothing', line: `GET ${PREFIX}/nothing`, expect: FAILED },
-  { name: 'target //', line: `GET //evil.test${ECHO}`, expect: REFUSED },
-  { name: 'target // before the prefix', line: `GET /${ECHO}`, expect: REFUSED },
   { name: 'target /\\', line: 'GET /\\evil.test/x', expect: REFUSED },
   { name: 'target with a backslash', line: `GET ${PREFIX}\\echo`, expect: REFUSED },
   { name: 'target with a fragment', line: `GET ${ECHO}#x`, expect: REFUSED },

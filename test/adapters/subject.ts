@@ -1,5 +1,5 @@
 /** The handler that the battery has every host carry: one path per thing that an adapter can get wrong. */
-import type { FetchHandler } from '../../src/adapters/handler.js'
+import { BAD_REQUEST, type FetchHandler, toResponse } from '../../src/adapters/handler.js'
 
 export const PREFIX = '/ops/subject'
 export const CHUNK_BYTES = 65_536
@@ -107,7 +107,7 @@ const routes: Record<string, (request: Request, name: string) => Response | Prom
 
 function answer(request: Request): Response | Promise<Response> {
   // A bare handler meets what an adapter would have refused.
-  if (!URL.canParse(request.url)) return new Response('Bad Request\n', { status: 400 })
+  if (!URL.canParse(request.url)) return toResponse(BAD_REQUEST)
   const { pathname, searchParams, search } = new URL(request.url)
   const path = pathname.slice(PREFIX.length)
   const route = routes[path]

@@ -73,7 +73,7 @@ async function startAll() {
     sites: createRemoteSiteRegistry({ runtime }),
     publisher,
   })
-  onTestFinished(() => control.close())
+  onTestFinished(async () => void (await control.close()))
   const ask = (method: string, path: string, body?: unknown) =>
     fetch(control.url + path, {
       method,

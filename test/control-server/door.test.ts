@@ -130,6 +130,12 @@ describe('the door', () => {
     expect(enter([['Sec-Fetch-Site', site]])).toBe(expected)
   })
 
+  it('looks at every Sec-Fetch-Site', () => {
+    const sites = (...values: string[]) => enter(values.map((site): [string, string] => ['Sec-Fetch-Site', site]))
+    expect(sites('none', 'cross-site')).toBe('bad_origin')
+    expect(sites('same-origin', 'none')).toBeUndefined()
+  })
+
   it.each([
     `Bearer ${TOKEN}x`,
     `Bearer x${TOKEN}`,

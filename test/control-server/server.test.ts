@@ -125,6 +125,13 @@ describe('the door over the wire', () => {
 })
 
 describe('the slow', () => {
+  it('are closed when they ask nothing more, and when they take nothing', async () => {
+    const { server } = await startControl({ timeouts: { keepAliveMs: 50, stallMs: 50 } })
+    const { socket, closed } = await openSocket(server.port)
+    socket.write(`DELETE /sites/x HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`)
+    expect(await closed).toContain('401')
+  })
+
   const timeouts = { headersMs: 150, requestMs: 300 }
 
   it('are cut off at the headers, at the body, and when they say nothing, while others are served', async () => {
@@ -153,26 +160,45 @@ describe('the slow', () => {
 })
 
 describe('too many', () => {
-  it('connections are dropped, and there is room again when some have left', async () => {
-    const held: Awaited<ReturnType<typeof openSocket>>[] = []
+  it('connections that say nothing make room, the oldest first', async () => {
     // None of them is to leave by itself, however long it takes to open them all.
     const { server, ask } = await startControl({ timeouts: { headersMs: 120_000, requestMs: 120_000 } })
+    const oldest = await openSocket(server.port)
     // A few at a time: what overflows the backlog is accepted in no particular order.
-    for (let opened = 0; opened < 1_024; opened += 64)
-      held.push(...(await Promise.all(Array.from({ length: 64 }, () => openSocket(server.port)))))
-    const dropped = await openSocket(server.port)
-    expect(await dropped.closed).toBe('')
-    for (const { socket } of held.slice(0, 10)) socket.destroy()
-    await expect
-      .poll(
-        () =>
-          ask('DELETE', '/sites/x').then(
-            ({ status }) => status,
-            () => 0,
-          ),
-        { timeout: 15_000 },
+    for (let opened = 0; opened < 512; opened += 64)
+      await Promise.all(Array.from({ length: 64 }, () => openSocket(server.port)))
+    expect(await oldest.closed).toBe('')
+    expect((await ask('DELETE', '/sites/x')).status).toBe(404)
+  })
+
+  it('connections without a token that take none of their answers lock nobody out', async () => {
+    const { server, ask } = await startControl()
+    const flood = `GET / HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`.repeat(1_000)
+    for (let opened = 0; opened < 640; opened += 64)
+      await Promise.all(
+        Array.from({ length: 64 }, async () => {
+          const { socket } = await openSocket(server.port)
+          socket.pause()
+          socket.write(flood)
+        }),
       )
-      .toBe(404)
+    expect((await ask('DELETE', '/sites/x')).status).toBe(404)
+  })
+
+  it('header lines hide nothing', async () => {
+    const { server } = await startControl()
+    const lines = Array.from({ length: 1_200 }, () => 'a:')
+    const own = `Host: localhost:${server.port}`
+    const hidden: [string, string][] = [
+      ['X-Forwarded-For: 8.8.8.8', 'forwarded_request'],
+      [own, 'bad_host'],
+      ['Origin: http://evil.test', 'bad_origin'],
+      ['Sec-Fetch-Site: cross-site', 'bad_origin'],
+    ]
+    for (const [header, code] of hidden) {
+      const answer = await sendRaw(server.port, ['DELETE /sites/x HTTP/1.1', own, AUTHORIZED, ...lines, header])
+      expect([answer.status, answer.text]).toEqual([403, expect.stringContaining(`"code":"${code}"`)])
+    }
   })
 })
 
@@ -214,9 +240,7 @@ describe('close', () => {
     const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED, 'Expect: 100-continue']
     stalled.socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 9'].join('\r\n')}\r\n\r\n{`)
     await new Promise((resolve) => stalled.socket.once('data', resolve))
-    const before = performance.now()
-    await server.close()
-    expect(performance.now() - before).toBeLessThan(3_000)
+    expect(await server.close()).toEqual({ cut: 1 })
     await stalled.closed
   })
 })

@@ -31,7 +31,7 @@ export async function startControl(options: Partial<CooperativeSiteControlServer
   }
   const sites = createSiteRegistry()
   const server = await startCooperativeSiteControlServer({ token: TOKEN, sites, publisher, ...options })
-  onTestFinished(() => server.close())
+  onTestFinished(async () => void (await server.close()))
 
   /** One request with the token, as `curl` would send it. */
   async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {

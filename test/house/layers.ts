@@ -26,11 +26,12 @@ export const LAYERS: Record<string, Layer> = {
   'redis/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
   'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/'], packages: ['zod'] },
   'cooperative-site/': { own: ['contract/', 'refusal.ts', 'http/'], packages: ['zod'] },
-  'adapters/': { own: [], node: true },
+  // Facts about names and paths that have no dependency of their own.
+  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts'], node: true },
   'browser/': { own: ['type cooperative-site/', 'type contract/'] },
   'publisher/': { own: ['type cooperative-site/', 'type contract/'] },
   'control-server/': {
-    own: ['contract/', 'refusal.ts', 'http/', 'cooperative-site/', 'publisher/', 'adapters/node.ts'],
+    own: ['contract/', 'refusal.ts', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
     packages: ['zod'],
     node: true,
   },

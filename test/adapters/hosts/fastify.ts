@@ -5,7 +5,7 @@ import { type NodeHandler, toNodeHandler } from '../../../src/adapters/node.js'
 import { carried } from '../carried.js'
 import { tell } from './listen.js'
 
-const [diagnostics, subject] = carried.map(toNodeHandler) as [NodeHandler, NodeHandler]
+const [diagnostics, subject] = carried.map((handler) => toNodeHandler(handler)) as [NodeHandler, NodeHandler]
 const app = Fastify({
   serverFactory: (handle) =>
     createServer((req, res) => diagnostics(req, res, () => subject(req, res, () => handle(req, res)))),

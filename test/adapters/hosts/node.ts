@@ -4,5 +4,5 @@ import { type NodeHandler, toNodeHandler } from '../../../src/adapters/node.js'
 import { carried } from '../carried.js'
 import { listen } from './listen.js'
 
-const [diagnostics, subject] = carried.map(toNodeHandler) as [NodeHandler, NodeHandler]
+const [diagnostics, subject] = carried.map((handler) => toNodeHandler(handler)) as [NodeHandler, NodeHandler]
 listen(createServer((req, res) => diagnostics(req, res, () => subject(req, res))))

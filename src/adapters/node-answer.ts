@@ -1,0 +1,102 @@
+/** Sends what a handler answers to a Node request, as fast as the client takes it. Serves `node.ts`. */
+import { isGone, onGone } from './gone.js'
+import { type FetchHandler, HANDLER_FAILED, type Reply } from './handler.js'
+import { lazyRequest } from './lazy-request.js'
+import { type NodeRequest, type NodeResponse, signalOf, toRequest } from './node-request.js'
+
+/** A `Reply` whose headers are Node's: several cookies are not joined. */
+interface Answer extends Omit<Reply, 'headers'> {
+  headers: Record<string, string | string[]>
+}
+
+/** A request and its response. */
+export interface Exchange {
+  req: NodeRequest
+  res: NodeResponse
+}
+
+/** Resolves when the response takes more, or will never do so. */
+function drained(exchange: Exchange): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      exchange.res.off('drain', done)
+      forget()
+      resolve()
+    }
+    exchange.res.on('drain', done)
+    const forget = onGone(exchange, done)
+  })
+}
+
+/** `response` taken apart. Not by its own iterator: that one would let a waiting `next` go on after `return`. */
+function toAnswer({ status, headers, body }: Response): Answer {
+  const plain: Answer['headers'] = Object.fromEntries(headers)
+  const cookies = headers.getSetCookie()
+  if (cookies.length > 0) plain['set-cookie'] = cookies
+  if (body === null) return { status, headers: plain, body }
+  const reader = body.getReader()
+  const chunks: AsyncIterator<Uint8Array, unknown> = {
+    next: () => reader.read() as Promise<IteratorResult<Uint8Array, undefined>>,
+    return: async () => ({ done: true, value: await reader.cancel() }),
+  }
+  return { status, headers: plain, body: chunks }
+}
+
+/** Chunks that nobody takes are held by whoever makes them: they must learn of it. */
+function abandon(body: Reply['body']): void {
+  if (body !== null && typeof body !== 'string') new Promise((resolve) => resolve(body.return?.())).catch(() => {})
+}
+
+/** Writes `chunks` only as fast as the client takes them. */
+async function pump(
+  exchange: Exchange,
+  chunks: AsyncIterator<Uint8Array, unknown>,
+  length: string | undefined,
+): Promise<void> {
+  const { res } = exchange
+  for (;;) {
+    const { done, value } = await chunks.next()
+    if (isGone(exchange)) return
+    if (done) return void res.end()
+    if (length !== undefined && value.byteLength === Number(length)) return void res.end(value)
+    if (!res.write(value)) await drained(exchange)
+  }
+}
+
+export function send(exchange: Exchange, { status, headers, body }: Answer): Promise<void> | void {
+  const { res } = exchange
+  const { method } = exchange.req
+  if (isGone(exchange)) return abandon(body)
+  if (res.headersSent) return void res.destroy()
+  if (typeof body === 'string') {
+    const length = Buffer.byteLength(body)
+    res.writeHead(status, { ...headers, 'content-length': String(length) })
+    // Text of one byte per character, which most JSON is, leaves as it stands: encoding costs three times a copy.
+    return void res.end(method === 'HEAD' ? '' : body, length === body.length ? 'latin1' : 'utf8')
+  }
+  if (body === null || method === 'HEAD') {
+    res.writeHead(status, headers)
+    res.end()
+    return abandon(body)
+  }
+  onGone(exchange, () => abandon(body))
+  const length = headers['content-length'] as string | undefined
+  res.writeHead(status, headers)
+  // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
+  if (length === undefined) res.flushHeaders()
+  // Not awaited, here and by the caller: a frame that waits keeps the request and the response as long as the body.
+  return pump(exchange, body, length)
+}
+
+/** The handler's answer to the request that `url` names, or the fixed one of a handler that failed. */
+export function carry(handler: FetchHandler, exchange: Exchange, url: string): void {
+  const { req, res } = exchange
+  const info = { remoteAddress: req.socket.remoteAddress }
+  const answer = async () => {
+    if (!handler.reply)
+      return send(exchange, toAnswer(await handler(toRequest(req, res, url, signalOf(req, res)), info)))
+    const given = await handler.reply(lazyRequest(req, res, url), info)
+    return send(exchange, given instanceof Response ? toAnswer(given) : given)
+  }
+  answer().catch(() => send(exchange, HANDLER_FAILED))
+}

@@ -1,0 +1,95 @@
+/** Holds the connections of a Node server within bounds, however many come and whatever they do not read. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface ConnectionBounds {
+  /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing. */
+  connections: number
+  /** Requests of one connection that wait for their answers; with the last of them the connection closes. */
+  pipelined: number
+  /** How long a connection may take nothing while bytes wait for it. */
+  stallMs: number
+}
+
+type Listener = (req: IncomingMessage, res: ServerResponse) => void
+
+interface Connection {
+  /** Requests without their whole answer: the first is being answered, the others wait. */
+  waiting: (() => void)[]
+  full: boolean
+}
+
+export interface BoundConnections {
+  /** `listener` one request of a connection after the other, so that at most one answer waits to be taken. */
+  listener: Listener
+  /** Destroys every connection that has no request under way, and from now on each one once it has been answered. */
+  release(): void
+  /** Destroys what is left. @returns how many connections that were. */
+  cut(): number
+}
+
+/** Holds the connections of `server` within `bounds`. */
+export function boundConnections(server: Server, listener: Listener, bounds: ConnectionBounds): BoundConnections {
+  const { connections, pipelined, stallMs } = bounds
+  // In the order in which they last became idle, so that the first idle one is so for longest.
+  const open = new Map<Socket, Connection>()
+  let releasing = false
+
+  const isIdle = ([, { waiting }]: [Socket, Connection]) => waiting.length === 0
+  const isStalled = ([socket]: [Socket, Connection]) => socket.writableLength > 0
+
+  server.on('connection', (socket: Socket) => {
+    if (open.size >= connections) {
+      const [evicted] = [...open].find(isIdle) ?? [...open].find(isStalled) ?? [socket]
+      open.delete(evicted)
+      evicted.destroy()
+      if (evicted === socket) return
+    }
+    open.set(socket, { waiting: [], full: false })
+    socket.on('close', () => open.delete(socket))
+  })
+
+  server.setTimeout(stallMs, (socket: Socket) => {
+    const waits = (open.get(socket)?.waiting.length ?? 0) > 0
+    // It waits for us, and not we for it.
+    if (waits && socket.writableLength === 0) socket.setTimeout(stallMs)
+    else socket.destroy()
+  })
+
+  function answered(socket: Socket, connection: Connection): void {
+    const { waiting } = connection
+    waiting.shift()
+    if (releasing) socket.destroySoon()
+    if (releasing || socket.destroyed) return
+    if (socket.isPaused() && waiting.length < 2) socket.resume()
+    if (waiting.length === 0) {
+      open.delete(socket)
+      open.set(socket, connection)
+    } else waiting[0]?.()
+  }
+
+  return {
+    listener(req, res) {
+      const { socket } = req
+      const connection = open.get(socket)
+      if (connection === undefined || connection.full) return
+      const { waiting } = connection
+      waiting.push(() => listener(req, res))
+      connection.full = waiting.length === pipelined
+      if (connection.full) res.shouldKeepAlive = false
+      // What arrives would count as a sign of life of somebody who takes nothing.
+      if (waiting.length > 1 && socket.writableLength > 0) socket.pause()
+      res.on('close', () => answered(socket, connection))
+      if (waiting.length === 1) listener(req, res)
+    },
+    release() {
+      releasing = true
+      for (const entry of open) if (isIdle(entry)) entry[0].destroy()
+    },
+    cut() {
+      const left = open.size
+      for (const socket of [...open.keys()]) socket.destroy()
+      return left
+    },
+  }
+}

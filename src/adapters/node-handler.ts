@@ -1,0 +1,42 @@
+/** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
+import { valuesOf } from '../http/guard.js'
+import { BAD_REQUEST, type FetchHandler, NOT_ALLOWED, ownershipOf, TOO_MANY_HEADERS } from './handler.js'
+import { carry, send } from './node-answer.js'
+import { hasLostHeaders, type NodeRequest, type NodeResponse, readTarget } from './node-request.js'
+import { type MountOptions, readMountOptions } from './options.js'
+
+export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
+
+/**
+ * `handler` as a listener for `http.createServer`, Connect, Fastify or Koa; HTTP/1 only. The handler sees the
+ * whole public path. `request.signal` aborts when the client goes away. A target or `Host` with more than one reading
+ * is 400 and reaches no handler, or goes on to `next` where only its spelling is at fault; a handler that throws or rejects is 500.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http'
+ * import { toNodeHandler } from 'relayscope/node'
+ *
+ * createServer(toNodeHandler(() => new Response('hello'))).listen(8080, '127.0.0.1')
+ * ```
+ */
+export function toNodeHandler(handler: FetchHandler, options?: MountOptions): NodeHandler {
+  const { guard } = readMountOptions(options)
+  return (req, res, next) => {
+    const exchange = { req, res }
+    if (hasLostHeaders(req)) return void send(exchange, TOO_MANY_HEADERS)
+    const target = readTarget(req)
+    if (target === undefined) return void send(exchange, BAD_REQUEST)
+    const owner = ownershipOf(handler, target.path)
+    if (next !== undefined && owner !== 'handler') return next()
+    if (owner === 'nobody') return void send(exchange, BAD_REQUEST)
+    const { rawHeaders, socket } = req
+    const refused = guard?.({
+      hosts: valuesOf(rawHeaders, 'host'),
+      origins: valuesOf(rawHeaders, 'origin'),
+      port: socket.localPort,
+    })
+    if (refused !== undefined) return void send(exchange, NOT_ALLOWED[refused])
+    carry(handler, exchange, target.url)
+  }
+}

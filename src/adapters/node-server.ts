@@ -1,0 +1,28 @@
+/** Serves a fetch-style handler by a Node server of its own. */
+import type { FetchHandler } from './handler.js'
+import { toNodeHandler } from './node-handler.js'
+import { type Listening, type ListenOptions, listen } from './node-listen.js'
+import type { MountOptions } from './options.js'
+
+export interface NodeServerOptions extends ListenOptions, MountOptions {}
+
+export type NodeServer = Listening
+
+/**
+ * Serves `handler`, bounded in every direction: slow senders, readers that take nothing, requests that pile up on a
+ * connection, and connections themselves.
+ *
+ * @throws Error naming the port that is in use; TypeError and RangeError for unusable options.
+ * @example
+ * ```ts
+ * import { startNodeServer } from 'relayscope/node'
+ *
+ * const server = await startNodeServer(() => new Response('hello'), { allowedHosts: ['loopback'] })
+ * console.log(server.url)
+ * await server.close()
+ * ```
+ */
+export function startNodeServer(handler: FetchHandler, options: NodeServerOptions = {}): Promise<NodeServer> {
+  const { allowedHosts, ...rest } = options
+  return listen(toNodeHandler(handler, { allowedHosts }), rest)
+}

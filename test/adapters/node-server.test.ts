@@ -1,0 +1,169 @@
+/** Holds the server of our own on Node to its bounds, over raw sockets: the slow, the silent, the many, and the end. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../../src/adapters/node.js'
+import { openSocket } from '../control-server/wire.js'
+import { exchange, requestText } from './wire.js'
+
+// For a busy machine: nothing is waited for in vain.
+const PATIENT = { timeout: 30_000 }
+const LARGE = 'x'.repeat(4_194_304)
+
+async function start(handler: FetchHandler, options: NodeServerOptions = {}) {
+  const server = await startNodeServer(handler, options)
+  onTestFinished(async () => void (await server.close()))
+  return server
+}
+
+const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+/** Opens a socket that takes nothing of what it is sent. */
+async function openDeaf(port: number) {
+  const opened = await openSocket(port)
+  opened.socket.pause()
+  return opened
+}
+
+describe('a connection', () => {
+  it('that takes nothing for the bound of time is closed, and one that takes something is not', async () => {
+    let asked = 0
+    const ended: Promise<unknown>[] = []
+    const { port } = await start(
+      (request) => {
+        asked++
+        ended.push(new Promise((resolve) => request.signal.addEventListener('abort', resolve)))
+        return new Response(LARGE)
+      },
+      { stallMs: 200 },
+    )
+    const { socket } = await openDeaf(port)
+    socket.write(get())
+    await expect.poll(() => asked, PATIENT).toBe(1)
+    await ended[0]
+    expect((await exchange(port, requestText(port, 'GET /')))?.body.length).toBe(LARGE.length)
+  })
+
+  it('that waits for an answer is not taken for one that takes nothing', async () => {
+    let answer = (_: Response) => {}
+    let cutOff = () => {}
+    const { port } = await start(
+      ({ url, signal }) => {
+        if (url.endsWith('/late')) return new Promise<Response>((resolve) => (answer = resolve))
+        signal.addEventListener('abort', () => cutOff())
+        return new Response(LARGE)
+      },
+      { stallMs: 50 },
+    )
+    const asked = exchange(port, requestText(port, 'GET /late'))
+    // Each of them is a witness that the bound has passed once more.
+    for (let passed = 0; passed < 3; passed++) {
+      const isCutOff = new Promise<void>((resolve) => (cutOff = resolve))
+      const { socket } = await openDeaf(port)
+      socket.write(get())
+      await isCutOff
+    }
+    answer(new Response('late'))
+    expect((await asked)?.body).toBe('late')
+  })
+
+  it('has its requests answered one after the other, so that one answer waits to be taken', async () => {
+    let asked = 0
+    const { port } = await start(() => {
+      asked++
+      return new Response(LARGE)
+    })
+    const { socket } = await openDeaf(port)
+    socket.write(get().repeat(8))
+    await expect.poll(() => asked, PATIENT).toBe(1)
+    expect((await exchange(port, requestText(port, 'GET /')))?.status).toBe(200)
+    expect(asked).toBe(2)
+    socket.resume()
+    await expect.poll(() => asked, PATIENT).toBe(9)
+  })
+
+  it('closes with the last request that may wait, and answers those before it in order', async () => {
+    const paths: string[] = []
+    const { port } = await start(
+      ({ url }) => {
+        paths.push(new URL(url).pathname)
+        return new Response(`[${paths.length}]`)
+      },
+      { pipelined: 4 },
+    )
+    const { socket, closed } = await openSocket(port)
+    socket.write(Array.from({ length: 100 }, (_, i) => get(`/${i}`)).join(''))
+    const text = await closed
+    expect([...text.matchAll(/\[\d+\]/g)].join('')).toBe('[1][2][3][4]')
+    expect(text.match(/connection: close/gi)).toHaveLength(1)
+    expect(paths).toEqual(['/0', '/1', '/2', '/3'])
+  })
+
+  it('that says nothing between two requests is closed', async () => {
+    const { port } = await start(() => new Response('one'), { keepAliveMs: 50 })
+    const { socket, closed } = await openSocket(port)
+    socket.write(get())
+    expect(await closed).toContain('one')
+  })
+
+  it('that does not end its headers or its body is closed', async () => {
+    const { port } = await start(async (request) => new Response(await request.text()), {
+      headersMs: 50,
+      requestMs: 100,
+    })
+    const headers = await openSocket(port)
+    headers.socket.write('GET / HTTP/1.1\r\n')
+    const body = await openSocket(port)
+    body.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx')
+    expect(await headers.closed).toContain(' 408 ')
+    await body.closed
+  })
+})
+
+describe('connections at their bound', () => {
+  it('make room: the one that is idle for longest goes first', async () => {
+    const { port } = await start(() => new Response('in'), { connections: 3 })
+    const [first, second, third] = [await openSocket(port), await openSocket(port), await openSocket(port)]
+    // Younger as idle ones go, since it has asked something.
+    first.socket.write(get())
+    await new Promise((resolve) => first.socket.once('data', resolve))
+    expect((await exchange(port, requestText(port, 'GET /')))?.body).toBe('in')
+    expect(await second.closed).toBe('')
+    expect([first.socket.destroyed, third.socket.destroyed]).toEqual([false, false])
+  })
+
+  it('make room when all of them take nothing of their answers', async () => {
+    const { port } = await start(() => new Response(LARGE), { connections: 3 })
+    const deaf = await Promise.all([openDeaf(port), openDeaf(port), openDeaf(port)])
+    for (const { socket } of deaf) {
+      socket.write(get().repeat(20))
+      await new Promise((resolve) => socket.once('readable', resolve))
+    }
+    expect((await exchange(port, requestText(port, 'GET /')))?.status).toBe(200)
+  })
+})
+
+describe('its end', () => {
+  it('comes within the bound, and says how many it has cut off', async () => {
+    const server = await startNodeServer(async (request) => new Response(await request.text()), { closeTimeoutMs: 50 })
+    const idle = await openSocket(server.port)
+    const stalled = await openSocket(server.port)
+    stalled.socket.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\nx')
+    await new Promise((resolve) => stalled.socket.once('data', resolve))
+    const closing = server.close()
+    expect(server.close()).toBe(closing)
+    expect(await closing).toEqual({ cut: 1 })
+    await Promise.all([idle.closed, stalled.closed])
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+
+  it('cuts off nobody who has an answer in time', async () => {
+    const server = await startNodeServer(() => new Response('in'))
+    expect((await exchange(server.port, requestText(server.port, 'GET /')))?.body).toBe('in')
+    expect(await server.close()).toEqual({ cut: 0 })
+  })
+
+  it('names the port that somebody else has, and refuses options that are none', async () => {
+    const { port } = await start(() => new Response())
+    await expect(startNodeServer(() => new Response(), { port })).rejects.toThrow(`port ${port} on 127.0.0.1`)
+    await expect(startNodeServer(() => new Response(), { ports: 1 } as never)).rejects.toThrow(TypeError)
+    await expect(startNodeServer(() => new Response(), { stallMs: 0 })).rejects.toThrow(RangeError)
+  })
+})
