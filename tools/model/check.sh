@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Checks the model of the delivery protocol with Spin: what must hold does, and every variant that must fail does.
+set -uo pipefail
+model=$(cd "$(dirname "$0")" && pwd)/delivery.pml
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+wrong=0
+
+# verify holds|fails liveness|safety optimisation variant...
+verify() {
+  local expected=$1 kind=$2 level=$3 found
+  shift 3
+  cd "$work" && rm -f ./*
+  local compile=(-DNFAIR=5) search=(-a -f)
+  if [ "$kind" = safety ]; then
+    compile=(-DSAFETY)
+    search=(-E)
+    set -- -DWORDS "$@"
+  fi
+  spin -a -DPROMPT "$@" "$model" >spin.txt 2>&1 && gcc "$level" "${compile[@]}" -DVECTORSZ=512 -w -o pan pan.c &&
+    timeout 120 ./pan "${search[@]}" -m400000 -w21 >pan.txt 2>&1
+  # An unfinished search says neither.
+  if grep -q 'errors: 0' pan.txt 2>/dev/null && ! grep -q 'Search not completed' pan.txt; then
+    found=holds
+  elif grep -qE 'acceptance cycle \(|assertion violated' pan.txt 2>/dev/null; then
+    found=fails
+  else
+    found='was not decided'
+  fi
+  if [ "$found" = "$expected" ]; then
+    echo "$kind ${*:-} $found"
+  else
+    echo "$kind ${*:-} $found, and should not: expected $expected"
+    tail -5 spin.txt pan.txt 2>/dev/null
+    wrong=1
+  fi
+}
+
+# A lost, doubled or unsent command, or a node that is silent for long; then a crash; each with and without a client that
+# moves to the other node.
+verify holds liveness -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=1
+verify holds liveness -O1 -DFAULTS=0 -DCRASHES=1 -DMOVES=1
+verify holds safety -O1 -DFAULTS=0 -DCRASHES=0 -DMOVES=1
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOST_NOTICE
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=1 -DNO_ORDER
+verify fails liveness -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DORDER_LAST
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=1 -DAGAIN_YIELDS
+verify fails safety -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DNO_FENCE
+verify fails safety -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DNO_END
+exit "$wrong"
