@@ -64,9 +64,9 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
   }
 
   /** Answers the instance that waits there instead, `''` for none, or `undefined` when this one waits. */
-  async function sayAttached(waiter: LocalWaiter, again: '' | 'again'): Promise<string | undefined> {
+  async function sayAttached(waiter: LocalWaiter): Promise<string | undefined> {
     const { user_id, client_id, token, instance_id, shard, order } = waiter
-    const about = [user_id, client_id, token, instance_id, LEASE_MS, order, again]
+    const about = [user_id, client_id, token, instance_id, LEASE_MS, order]
     const { answer } = await delivery.run(ATTACH, shard, ...about)
     const [state, instead] = answer as [string, string]
     return state === 'waits' ? undefined : instead
@@ -108,7 +108,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     async attach(waiter: LocalWaiter, onWaits: (waiter: LocalWaiter) => void): Promise<void> {
       attaching.add(waiter.token)
       try {
-        const instead = await sayAttached(waiter, '')
+        const instead = await sayAttached(waiter)
         if (instead !== undefined && instead !== '' && instead !== waiter.instance_id)
           throw new Refusal('stale_instance')
         const former = find(waiter)
@@ -132,10 +132,11 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
       await sayDetached(waiter)
     },
 
-    /** Lost by the store, or reaped while this node was silent: as long as nobody else waits, it still does. */
+    /** Lost by the store, reaped while this node was silent, or replaced: unless a later one waits, it still does. */
     async again(waiter: LocalWaiter): Promise<boolean> {
       if (!isHere(waiter)) return false
-      if ((await sayAttached(waiter, 'again')) === undefined) return isHere(waiter)
+      if ((await sayAttached(waiter)) === undefined) return isHere(waiter)
+      if (isHere(waiter)) delivery.count('other', 'waiter_replaced')
       drop(waiter)
       return false
     },

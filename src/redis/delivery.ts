@@ -165,7 +165,9 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
     const shard = shardOf(instance.user_id, await store.claimShards())
-    const [order, current] = await Promise.all([waiters.order(shard), connections?.currentInstance(instance)])
+    // In this order: an instance that takes over after the registry was asked gets a greater one.
+    const order = await waiters.order(shard)
+    const current = await connections?.currentInstance(instance)
     if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
     const isFull = waiters.size >= bounds.maxWaiters || waiters.of(instance.user_id) >= bounds.maxWaitersPerUser
     if (isFull && !waiters.find(instance)) throw new Refusal('capacity_exceeded')

@@ -81,12 +81,8 @@ export function createMailboxes(options: MailboxesOptions) {
     const [kind, ...rest] = await claim(waiter)
     if (kind === 'more') return true
     if (kind === 'empty') return false
-    if (kind === 'missing') return waiters.again(waiter)
-    if (kind !== 'command') {
-      if (isHere(waiter)) delivery.count('other', 'waiter_replaced')
-      waiters.drop(waiter)
-      return false
-    }
+    // `replaced` too may be old by now: the orders decide who is to wait.
+    if (kind !== 'command') return waiters.again(waiter)
     const { claimed, behind } = toHandedOver(waiter, rest)
     nudge(ackTimeoutMs)
     steps--
@@ -168,11 +164,7 @@ export function createMailboxes(options: MailboxesOptions) {
       const waiter = waiters.find(client)
       if (kind === 'call') {
         if (waiter) call(waiter)
-      } else if (kind === 'replaced') {
-        if (waiter?.token !== rest) return
-        delivery.count('other', 'waiter_replaced')
-        waiters.drop(waiter)
-      } else if (kind === 'missing') {
+      } else if (kind === 'missing' || kind === 'replaced') {
         if (waiter?.token === rest) void restore(waiter)
       } else if (kind === 'held') {
         waiters.held(user_id, client_id, rest, shard)

@@ -96,7 +96,8 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     const { deploymentId, dispatcher } = make()
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    await server().cli('HSET', `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`, 'token', 'another')
+    const waiter = `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`
+    await server().cli('HSET', waiter, 'token', 'another', 'order', '9000000000000000')
     await dispatcher.dispatch(command('c1'))
     await soon(async () =>
       expect((await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.connection_waiters).toBe(0),

@@ -23,7 +23,7 @@ export const ORDER = deliveryScript(`
 return reply(order())`)
 
 /**
- * ARGV: 6 user, 7 client, 8 token, 9 instance, 10 lease, 11 order, 12 `again` when the waiter only renews itself. Answers
+ * ARGV: 6 user, 7 client, 8 token, 9 instance, 10 lease, 11 order. Answers
  * `waits`, or `late` and the instance that waits there, if any: the waiter comes after one with a greater order.
  */
 export const ATTACH = deliveryScript(`
@@ -32,7 +32,7 @@ local key, place = K(D, 'waiter', user, client), user .. '\\n' .. client
 local was = redis.call('HMGET', key, 'token', 'boot', 'instance', 'order')
 if was[1] ~= token then
   local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)
-  if was[1] then isLate = ARGV[12] == 'again' or own < (tonumber(was[4]) or 0) end
+  if was[1] then isLate = own < (tonumber(was[4]) or 0) end
   if isLate then
     count('other', 'waiter_late')
     return reply({ 'late', was[3] or '' })

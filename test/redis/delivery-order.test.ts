@@ -1,0 +1,51 @@
+/** Who waits at a mailbox is decided by the order of the attaches, however late any answer is. */
+import { expect, it, vi } from 'vitest'
+import { keyOf, shardPrefix } from '../../src/redis/keys.js'
+import { runScript } from '../../src/redis/script.js'
+import { ATTACH, ORDER } from '../../src/redis/scripts/delivery-nodes.js'
+import { createStore } from '../../src/redis/store.js'
+import { command, connection, first, second } from '../contract/delivery-commands.js'
+import { describeNode } from './dispatcher-node.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
+import { soon } from './soon.js'
+
+describeNode('a mailbox that two instances ask for', ({ client, make, server }) => {
+  it('asks the registry for the current instance when it has its order, not before', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const currentInstance = vi.fn(async () => first.instance_id)
+    const { dispatcher } = make({ client: lossy, connections: { currentInstance } })
+    const held = plan.meet('held', await runsOf(ORDER))
+    const attached = dispatcher.attach(first, connection().deliver)
+    await held
+    expect(currentInstance).not.toHaveBeenCalled()
+    await plan.release()
+    await attached
+    expect(currentInstance).toHaveBeenCalled()
+  })
+
+  it('has a waiter with the greater order that says again that it waits take it back, and not the other one', async () => {
+    const { deploymentId } = make({})
+    const store = createStore({ client: client(), deploymentId })
+    const { user_id, client_id } = first
+    const attach = async (boot: string, instance: string, order: number) => {
+      const args = [boot, 1_000, 10, 1_000, user_id, client_id, instance, instance, 5_000, order]
+      const [, answer] = (await runScript(store, ATTACH, 0, ...args)) as [string, string[]]
+      return answer
+    }
+    expect(await attach('a', first.instance_id, 1)).toEqual(['waits'])
+    expect(await attach('b', second.instance_id, 2)).toEqual(['waits'])
+    expect(await attach('a', first.instance_id, 1)).toEqual(['late', second.instance_id])
+    expect(await attach('b', second.instance_id, 2)).toEqual(['waits'])
+  })
+
+  it('goes on draining to a waiter that an older one had replaced', async () => {
+    const { deploymentId, dispatcher } = make({})
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    const waiter = keyOf(shardPrefix(deploymentId, 0), ['delivery', 'waiter', first.user_id, first.client_id])
+    await server().cli('HSET', waiter, 'token', 'older', 'boot', 'gone', 'order', '1')
+    await dispatcher.dispatch(command('c1'))
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+  })
+})
