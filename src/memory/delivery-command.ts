@@ -56,7 +56,8 @@ export interface Mailbox {
   key: string
   user_id: string
   client_id: string
-  waiter: { instance_id: string; deliver: Deliver } | null
+  /** `order`: greater than that of every attach that was begun before. */
+  waiter: { instance_id: string; order: number; deliver: Deliver } | null
   /** The command that `deliver` has in hand; the drain waits for it. */
   handover: TrackedCommand | null
   ready: OrderedIndex<number, TrackedCommand>

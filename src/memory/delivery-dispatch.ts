@@ -37,12 +37,15 @@ export interface DispatchOptions {
   maxAttempts: number
   deadlineMs: number
   maxTracked: number
+  maxTrackedPerUser: number
   maxPayloadBytes: number
   maxWaiters: number
+  maxWaitersPerUser: number
 }
 
 export function createDispatch(options: DispatchOptions): CommandDispatcher & { reconcile(): Promise<void> } {
   const { store, clock, drain, loop, connections } = options
+  let attaches = 0
 
   /** The record under `key`; one that is past its deadline is brought to its end first. */
   function look(key: CommandKey): TrackedCommand | undefined {
@@ -74,6 +77,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
   function admissionRefusal(command: TrackedCommand): string | undefined {
     const payloadBytes = store.totals.payloadBytes + command.payloadBytes
     if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
+    if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'
     return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
   }
 
@@ -120,16 +124,24 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
 
     async attach(given, deliver) {
       if (loop.closed) throw new Refusal('closed')
+      const order = ++attaches
       const instance = parseInput(Instance, given)
       requireIdentity(instance)
       if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
       if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
         throw new Refusal('stale_instance')
       if (loop.closed) throw new Refusal('closed')
-      const replaces = Boolean(store.mailboxes.get(clientKey(instance))?.waiter)
-      if (!replaces && store.totals.waiters >= options.maxWaiters) throw new Refusal('capacity_exceeded')
+      const former = store.mailboxes.get(clientKey(instance))?.waiter
+      // A later attach was answered sooner: this one was replaced while it was still asking.
+      if (former && former.order > order) {
+        if (former.instance_id !== instance.instance_id) throw new Refusal('stale_instance')
+        return { async detach() {} }
+      }
+      const isFull =
+        store.totals.waiters >= options.maxWaiters || store.waitersOf.of(instance.user_id) >= options.maxWaitersPerUser
+      if (!former && isFull) throw new Refusal('capacity_exceeded')
       const mailbox = store.openMailbox(instance.user_id, instance.client_id)
-      const waiter = { instance_id: instance.instance_id, deliver }
+      const waiter = { instance_id: instance.instance_id, order, deliver }
       store.setWaiter(mailbox, waiter)
       drain.kick(mailbox)
       return {

@@ -20,6 +20,19 @@ export interface DeliveryStoreOptions {
   clock: Clock
 }
 
+/** How many each user has; who has none takes no room. */
+function createTally() {
+  const counts = new Map<string, number>()
+  return {
+    of: (user_id: string) => counts.get(user_id) ?? 0,
+    add(user_id: string, step: number) {
+      const count = (counts.get(user_id) ?? 0) + step
+      if (count > 0) counts.set(user_id, count)
+      else counts.delete(user_id)
+    },
+  }
+}
+
 const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
 const itself = (command: TrackedCommand) => command
 
@@ -45,6 +58,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     acknowledgement: {} as Record<string, number>,
     other: {} as Record<string, number>,
   }
+  const trackedOf = createTally()
+  const waitersOf = createTally()
   const totals = { ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
   let seq = 0
 
@@ -89,6 +104,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     rejected,
     counters,
     totals,
+    trackedOf,
+    waitersOf,
     count,
     move,
     setHandover,
@@ -107,7 +124,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     },
 
     setWaiter(mailbox: Mailbox, waiter: Mailbox['waiter']) {
-      totals.waiters += Number(waiter !== null) - Number(mailbox.waiter !== null)
+      const step = Number(waiter !== null) - Number(mailbox.waiter !== null)
+      totals.waiters += step
+      waitersOf.add(mailbox.user_id, step)
       mailbox.waiter = waiter
       // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
       setHandover(mailbox, null)
@@ -119,6 +138,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       command.mailbox = mailbox
       mailbox.tracked++
       tracked.set(command.key, command)
+      trackedOf.add(command.user_id, 1)
       rejected.forget(command.key)
       queued.insert(command)
       deadlines.insert(command)
@@ -152,6 +172,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       move(command, 'ended')
       command.terminal = { state, at, reason }
       tracked.delete(command.key)
+      trackedOf.add(command.user_id, -1)
       queued.delete(command.seq)
       deadlines.delete(command)
       reservations.release(command.scope_id, command)

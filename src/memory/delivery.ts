@@ -35,10 +35,14 @@ export interface CommandDispatcherOptions {
   capacity?: number | ((scope_id: string) => number)
   /** Most commands in all that are not terminal. @default 100000 */
   maxTracked?: number
+  /** Most of them of one user, whatever their scopes. @default 10000 */
+  maxTrackedPerUser?: number
   /** Most bytes of their payloads together. @default 268435456 */
   maxPayloadBytes?: number
   /** Most clients that wait at once. @default 100000 */
   maxWaiters?: number
+  /** Most of them of one user. @default 10000 */
+  maxWaitersPerUser?: number
   /** How long a terminal record answers. @default 3600000 */
   retentionMs?: number
   /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
@@ -52,9 +56,11 @@ const DEFAULTS = {
   capacity: SCOPE_CAPACITY,
   // About 1 KiB each without payloads: a process of 0.5 GB stands it.
   maxTracked: 100_000,
+  maxTrackedPerUser: 10_000,
   // As many bytes as 4,096 payloads of the greatest size.
   maxPayloadBytes: 268_435_456,
   maxWaiters: 100_000,
+  maxWaitersPerUser: 10_000,
   retentionMs: RETENTION_MS,
   // 14 commands a second for the whole hour.
   maxRetained: 50_000,

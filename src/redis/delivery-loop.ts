@@ -6,6 +6,7 @@ import type { DeliveryRun } from './delivery-run.js'
 import { LEASE_MS, type Waiters } from './delivery-waiters.js'
 import { shardOf } from './keys.js'
 import type { Mailboxes } from './mailboxes.js'
+import { runScript, type Script } from './script.js'
 import { RECONCILE, TAKE } from './scripts/delivery-nodes.js'
 import type { Store } from './store.js'
 
@@ -18,6 +19,16 @@ const CONFIRM_MS = 500
 /** Shortest sleep: many commands that end one after the other share a pass. */
 const SLEEP_MIN_MS = 10
 
+/** Times that one pass runs a sweep of a shard at most. */
+const SWEEPS_MAX = 10
+
+/** What another family has the loop take out of each shard, so that silence alone ends what lives by being reported. */
+export interface Sweep {
+  /** Bounded in what it does; answers 1 when there is more. */
+  script: Script
+  args: readonly (string | number)[]
+}
+
 export interface DeliveryLoopOptions {
   store: Store
   boot: string
@@ -25,6 +36,7 @@ export interface DeliveryLoopOptions {
   mailboxes: Mailboxes
   waiters: Waiters
   attempts: DeliveryAttempts
+  sweeps: readonly Sweep[]
   /** A pass is over. */
   onPass: () => void
 }
@@ -32,11 +44,12 @@ export interface DeliveryLoopOptions {
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
 export function createDeliveryLoop(options: DeliveryLoopOptions) {
-  const { store, boot, delivery, mailboxes, waiters, attempts, onPass } = options
+  const { store, boot, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
   const bell = createDeliveryBell(store, boot, (shard) => void take(shard))
   const taking = new Map<number, { again: boolean }>()
   /** The number of the last news heard of each shard: what is up to it, the store may forget. */
   const heard = new Map<number, string>()
+  let sweptAt = Number.NEGATIVE_INFINITY
   /** When each shard was last told what this node holds. */
   const confirmedAt = new Map<number, number>()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -94,6 +107,22 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     return [String(named.length), ...named.flat(), ...commands]
   }
 
+  /** What fails is reported, and due again with the next pass: it must not keep commands waiting. */
+  async function sweep({ script, args }: Sweep, shard: number) {
+    try {
+      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if ((await runScript(store, script, shard, ...args)) !== 1) return
+    } catch (error) {
+      store.report(error)
+    }
+  }
+
+  async function sweepAll(always: boolean) {
+    if (!always && performance.now() - sweptAt < CONFIRM_MS) return
+    sweptAt = performance.now()
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
+    await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
+  }
+
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
     shardCount = await store.claimShards()
@@ -102,6 +131,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     attempts.pass(now)
     waiters.pass()
     mailboxes.pass()
+    await sweepAll(always)
     if (!closed) passedAt = now
     return Math.min(...passes.map(({ nextIn }) => nextIn))
   }

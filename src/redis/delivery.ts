@@ -17,7 +17,7 @@ import { Refusal } from '../refusal.js'
 import { unlessAborted } from './aborted.js'
 import { createDeliveryAttempts } from './delivery-attempts.js'
 import { createDeliveryCalls } from './delivery-calls.js'
-import { createDeliveryLoop, type DeliveryLoop } from './delivery-loop.js'
+import { createDeliveryLoop, type DeliveryLoop, type Sweep } from './delivery-loop.js'
 import { createDeliveryReport } from './delivery-report.js'
 import { createDeliveryRun } from './delivery-run.js'
 import { createWaiters, type LocalWaiter } from './delivery-waiters.js'
@@ -95,7 +95,12 @@ export function createRedisCommandDispatcher(options: RedisCommandDispatcherOpti
   return commandDispatcherOn(createStore(options), options)
 }
 
-export function commandDispatcherOn(store: Store, options: DispatcherLimits): RedisCommandDispatcher {
+/** @param sweeps what other families have this node's loop take out. */
+export function commandDispatcherOn(
+  store: Store,
+  options: DispatcherLimits,
+  sweeps: readonly Sweep[] = [],
+): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), connections, legacy } = options
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const given = Object.entries(options).filter(([name, value]) => name in DEFAULTS && value !== undefined)
@@ -137,7 +142,7 @@ export function commandDispatcherOn(store: Store, options: DispatcherLimits): Re
     onError,
   })
   const onPass = () => void report.publish().catch(() => {})
-  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, waiters, attempts, onPass })
+  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, waiters, attempts, sweeps, onPass })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,

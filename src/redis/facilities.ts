@@ -1,6 +1,8 @@
 /** All live objects of one node over a shared store, wired to each other. */
+import { CONNECTION_BOUNDS } from '../contract/connections.js'
 import type { SpillStore } from '../contract/history.js'
 import { createIngestOver, type Ingest } from '../contract/ingest.js'
+import { resolveBounds } from '../contract/options.js'
 import { browserWindowRegistryOn } from './browser-windows.js'
 import { type ConnectionLimits, connectionRegistryOn } from './connections.js'
 import { contextRegistryOn } from './contexts.js'
@@ -10,6 +12,8 @@ import { type HistoryLimits, messageHistoryOn } from './history.js'
 import type { ReportedOptions } from './reported.js'
 import { retainingOn } from './retaining.js'
 import { type RpcLimits, rpcCorrelatorOn } from './rpc.js'
+import { SWEEP_CONNECTIONS } from './scripts/connections.js'
+import { SWEEP_TABLES } from './scripts/sweep.js'
 import { createStore, type StoreOptions } from './store.js'
 
 export interface RedisFacilitiesOptions extends StoreOptions {
@@ -46,7 +50,15 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const history = messageHistoryOn(store, kept)
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
   const deduplicator = deduplicatorOn(store, { ...options.deduplicator })
-  const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher })
+  const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = resolveBounds(
+    { ...options.connections },
+    CONNECTION_BOUNDS,
+  )
+  // What lives by silence leaves by the node's loop, not only when its family is next written to.
+  const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
+    { script: SWEEP_CONNECTIONS, args: [heartbeatTimeoutMs, retentionMs, maxDisconnected] },
+    { script: SWEEP_TABLES, args: ['contexts', 'windows', 'calls'] },
+  ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.

@@ -31,6 +31,23 @@ describe('bounds', () => {
     expect(states).toEqual(['admitted', 'admitted', 'rejected', 'rejected'])
   })
 
+  it('keeps to the share of each user, in commands whatever their scopes and in waiters', async () => {
+    await open({ maxTrackedPerUser: 2, maxWaitersPerUser: 1 })
+    for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { scope_id: id }))
+    const third = async () => (await dispatcher.dispatch(command('c3', { scope_id: 'c3' }))).terminal
+    expect(await third()).toMatchObject({ state: 'rejected', reason: 'capacity_exceeded' })
+    expect((await dispatcher.dispatch(command('c1', { user_id: 'bob' }))).terminal).toBeNull()
+    await dispatcher.cancel(key('c1'))
+    expect(await third()).toBeNull()
+    const waiter = await dispatcher.attach(first, () => {})
+    await dispatcher.attach(second, () => {})
+    const phone = { ...first, client_id: 'phone' }
+    const attach = async (instance: typeof first) => dispatcher.attach(instance, () => {})
+    await expect(attach(phone)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await attach({ ...phone, user_id: 'bob' })
+    await waiter.detach()
+  })
+
   it('rejects as overloaded beyond the commands, and beyond the payload bytes, of the process', async () => {
     await open({ maxTracked: 1 })
     await dispatcher.dispatch(command('c1'))

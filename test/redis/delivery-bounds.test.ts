@@ -36,6 +36,21 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect(kept.map(Boolean)).toEqual([false, true, true, true])
   })
 
+  it('keeps to the share of each user, in commands whatever their scopes and in waiters', async () => {
+    const { dispatcher } = make({ maxTrackedPerUser: 2, maxWaitersPerUser: 1 })
+    for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { scope_id: id }))
+    const third = async () => (await dispatcher.dispatch(command('c3', { scope_id: 'c3' }))).terminal
+    expect(await third()).toMatchObject({ state: 'rejected', reason: 'capacity_exceeded' })
+    expect((await dispatcher.dispatch(command('c1', { user_id: 'bob' }))).terminal).toBeNull()
+    await dispatcher.cancel(key('c1'))
+    expect(await third()).toBeNull()
+    await dispatcher.attach(first, () => {})
+    await dispatcher.attach(second, () => {})
+    const phone = { ...first, client_id: 'phone' }
+    await expect(dispatcher.attach(phone, () => {})).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await dispatcher.attach({ ...phone, user_id: 'bob' }, () => {})
+  })
+
   it('asks for the capacity of each scope, and reserves nothing where the answer is no number', async () => {
     const { dispatcher } = make({
       capacity: (scope) => (scope === 'big' ? 2 : scope === 'open' ? Infinity : Number.NaN),

@@ -124,4 +124,43 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect(await left('waiter')).toEqual([])
     expect(await left('of:')).toEqual([])
   })
+
+  it('that has died loses no waiter to the clearing up that has moved to another node since', async () => {
+    const clock = createClock()
+    const dying = await clients.ioredis([server().port])
+    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now, commandTimeoutMs: 50 })
+    await dispatcher.attach(first, () => {})
+    await dispatcher.reconcile()
+    const prefix = `relayscope:{${deploymentId}:0}:delivery`
+    const boot = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'boot')
+    await dying.close()
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    const tab = connection()
+    await other.attach(first, tab.deliver)
+    // As if the move had been half done: the dead node's list still names the mailbox.
+    await server().cli('ZADD', `${prefix}:of:${boot}`, '1', 'ada\ntab')
+    clock.advance(70_000)
+    await other.reconcile()
+    expect(await server().cli('EXISTS', `${prefix}:of:${boot}`)).toBe('0')
+    expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+  })
+
+  it('that renews its waiters takes no mailbox from a newer one, though it never heard of it', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now })
+    const [old, tab] = [connection(), connection()]
+    await dispatcher.attach(first, old.deliver)
+    await dispatcher.reconcile()
+    const prefix = `relayscope:{${deploymentId}:0}:delivery`
+    const boot = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'boot')
+    await server().cli('ZREM', `${prefix}:boots`, boot)
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    await other.attach(first, tab.deliver)
+    clock.advance(6_000)
+    await dispatcher.reconcile()
+    await other.dispatch(command('c1'))
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+    expect(old.ids()).toEqual([])
+  })
 })

@@ -159,6 +159,15 @@ if not state then return 0 end
 finish(id, state, body, 'disconnected', ARGV[6] ~= '' and ARGV[6] or cjson.null, now)
 return 1`)
 
+/** What the loop of a node settles without a write of this family. Answers whether there is more. */
+export const SWEEP_CONNECTIONS = defineScript(
+  `${CONNECTIONS}
+settle()
+local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
+return due > 0 and 1 or 0`,
+  { freesMemory: true },
+)
+
 /** ARGV: 5 user, 6 client. Answers the instance that holds the client, or nothing. */
 export const CURRENT = defineScript(`${CONNECTIONS}
 local known = redis.call('GET', K(t, 'current', ARGV[5], ARGV[6]))
