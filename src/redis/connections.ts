@@ -19,6 +19,7 @@ import { count, type Reply } from './reply.js'
 import { runScript, type Script } from './script.js'
 import { CONNECT, CURRENT, DISCONNECT, HEARTBEAT } from './scripts/connections.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
+import { createWhereabouts } from './whereabouts.js'
 
 export interface ConnectionLimits {
   /** @default crypto.randomUUID */
@@ -67,10 +68,17 @@ export function connectionRegistryOn(
   const run = (script: Script, shard: number, ...args: (string | number)[]): Promise<Reply> =>
     runScript(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
 
-  /** Asks every shard, of which one at most knows the connection. */
-  async function anywhere(script: Script, ...args: string[]): Promise<boolean> {
+  const whereabouts = createWhereabouts()
+
+  /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
+  async function anywhere(script: Script, id: string, ...args: string[]): Promise<boolean> {
+    const known = whereabouts.get(id)
+    if (known !== undefined) return (await run(script, known, id, ...args)) === 1
     const shards = Array.from({ length: await store.claimShards() }, (_, shard) => shard)
-    return (await Promise.all(shards.map((shard) => run(script, shard, ...args)))).includes(1)
+    const replies = await Promise.all(shards.map((shard) => run(script, shard, id, ...args)))
+    const found = replies.indexOf(1)
+    if (found >= 0) whereabouts.set(id, found)
+    return found >= 0
   }
 
   async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {
@@ -98,6 +106,7 @@ export function connectionRegistryOn(
       const bound = [maxConnectionsPerUser, maxConnections]
       const args = [JSON.stringify(fields), JSON.stringify({ metadata }), ...bound, JSON.stringify(latest)]
       const time = toTimestamp(count(await run(CONNECT, shard, fields.connection_id, ...args)))
+      whereabouts.set(fields.connection_id, shard)
       const connection: Connection = {
         connection_id: fields.connection_id,
         ...client,
@@ -112,7 +121,8 @@ export function connectionRegistryOn(
       return deepFreeze(connection)
     },
     heartbeat: (connectionId) => anywhere(HEARTBEAT, connectionId),
-    disconnect: (connectionId, reason) => anywhere(DISCONNECT, connectionId, toReason(reason) ?? ''),
+    disconnect: (connectionId, reason) =>
+      anywhere(DISCONNECT, connectionId, toReason(reason) ?? '', crypto.randomUUID()),
     isCurrentInstance: async (instance) => (await currentInstance(instance)) === instance.instance_id,
     currentInstance,
   }

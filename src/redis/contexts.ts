@@ -45,10 +45,12 @@ export function contextRegistryOn(
     },
     close: (contextId) => reported.close(contextId, { task_id: null, task_assigned_at: null }),
     async assignTask(contextId, taskId) {
-      return toContextOrNull(await reported.inEveryShard(ASSIGN, contextId, parseInput(Id, taskId)))
+      return toContextOrNull(
+        await reported.inEveryShard(ASSIGN, contextId, parseInput(Id, taskId), crypto.randomUUID()),
+      )
     },
     async releaseTask(contextId) {
-      return toContextOrNull(await reported.inEveryShard(RELEASE, contextId))
+      return toContextOrNull(await reported.inEveryShard(RELEASE, contextId, crypto.randomUUID()))
     },
   }
 }

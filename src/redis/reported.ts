@@ -27,6 +27,9 @@ export function createReported(store: Store, table: string, indexed: string, opt
   const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
   const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
 
+  const by = crypto.randomUUID().slice(0, 8)
+  let sent = 0
+
   /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
   async function inEveryShard(script: Script, id: string, ...args: string[]): Promise<Reply> {
     const shards = Array.from({ length: await store.claimShards() }, (_, shard) => shard)
@@ -43,9 +46,11 @@ export function createReported(store: Store, table: string, indexed: string, opt
      * @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`.
      */
     async report(id: string, fields: Owner & Record<string, unknown>, body: object = {}): Promise<Reply> {
+      const order = ++sent
       const shards = await store.claimShards()
       const { user_id, client_id } = fields
-      const args = [JSON.stringify(fields), JSON.stringify(body), ttlMs, maxEntriesPerUser, maxEntries, indexed]
+      const state = JSON.stringify({ ...fields, sent: `${by} ${order}` })
+      const args = [state, JSON.stringify(body), ttlMs, maxEntriesPerUser, maxEntries, indexed]
       const run = () => runScript(store, REPORT, shardOf(user_id, shards), table, id, ...args)
       // In a single shard the row is the claim.
       if (shards === 1) return run()
@@ -60,7 +65,7 @@ export function createReported(store: Store, table: string, indexed: string, opt
     },
 
     async close(id: string, change: object): Promise<boolean> {
-      return (await inEveryShard(CLOSE, id, JSON.stringify(change))) !== null
+      return (await inEveryShard(CLOSE, id, JSON.stringify(change), crypto.randomUUID())) !== null
     },
   }
 }

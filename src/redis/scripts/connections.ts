@@ -1,5 +1,6 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
 import { defineScript } from '../script.js'
+import { ONCE } from './once.js'
 import { SHARES } from './shares.js'
 
 /** Connections that one write settles at most: lost ones, and those whose retention has passed. */
@@ -15,7 +16,7 @@ const SETTLE_ACTIONS = 64
 // lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
 // of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
 // `actions-of:<user>`: names the user offers.
-const CONNECTIONS = `${SHARES}
+const CONNECTIONS = `${ONCE}${SHARES}
 local t = 'connections'
 local lost_after, retention, max_ended = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -111,10 +112,12 @@ end
 `
 
 /** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones of a user, 9 most connected ones, 10 the descriptions of
- * actions that have one. Answers the time. */
+ * actions that have one. Answers the time; a second arrival the first one's, and changes nothing. */
 export const CONNECT = defineScript(`${CONNECTIONS}
 settle()
-local id, state = ARGV[5], cjson.decode(ARGV[6])
+local id = ARGV[5]
+return once(id, function()
+local state = cjson.decode(ARGV[6])
 local current = K(t, 'current', state.user_id, state.client_id)
 local known = redis.call('GET', current)
 local was, was_body
@@ -136,7 +139,8 @@ put(t, id, nil, state, ARGV[7], now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
 offer(state, 1, cjson.decode(ARGV[10]))
-return now`)
+return string.format('%.0f', now)
+end)`)
 
 /** ARGV: 5 id. */
 export const HEARTBEAT = defineScript(`${CONNECTIONS}
@@ -144,20 +148,23 @@ settle()
 local id = ARGV[5]
 local state, body = connected(id)
 if not state then return 0 end
+now = math.max(now, state.seen_at)
 state.seen_at = now
 save(t, id, state, body)
 leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
 place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
 return 1`)
 
-/** ARGV: 5 id, 6 the reason or ''. */
+/** ARGV: 5 id, 6 the reason or '', 7 attempt. */
 export const DISCONNECT = defineScript(`${CONNECTIONS}
 settle()
 local id = ARGV[5]
 local state, body = connected(id)
-if not state then return 0 end
+if not state and redis.call('EXISTS', K('once', ARGV[7])) == 0 then return 0 end
+return once(ARGV[7], function()
 finish(id, state, body, 'disconnected', ARGV[6] ~= '' and ARGV[6] or cjson.null, now)
-return 1`)
+return 1
+end)`)
 
 /** What the loop of a node settles without a write of this family. Answers whether there is more. */
 export const SWEEP_CONNECTIONS = defineScript(

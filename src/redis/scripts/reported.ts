@@ -1,10 +1,11 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
 import { defineScript } from '../script.js'
+import { ONCE } from './once.js'
 import { SHARES } from './shares.js'
 
 // ARGV: 2 table, 3 id. A row leaves after two silences, a closed one after one. Its body holds what only its client says
 // and no script reads, numbers above all: cjson writes no more than 14 digits of one.
-const ALIVE = `
+const ALIVE = `${ONCE}
 local t, id = ARGV[2], ARGV[3]
 local function alive()
   local state, body = load(t, id)
@@ -13,19 +14,24 @@ local function alive()
   if state.updated_at + silences * state.ttl_ms <= now then return nil end
   return state, body
 end
+local function is_new(attempt) return redis.call('EXISTS', K('once', attempt)) == 0 end
 local function shown(state, body) return { cjson.encode(state), now, body } end
 `
 
 /**
  * ARGV: 4 the reported fields, 5 the body, 6 ttl, 7 most entries of a user, 8 most entries, 9 a field with an index of
- * its own or ''. Answers the state, the time and the body.
+ * its own or ''. Answers the state, the time and the body. `sent` in a row is who reported last and their count of
+ * reports: one that arrives behind a later one of theirs, or again, changes nothing.
  */
 export const REPORT = defineScript(`${ALIVE}${SHARES}
 sweep(t)
-local was = alive()
+local was, was_body = alive()
 local state, body = cjson.decode(ARGV[4]), ARGV[5]
 if was then
   if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end
+  local by, at = string.match(tostring(was.sent), '^(%S+) (%d+)$')
+  local own_by, own_at = string.match(state.sent, '^(%S+) (%d+)$')
+  if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end
   state.ownership = was.ownership
   state.task_id, state.task_assigned_at, state.created_at = was.task_id, was.task_assigned_at, was.created_at
 else
@@ -41,35 +47,43 @@ if field ~= '' and type(state[field]) == 'string' then state.ix[2] = { field, st
 put(t, id, was, state, body, now + 2 * state.ttl_ms)
 return shown(state, body)`)
 
-/** ARGV: 4 the fields that closing changes. Answers whether there was something to close. */
+/** ARGV: 4 the fields that closing changes, 5 attempt. Answers whether there was something to close. */
 export const CLOSE = defineScript(`${ALIVE}
 sweep(t)
 local state, body = alive()
-if not state or state.status == 'closed' then return 0 end
+if (not state or state.status == 'closed') and is_new(ARGV[5]) then return 0 end
+return once(ARGV[5], function()
 for field, value in pairs(cjson.decode(ARGV[4])) do state[field] = value end
 state.status = 'closed'
 state.updated_at = now
 put(t, id, state, state, body, now + state.ttl_ms)
-return 1`)
+return 1
+end)`)
 
-/** ARGV: 4 the task. Answers the state, the time and the body, or nothing. */
+/** ARGV: 4 the task, 5 attempt. Answers the state, the time and the body, or nothing. */
 export const ASSIGN = defineScript(`${ALIVE}
 local state, body = alive()
+if not state and is_new(ARGV[5]) then return false end
+return once(ARGV[5], function()
 if not state or state.status == 'closed' or state.ownership ~= 'worker' then return false end
 if state.task_id ~= ARGV[4] then
   if state.task_id ~= cjson.null then return false end
   state.task_id, state.task_assigned_at = ARGV[4], now
   save(t, id, state, body)
 end
-return shown(state, body)`)
+return shown(state, body)
+end)`)
 
-/** Answers the state, the time and the body, or nothing. */
+/** ARGV: 4 attempt. Answers the state, the time and the body, or nothing. */
 export const RELEASE = defineScript(`${ALIVE}
 local state, body = alive()
+if not state and is_new(ARGV[4]) then return false end
+return once(ARGV[4], function()
 if not state or state.status == 'closed' or state.task_id == cjson.null then return false end
 state.task_id, state.task_assigned_at = cjson.null, cjson.null
 save(t, id, state, body)
-return shown(state, body)`)
+return shown(state, body)
+end)`)
 
 /**
  * The claim on an id where a deployment has several shards, in the shard of the id. ARGV: 4 user, 5 client, 6 ttl, 7 the

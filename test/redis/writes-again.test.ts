@@ -1,0 +1,143 @@
+/** A write of the tables of presence that arrives again, or late, has one effect: over a link that loses replies. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
+import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { CONNECT, DISCONNECT, HEARTBEAT } from '../../src/redis/scripts/connections.js'
+import { ASSIGN, CLOSE, RELEASE, REPORT } from '../../src/redis/scripts/reported.js'
+import { createStore } from '../../src/redis/store.js'
+import { type Matcher, runsOf } from './lossy-plan.js'
+import { type LossyStore, startLossyStore } from './lossy-store.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+
+const ask = { signal: new AbortController().signal }
+const client = { user_id: 'ann', client_id: 'c', client_type: 'web' } as const
+
+describeRedis('presence over a link that loses replies', () => {
+  let server: Server
+  let lossy: LossyStore
+  let direct: Connected
+  let deployments = 0
+  beforeAll(async () => {
+    server = await startServer()
+    lossy = await startLossyStore(server.port)
+    direct = await clients.ioredis([server.port])
+  })
+  afterAll(async () => {
+    await direct.close()
+    await lossy.close()
+    await server.stop()
+  })
+
+  describe.each(['node-redis', 'ioredis'] as const)('and %s', (kind) => {
+    let connected: Connected
+    beforeAll(async () => {
+      connected = await clients[kind]([lossy.port])
+    })
+    afterAll(() => connected.close())
+
+    function place(shards = 1) {
+      const deploymentId = `again-${kind}-${++deployments}`
+      return {
+        far: { client: connected.client, deploymentId, shards },
+        near: { client: direct.client, deploymentId, shards },
+      }
+    }
+
+    /** Has `script` run before, so that the next run is met by its digest. */
+    const meet = async (script: Parameters<typeof runsOf>[0], fault: 'repeated' | 'late') => {
+      const matches: Matcher = await runsOf(script)
+      return lossy.plan.meet(fault, (args) => args[0] === 'EVALSHA' && matches(args))
+    }
+
+    it('connects once, and answers the same record, however often that arrives', async () => {
+      const { far } = place()
+      const registry = createRedisConnectionRegistry(far)
+      await registry.connect({ ...client, client_id: 'first', instance_id: 'i' })
+      const happened = meet(CONNECT, 'repeated')
+      const { connection_id } = await registry.connect({ ...client, instance_id: 'new', actions: ['open'] })
+      await happened
+      const page = await registry.inspector.listConnections({ client_id: 'c' }, { limit: 10, cursor: null }, ask)
+      expect(page.items.map((item) => [item.connection_id, item.status])).toEqual([[connection_id, 'connected']])
+    })
+
+    it('never overwrites a newer instance with a connect that arrives late', async () => {
+      const { far, near } = place()
+      const registry = createRedisConnectionRegistry(far)
+      const newer = createRedisConnectionRegistry(near)
+      await registry.connect({ ...client, client_id: 'first', instance_id: 'i' })
+      const happened = meet(CONNECT, 'repeated')
+      const older = await registry.connect({ ...client, instance_id: 'old' })
+      await happened
+      // What the client had sent goes out once more after the newer instance has connected.
+      const again = [...lossy.plan.seen].reverse().find((args) => args.includes(older.connection_id)) as string[]
+      await newer.connect({ ...client, instance_id: 'new' })
+      await createStore(near).command([...again], createStore(near).key(0))
+      expect(await newer.currentInstance(client)).toBe('new')
+    })
+
+    it('disconnects once, and says so however often that arrives', async () => {
+      const { far } = place(4)
+      const registry = createRedisConnectionRegistry(far)
+      const first = await registry.connect({ ...client, client_id: 'first', instance_id: 'i' })
+      const second = await registry.connect({ ...client, instance_id: 'i' })
+      expect(await registry.disconnect(first.connection_id, 'gone')).toBe(true)
+      const happened = meet(DISCONNECT, 'repeated')
+      expect(await registry.disconnect(second.connection_id, 'gone')).toBe(true)
+      await happened
+      expect(await registry.disconnect(second.connection_id, 'gone')).toBe(false)
+    })
+
+    it('gives a task back once, so that what was assigned in between stays', async () => {
+      const { far, near } = place()
+      const [contexts, others] = [createRedisContextRegistry(far), createRedisContextRegistry(near)]
+      await contexts.report({ ...client, context_id: 'ctx', status: 'idle', ownership: 'worker' })
+      await contexts.assignTask('ctx', 'task-1')
+      await contexts.releaseTask('ctx')
+      const sent = async (script: typeof ASSIGN) => {
+        const matches = await runsOf(script)
+        return [...([...lossy.plan.seen].reverse().find(matches) as string[])]
+      }
+      const [assign, release] = [await sent(ASSIGN), await sent(RELEASE)]
+      const store = createStore(near)
+      await store.command(assign, store.key(0))
+      expect(await others.inspector.getContext('ctx', ask)).toMatchObject({ task_id: null })
+      await others.assignTask('ctx', 'task-2')
+      await store.command(release, store.key(0))
+      expect(await others.inspector.getContext('ctx', ask)).toMatchObject({ task_id: 'task-2' })
+    })
+
+    it('closes once and says so, and keeps the later of two reports of one node whichever arrives last', async () => {
+      const { far, near } = place()
+      const contexts = createRedisContextRegistry(far)
+      await contexts.report({ ...client, context_id: 'ctx', status: 'idle' })
+      const matches = await runsOf(REPORT)
+      const early = [...lossy.plan.seen].reverse().find(matches) as string[]
+      await contexts.report({ ...client, context_id: 'ctx', status: 'active' })
+      await createStore(near).command([...early], createStore(near).key(0))
+      expect(await contexts.inspector.getContext('ctx', ask)).toMatchObject({ status: 'active' })
+      await contexts.close('none')
+      const happened = meet(CLOSE, 'repeated')
+      expect(await contexts.close('ctx')).toBe(true)
+      await happened
+      expect(await contexts.close('ctx')).toBe(false)
+    })
+
+    it('asks the one shard of a connection it has seen, and every shard once for another', async () => {
+      const { far, near } = place(16)
+      const registry = createRedisConnectionRegistry(far)
+      const { connection_id } = await registry.connect({ ...client, instance_id: 'i' })
+      const beats = await runsOf(HEARTBEAT)
+      // A shard that nobody has written to learns the number of shards first.
+      expect(await registry.heartbeat('none')).toBe(false)
+      const count = async (id: string, by = registry) => {
+        lossy.plan.forget()
+        expect(await by.heartbeat(id)).toBe(true)
+        return lossy.plan.seen.filter((args) => args[0] === 'EVALSHA' && beats(args)).length
+      }
+      expect(await count(connection_id)).toBe(1)
+      const other = await createRedisConnectionRegistry(near).connect({ ...client, client_id: 'd', instance_id: 'i' })
+      expect(await count(other.connection_id)).toBe(16)
+      expect(await count(other.connection_id)).toBe(1)
+    })
+  })
+})
