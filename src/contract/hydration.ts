@@ -35,16 +35,26 @@ export async function hydrate(
     wanted.push(i)
   }
   if (wanted.length === 0) return hydrated
-  const ended = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
+  // A timer and a listener of our own: `AbortSignal.any` over `timeout` may be collected before it aborts.
+  const ended = new AbortController()
+  const leave = () => ended.abort(signal.reason)
+  const timer = setTimeout(() => ended.abort(new Error(`no payload within ${withinMs} ms`)), withinMs)
+  if (signal.aborted) leave()
+  signal.addEventListener('abort', leave, { once: true })
   const worker = async () => {
     for (let i = wanted.shift(); i !== undefined; i = wanted.shift()) {
       const message = messages[i] as HistoryMessage
       const externalized = message.externalized as NonNullable<HistoryMessage['externalized']>
-      const { payload, hydration } = await fetchPayload(spill, externalized, ended)
+      const { payload, hydration } = await fetchPayload(spill, externalized, ended.signal)
       hydrated[i] = { ...message, payload, externalized: { ...externalized, hydration } }
     }
   }
-  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+  try {
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+  }
   return hydrated
 }
 

@@ -35,8 +35,6 @@ export interface CooperativeSitePublisherOptions {
   runtime: PublisherRuntime
 }
 
-const NEVER = new AbortController().signal
-
 const isPassing = (error: unknown) =>
   error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')
 
@@ -67,7 +65,7 @@ export function createCooperativeSitePublisher({ runtime }: CooperativeSitePubli
   }
 
   return {
-    async publish(siteId, name, data, { messageId = crypto.randomUUID(), signal = NEVER } = {}) {
+    async publish(siteId, name, data, { messageId = crypto.randomUUID(), signal } = {}) {
       const message = {
         message_id: messageId,
         kind: 'event' as const,

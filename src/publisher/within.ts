@@ -1,6 +1,24 @@
 /** Bounds in time for work that need not listen to a signal. */
 import { RelayError } from './relay-error.js'
 
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+/** One listener per signal, however many publish under it: runtimes warn of the eleventh as of a leak. */
+function whenAborted(signal: AbortSignal | undefined, act: () => void): () => void {
+  if (!signal) return () => {}
+  const known = waiting.get(signal)
+  const acts = known ?? new Set()
+  acts.add(act)
+  if (!known) {
+    waiting.set(signal, acts)
+    const tell = () => {
+      for (const each of [...acts]) each()
+    }
+    signal.addEventListener('abort', tell, { once: true })
+  }
+  return () => acts.delete(act)
+}
+
 /**
  * What `work` comes to, if it does so within `ms` and before `outer` aborts; its signal aborts with them.
  *
@@ -15,7 +33,7 @@ export function within<T>(
     const inner = new AbortController()
     const clear = () => {
       clearTimeout(timer)
-      outer?.removeEventListener('abort', leave)
+      forget()
     }
     const stop = (reason: unknown) => {
       clear()
@@ -24,22 +42,22 @@ export function within<T>(
     }
     const leave = () => stop(outer?.reason)
     const timer = setTimeout(() => stop(new RelayError('timeout', null)), ms)
-    outer?.addEventListener('abort', leave)
+    const forget = whenAborted(outer, leave)
     if (outer?.aborted) return leave()
     work(inner.signal).finally(clear).then(resolve, reject)
   })
 }
 
 /** Resolves after `ms`, or as soon as `signal` aborts. */
-export function wait(ms: number, signal: AbortSignal): Promise<void> {
+export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
+      forget()
       resolve()
     }
     const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
+    const forget = whenAborted(signal, done)
+    if (signal?.aborted) done()
   })
 }

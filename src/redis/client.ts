@@ -19,6 +19,9 @@ export interface IoRedisClient {
   readonly status: string
 }
 
+/** Between two looks at who has a slot, in ms. */
+const SLOTS_MS = 50
+
 /** What a host may hand in. The library never closes it. */
 export type RedisClient = NodeRedisClient | IoRedisClient
 
@@ -35,7 +38,7 @@ export interface Port {
 
 interface Loose {
   sendCommand(args: string[], options: object): Promise<unknown>
-  sendCommand(key: string, isReadonly: boolean, args: string[], options: object): Promise<unknown>
+  sendCommand(key: string | undefined, isReadonly: boolean, args: string[], options: object): Promise<unknown>
   call(name: string, ...args: string[]): Promise<unknown>
   connect(): Promise<unknown>
   on(event: string, listener: Listener): unknown
@@ -97,11 +100,26 @@ function createPort(client: RedisClient): Port {
     return link
   }
 
+  /**
+   * A Cluster of node-redis that knows a part of the slots throws a TypeError for the others, before it sends anything,
+   * and learns the rest only from a node that says `MOVED`: any node is asked for the key until then.
+   */
+  async function sendToSlot(args: string[], key: string, signal: () => AbortSignal): Promise<unknown> {
+    try {
+      return await loose.sendCommand(key, false, args, { abortSignal: signal() })
+    } catch (error) {
+      if (!(error instanceof TypeError) || signal().aborted) throw error
+    }
+    await loose.sendCommand(undefined, true, ['GET', key], { abortSignal: signal() }).catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, SLOTS_MS))
+    if (signal().aborted) throw signal().reason
+    return sendToSlot(args, key, signal)
+  }
+
   const send = {
     'node-redis': (args: string[], _key: string, signal: () => AbortSignal) =>
       loose.sendCommand(args, { abortSignal: signal() }),
-    'node-redis-cluster': (args: string[], key: string, signal: () => AbortSignal) =>
-      loose.sendCommand(key, false, args, { abortSignal: signal() }),
+    'node-redis-cluster': sendToSlot,
     ioredis: ([name, ...args]: string[]) => loose.call(name as string, ...args),
     'ioredis-cluster': ([name, ...args]: string[]) => loose.call(name as string, ...args),
   }[kind]

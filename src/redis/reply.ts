@@ -96,6 +96,28 @@ const REPLY = /^-?[A-Z][A-Z0-9]+\b/
 const REFUSED = /^REFUSE ([a-z_]+)/
 const LATE = /^LATE (\d+)/
 
+/** Words that our scripts and their errors begin with. */
+const OURS = /^(NOSCRIPT|WRONGTYPE|REFUSE|LATE|SHARDS) /
+/** What clients put before the words of the store where they wrap its reply. */
+const WRAPPING = /^(?:.*\bLast error: )?(?:[A-Za-z]*Error: )?/
+/** Errors within errors: deep enough for every client, and never round in a circle. */
+const DEPTH = 4
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replace(WRAPPING, '')
+
+/** The words of the store in what a client rejects with, wherever it put them; else the client's own. */
+function wordsOf(error: unknown, depth = DEPTH): string | undefined {
+  const message = messageOf(error)
+  if (OURS.test(message) || UNAVAILABLE.test(message)) return message
+  if (depth === 0 || error === null || typeof error !== 'object') return undefined
+  const { cause, lastNodeError, errors } = error as { cause?: unknown; lastNodeError?: unknown; errors?: unknown }
+  for (const inner of [cause, lastNodeError, ...(Array.isArray(errors) ? errors : [])]) {
+    const words = inner === undefined || inner === null ? undefined : wordsOf(inner, depth - 1)
+    if (words !== undefined) return words
+  }
+  return undefined
+}
+
 function outcomeOf(error: unknown, message: string): WriteOutcome {
   if (error instanceof Error && UNSENT.has(error.name)) return 'not_run'
   const isBefore = INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)
@@ -108,7 +130,7 @@ function outcomeOf(error: unknown, message: string): WriteOutcome {
  */
 export function toError(cause: unknown): Error {
   if (cause instanceof Refusal) return cause
-  const message = cause instanceof Error ? cause.message : String(cause)
+  const message = wordsOf(cause) ?? messageOf(cause)
   const refused = REFUSED.exec(message)
   if (refused) return new Refusal(refused[1] as RefusalCode)
   const late = LATE.exec(message)

@@ -38,6 +38,19 @@ describe('publish', () => {
     ])
   })
 
+  it.each(['no signal', 'one signal'])('warns of nothing where many are published at once under %s', async (how) => {
+    const warned = vi.fn()
+    process.on('warning', warned)
+    const { runtime } = await startHandRelay((response) => json(response, 202, taken))
+    const publisher = createCooperativeSitePublisher({ runtime })
+    const options = how === 'one signal' ? { signal: new AbortController().signal } : {}
+    const all = Array.from({ length: 30 }, () => publisher.publish('notes', 'note_changed', null, options))
+    expect(await Promise.all(all)).toHaveLength(30)
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', warned)
+    expect(warned).not.toHaveBeenCalled()
+  })
+
   it('leaves data out that was not given, and gives every message an id of its own', async () => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
     const publisher = createCooperativeSitePublisher({ runtime })

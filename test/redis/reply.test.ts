@@ -1,6 +1,6 @@
 /** What an error of a client means. */
 import { expect, it } from 'vitest'
-import { toError } from '../../src/redis/reply.js'
+import { toError, UnknownScript } from '../../src/redis/reply.js'
 
 it.each([
   ['a lost link', new Error('Socket closed unexpectedly')],
@@ -13,4 +13,27 @@ it.each([
 
 it('takes any other reply of the store for a fault', () => {
   expect(toError(new Error('ERR unknown command'))).not.toHaveProperty('code')
+})
+
+const NOSCRIPT = 'NOSCRIPT No matching script. Please use EVAL.'
+const LOADING = 'LOADING Redis is loading the dataset in memory'
+
+it.each([
+  ['plain', new Error(NOSCRIPT)],
+  ['as a cause', new Error('command failed', { cause: new Error(NOSCRIPT) })],
+  ['as the last error of a node', Object.assign(new Error('all nodes failed'), { lastNodeError: new Error(NOSCRIPT) })],
+  ['among others', new AggregateError([new Error('connect ETIMEDOUT'), new Error(NOSCRIPT)])],
+  ['in its words', new Error(`Too many Cluster redirections. Last error: ReplyError: ${NOSCRIPT}`)],
+])('knows a script that the store does not know, %s', (_, cause) => {
+  expect(toError(cause)).toBeInstanceOf(UnknownScript)
+})
+
+it.each([
+  ['that is loading', LOADING, 'not_run'],
+  ['that is loading, wrapped', `ReplyError: ${LOADING}`, 'not_run'],
+  ['that forbids a script to begin', "NOPERM User node has no permissions to run the 'evalsha' command", 'not_run'],
+  ['that forbids a script to go on', `NOPERM no permission script: ${'a'.repeat(40)}, on @user_script:9.`, 'unknown'],
+  ['whose link is lost', 'Socket closed unexpectedly', 'unknown'],
+])('says of a store %s whether the write may have run', (_, message, outcome) => {
+  expect(toError(new Error(message))).toMatchObject({ code: 'unavailable', outcome })
 })

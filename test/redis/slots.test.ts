@@ -1,0 +1,29 @@
+/** A client of a Cluster that knows a part of the slots is waited for within the deadline, since nothing was sent. */
+import { expect, it } from 'vitest'
+import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { clients, describeRedis, freePort, startServer } from './server.js'
+
+const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
+const ARGS = ['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no']
+
+describeRedis('a Cluster that the client knows a half of', () => {
+  it('is written to as a whole over node-redis, which learns nothing of slots by itself', async () => {
+    const servers = await Promise.all([0, 1].map(async () => startServer({ port: await freePort(55_535), args: ARGS })))
+    const [first, second] = servers as [(typeof servers)[0], (typeof servers)[0]]
+    await first.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
+    await second.cli('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383')
+    await second.cli('CLUSTER', 'SET-CONFIG-EPOCH', '2')
+    const connected = await clients['node-redis cluster']([first.port])
+    try {
+      await first.cli('CLUSTER', 'MEET', '127.0.0.1', String(second.port))
+      await expect.poll(() => first.cli('CLUSTER', 'INFO'), { timeout: 15_000 }).toMatch('cluster_slots_ok:16384')
+      for (const deploymentId of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        const contexts = createRedisContextRegistry({ client: connected.client, deploymentId })
+        expect(await contexts.report(context)).toMatchObject({ context_id: 'ctx' })
+      }
+    } finally {
+      await connected.close()
+      await Promise.all(servers.map((server) => server.stop()))
+    }
+  }, 60_000)
+})
