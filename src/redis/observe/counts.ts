@@ -32,13 +32,15 @@ export async function countAll<R extends object, S extends object>(
     .filter(({ share }) => share > 0)
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   let examined = 0
+  let isShort = false
   const read = await readShards(
     parts.map(({ shard }) => shard),
     ask,
     async (shard) => {
       const { share } = parts.find((part) => part.shard === shard) as { share: number }
-      const { entries } = await readAlong(store, table, shard, index, '-inf', share, ask)
+      const { entries, isCut } = await readAlong(store, table, shard, index, '-inf', share, ask)
       examined += entries.length
+      isShort ||= isCut && entries.length < share
       return entries.flatMap(({ row }) => {
         const record = row && table.read(row, now)
         return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)
@@ -47,7 +49,7 @@ export async function countAll<R extends object, S extends object>(
       })
     },
   )
-  const isTruncated = sized.truncated || read.truncated || all > bound
+  const isTruncated = sized.truncated || read.truncated || isShort || all > bound
   return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
 }
 

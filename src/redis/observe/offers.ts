@@ -46,6 +46,8 @@ const none = (): Record<Who, number> => ({ all: 0, browser: 0, console: 0, mobil
 
 /** Lost connections that one question subtracts: some milliseconds of the store, and any write settles some of them. */
 const LOST_MAX = 1_000
+/** What those may have offered together, names and users each: what the store then looks up one by one. */
+const LOST_OFFERS_MAX = 10_000
 
 const WHO_LUA = `{ ${WHO.map((who) => `'${who}'`).join(', ')} }`
 
@@ -58,7 +60,7 @@ if due > tonumber(ARGV[5]) then return { foreign, 0 } end
 local who = ${WHO_LUA}
 local index = user == '' and K(t, 'actions') or K(t, 'actions-of', user)
 local names = read('ZRANGE', index, ARGV[2], '+', 'BYLEX', 'LIMIT', 0, ARGV[3]) or {}
-local lost = {}
+local lost, offered = {}, 0
 for _, name in ipairs(names) do lost[name] = { all = 0, browser = 0, console = 0, mobile = 0, web = 0, users = {} } end
 
 local function lose(state)
@@ -69,6 +71,7 @@ local function lose(state)
   for _, name in ipairs(state.names) do
     local of = lost[name]
     if of and of[state.client_type] then
+      offered = offered + 1
       for _, as in ipairs({ 'all', state.client_type }) do
         local field = as .. ' ' .. state.user_id
         of[as], of.users[field] = of[as] + 1, (of.users[field] or 0) + 1
@@ -80,6 +83,7 @@ for _, id in ipairs(read('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE') or {})
   local value = row(t, id)
   local good, state = pcall(cjson.decode, string.match(value or '', '^[^\\n]*'))
   if good then lose(state) end
+  if offered > ${LOST_OFFERS_MAX} then return { foreign, 0 } end
 end
 
 local offers = {}

@@ -97,7 +97,13 @@ function goodRow<R extends object, S extends object>(
 }
 
 /** Rows after which the event loop has its turn: some milliseconds of parsing. */
-const TURN_ROWS = 500
+export const TURN_ROWS = 500
+
+/** @throws the signal's reason once it has aborted. */
+export async function takeTurn(ask: Ask): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  ask.signal.throwIfAborted()
+}
 
 /** What `goodRow` makes of each of `values`, however many they are. */
 export async function goodRows<R extends object, S extends object>(
@@ -109,9 +115,7 @@ export async function goodRows<R extends object, S extends object>(
 ): Promise<(S | undefined)[]> {
   const rows: (S | undefined)[] = []
   for (const { id, value } of found) {
-    if (rows.push(goodRow(store, table, shard, id, value, ask)) % TURN_ROWS > 0) continue
-    await new Promise((resolve) => setTimeout(resolve, 0))
-    ask.signal.throwIfAborted()
+    if (rows.push(goodRow(store, table, shard, id, value, ask)) % TURN_ROWS === 0) await takeTurn(ask)
   }
   return rows
 }

@@ -61,7 +61,10 @@ export async function readSpan<R extends object, S extends object>(
   return { entries: places.map(({ member, score }, i) => ({ id: member, score, row: good[i] })), isCut: cut === 1 }
 }
 
-/** At most `most` entries of an index of `table` in one shard after `from`, however many questions that takes. */
+/** Questions that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */
+const QUESTIONS_MAX = 8
+
+/** At most `most` entries of an index of `table` in one shard after `from`, by a few questions. */
 export async function readAlong<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -73,11 +76,11 @@ export async function readAlong<R extends object, S extends object>(
 ): Promise<Span<S>> {
   const entries: SpanEntry<S>[] = []
   let after = from
-  while (true) {
+  for (let asked = 1; ; asked++) {
     const span = await readSpan(store, table, shard, index, { from: after, to: '+inf' }, most - entries.length, ask)
     entries.push(...span.entries)
     const last = span.entries.at(-1)
-    if (!span.isCut || !last || entries.length >= most) return { entries, isCut: span.isCut }
+    if (!span.isCut || !last || entries.length >= most || asked === QUESTIONS_MAX) return { entries, isCut: span.isCut }
     after = `(${last.score}`
   }
 }
