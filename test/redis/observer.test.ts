@@ -35,7 +35,7 @@ const PATHS = [
 
 /** What the client library says of itself when it connects. */
 const HANDSHAKE = /^(auth|hello|client|info|select|cluster|command|readonly|ping)$/i
-const READS = /^(get|mget|hmget|zrange|zcount|zcard|type|time|eval_ro)$/i
+const READS = /^(get|getrange|mget|hmget|zrange|zcount|zcard|type|time|eval_ro)$/i
 
 /** Every command that the observer sends until `stop`, and every one that its scripts send, as [name, ...arguments]. */
 async function monitor(server: Server): Promise<{ stop(): Promise<string[][]> }> {

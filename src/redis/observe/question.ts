@@ -28,8 +28,8 @@ local function read(name, key, ...)
 end
 -- A row, cut where it is too long to be one of ours: the reader sees that, and nobody sends the rest.
 local function row(t, id)
-  local value = read('GET', K(t, 'row', id))
-  return value and string.sub(value, 1, ${CUT_BYTES}) or false
+  local value = read('GETRANGE', K(t, 'row', id), 0, ${CUT_BYTES - 1})
+  return value and value ~= '' and value or false
 end`
 
 /**
