@@ -1,6 +1,6 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
-import { Id, Timestamp } from './ids.js'
+import { Id, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import type { UserIndex } from './observation.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
@@ -36,7 +36,8 @@ export const ConnectionEvent = z.object({
   connection_id: z.string(),
   event: z.enum(['connected', 'superseded', 'disconnected']),
   at: Timestamp,
-  reason: z.string().nullable(),
+  /** What a registry of ours says is `heartbeat_lost`, `reconnected` or `new_instance`; a host gives its own. */
+  reason: Reason.nullable(),
 })
 export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 
@@ -82,10 +83,13 @@ export interface ConnectionCounts extends Indexed {
 export interface RegistryInspector extends UserIndex {
   listConnections(filter: ConnectionFilter, page: PageQuery, ask: Ask): Awaitable<Page<Connection>>
   getConnection(connectionId: string, ask: Ask): Awaitable<Connection | null>
-  /** Oldest first. Mirrored by the capability `registry_connection_history`. */
-  listConnectionHistory?(connectionId: string, page: PageQuery, ask: Ask): Awaitable<Page<ConnectionEvent>>
-  /** Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. */
-  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<Page<ActionObservation> & Indexed>
+  /** Oldest first; `null` for a connection that is not known. Mirrored by the capability `registry_connection_history`. */
+  listConnectionHistory?(connectionId: string, page: PageQuery, ask: Ask): Awaitable<Page<ConnectionEvent> | null>
+  /**
+   * Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. `null` where no index
+   * answers; then the view samples.
+   */
+  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<(Page<ActionObservation> & Indexed) | null>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
 }

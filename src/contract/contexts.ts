@@ -61,14 +61,25 @@ export interface WindowCounts {
   busy_count: number
 }
 
+/** A window and whose it is. */
+export type WindowKey = Pick<Context, 'user_id' | 'client_id'> & { window_id: string }
+
 /** Reads a context registry. */
 export interface ContextRegistryInspector extends UserIndex {
   listContexts(filter: ContextFilter, page: PageQuery, ask: Ask): Awaitable<Page<Context>>
   getContext(contextId: string, ask: Ask): Awaitable<Context | null>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countContexts?(filter: ContextFilter, ask: Ask): Awaitable<ContextCounts | null>
-  /** Exact counts of these windows (at most 500), in any order; a window without workers may be left out. */
-  countByWindow?(windowIds: readonly string[], ask: Ask): Awaitable<WindowCounts[] & Indexed>
+  /**
+   * Exact counts of these windows (at most 500), in any order. `windows`, which the router always gives, are the same in
+   * the same order with whose they are: a context counts only in a window of its own user and client. A window without
+   * workers may be left out; where the answer is `truncated`, one that is left out was not reached.
+   */
+  countByWindow?(
+    windowIds: readonly string[],
+    ask: Ask,
+    windows?: readonly WindowKey[],
+  ): Awaitable<WindowCounts[] & Indexed>
 }
 
 /** A report of a client about one of its contexts. `stale` and `closed` are not reportable. */

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { StreamName } from './history.js'
 import { Id, Timestamp } from './ids.js'
-import type { Ask, Awaitable } from './page.js'
+import type { Ask, Awaitable, Examined } from './page.js'
 
 /** The deduplicator as a whole. Counters run since the deduplicator was made. */
 export const DeduplicatorSummary = z.object({
@@ -31,7 +31,7 @@ export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 export interface DeduplicatorInspector {
   summary(ask: Ask): Awaitable<DeduplicatorSummary>
   /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
-  userSummary?(userId: string, ask: Ask): Awaitable<DeduplicatorUserSummary | null>
+  userSummary?(userId: string, ask: Ask): Awaitable<(DeduplicatorUserSummary & Examined) | null>
 }
 
 /** What tells one message from another. Without a stream: an id that is the user's alone. */

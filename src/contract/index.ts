@@ -36,6 +36,7 @@ export {
   Ownership,
   ReportContextInput,
   type WindowCounts,
+  type WindowKey,
 } from './contexts.js'
 export {
   ClaimInput,

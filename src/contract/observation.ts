@@ -24,15 +24,25 @@ export interface UserPart {
 }
 
 /** User ids in order, and whether some may be missing. */
-export type UserIds = string[] & Indexed
+export type UserIds = string[] &
+  Indexed & {
+    /**
+     * Where it stopped looking because of its bound, and not because `limit` was reached: all its users up to here are in.
+     * The next page goes on from here.
+     */
+    reached?: string
+  }
 
 /** What a source knows of some users. `truncated`: of a user without a part it may only not know. */
 export type UserParts = UserPart[] & Indexed
 
-/** An index over users that a source may keep; a source without it is sampled within 10,000 entries. */
+/**
+ * An index over users that a source may keep. A source without it is sampled within 10,000 entries, and so is one that
+ * answers `null`, because its index counts what has died and would have to be told apart first.
+ */
 export interface UserIndex {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
-  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds>
+  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds | null>
   /** What this source knows of these users (at most 500), one part for each that it knows. */
-  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts>
+  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts | null>
 }

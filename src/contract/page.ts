@@ -30,6 +30,15 @@ export const examinedMax = (ask: Ask): number => ask.limits?.examined ?? EXAMINE
 /** How many entries one call may look at: what is left of the bound, and never more than it. */
 export const examinable = (ask: Ask): number => Math.min(ask.remaining ?? Number.POSITIVE_INFINITY, examinedMax(ask))
 
+/** `ask` for one call of several that share what may be looked at. */
+export function withRemaining(ask: Ask, remaining: number): Ask {
+  // Descriptors and not values: the signal is made when an inspector looks at it, and most never do.
+  return Object.defineProperties({} as Ask, {
+    ...Object.getOwnPropertyDescriptors(ask),
+    remaining: { value: remaining, configurable: true, enumerable: true, writable: true },
+  })
+}
+
 /**
  * How much a source looked at for one answer: entries of the index that it walked and records, passed over or not; what
  * has died too. A number that is kept and only read costs nothing. Absent: a source that does not count.
@@ -59,6 +68,13 @@ export interface Page<T> extends Examined {
 /** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
 export interface Indexed extends Examined {
   truncated?: boolean
+}
+
+/** `answer`, with what its source says of it beside it: whoever compares or prints the answer sees the answer alone. */
+export function saying<T extends object, Said extends Indexed>(answer: T, said: Said): T & Said {
+  for (const [name, value] of Object.entries(said))
+    if (value !== undefined) Object.defineProperty(answer, name, { value, configurable: true, writable: true })
+  return answer as T & Said
 }
 
 /** One page of ids in the order of their UTF-8 bytes, each greater than `after`. */

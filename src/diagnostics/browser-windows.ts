@@ -39,7 +39,7 @@ export function browserWindowRows(limits: RouterLimits): DiagnosticsRow[] {
           { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
           {
             exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ask),
-            list: (page) => browserWindowRegistry.listBrowserWindows(filter, page, view.ask),
+            list: (page, ask) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
           },
           view,
         ),

@@ -28,7 +28,7 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
           { status: ConnectionStatus, client_type: ClientType },
           {
             exact: () => registry.countConnections?.(filter, view.ask),
-            list: (page) => registry.listConnections(filter, page, view.ask),
+            list: (page, ask) => registry.listConnections(filter, page, ask),
           },
           view,
         ),
@@ -44,6 +44,7 @@ export function connectionRows(limits: RouterLimits): DiagnosticsRow[] {
     }),
     diagnosticsRow({
       path: '/connections/{connection_id}/history',
+      record: true,
       summary: 'What happened to one connection, oldest first',
       needs: ['registry_connection_history'],
       query: pageQuery(limits),

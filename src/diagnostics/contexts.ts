@@ -29,7 +29,7 @@ export function contextRows(limits: RouterLimits): DiagnosticsRow[] {
           { status: ContextStatus, client_type: ClientType, ownership: Ownership },
           {
             exact: () => contextRegistry.countContexts?.(filter, view.ask),
-            list: (page) => contextRegistry.listContexts(filter, page, view.ask),
+            list: (page, ask) => contextRegistry.listContexts(filter, page, ask),
           },
           view,
         ),

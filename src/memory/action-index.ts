@@ -2,7 +2,7 @@
 import type { ActionDescriptor, ActionFilter, ActionObservation, Connection } from '../contract/connections.js'
 import { ClientType } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
-import { EXAMINED_MAX, OBSERVED_MAX } from '../contract/limits.js'
+import { OBSERVED_MAX } from '../contract/limits.js'
 import type { Page, PageQuery } from '../contract/page.js'
 import { OrderedIndex } from './ordered-index.js'
 
@@ -68,15 +68,15 @@ export function createActionIndex() {
       if (own.size === 0) byUser.delete(user_id)
     },
 
-    /** Actions after `page.cursor` in the order of their names; of a filter that finds few, 10,000 are examined. */
-    list({ user_id, client_type }: ActionFilter, page: PageQuery): Page<ActionObservation> {
+    /** Actions after `page.cursor` in the order of their names; of a filter that finds few, `bound` are examined. */
+    list({ user_id, client_type }: ActionFilter, page: PageQuery, bound: number): Page<ActionObservation> {
       const items: ActionObservation[] = []
       let last = page.cursor
       let examined = 0
       const source: Iterable<Offer> = (user_id === undefined ? common : byUser.get(user_id))?.after(last) ?? []
       for (const offer of source) {
-        if (items.length === page.limit || examined === EXAMINED_MAX)
-          return { items, next_cursor: last, has_more: true }
+        if (items.length === page.limit || examined === bound)
+          return { items, next_cursor: last, has_more: true, examined }
         examined++
         last = offer.name
         const observed_connections = client_type ? offer.connections[client_type] : sum(offer.connections)
@@ -90,7 +90,7 @@ export function createActionIndex() {
           observed_client_types: client_type ? [client_type] : types,
         })
       }
-      return { items, next_cursor: null, has_more: false }
+      return { items, next_cursor: null, has_more: false, examined }
     },
 
     /** The first 100 names that the user's connections offer, and whether there are more. */

@@ -13,6 +13,7 @@ import { Ownership } from '../contract/contexts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { examinable } from '../contract/page.js'
 import { createReportedTable } from './reported-table.js'
 
 export interface BrowserWindowRegistryOptions {
@@ -56,12 +57,12 @@ export function createBrowserWindowRegistry(
   })
 
   const inspector: BrowserWindowRegistryInspector = {
-    listBrowserWindows: (filter, page) => reported.list(filter, page),
+    listBrowserWindows: (filter, page, ask) => reported.list(filter, page, examinable(ask)),
     getBrowserWindow: (windowId) => reported.get(windowId)?.record ?? null,
-    countBrowserWindows: (filter) => reported.count(filter),
-    listUserIds: (page) => reported.userIds(page),
-    observeUsers: (userIds) =>
-      reported.observe(userIds, (user_id, { total, by_status }) => ({
+    countBrowserWindows: (filter, ask) => reported.count(filter, examinable(ask)),
+    listUserIds: (page, ask) => reported.userIds(page, examinable(ask)),
+    observeUsers: (userIds, ask) =>
+      reported.observe(userIds, examinable(ask), (user_id, { total, by_status }) => ({
         user_id,
         observed_browser_windows: total,
         browser_windows_by_status: by_status,

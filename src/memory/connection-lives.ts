@@ -80,7 +80,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   function leave(entry: LivingConnection): void {
     const { user_id } = entry.record
     table.remove(entry)
-    if (!table.knowsUser(user_id)) lastSeen.delete(user_id)
+    if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
   }
 
   /** Settles an entry for itself, where the sweep has not come to it; `undefined` when it is gone. */

@@ -13,11 +13,12 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
 import { resolveBounds, shareOf } from '../contract/options.js'
-import { parseSequence } from '../contract/page.js'
+import { examinable, parseSequence, saying } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { createClock } from './clock.js'
 import { bounded } from './connection-input.js'
 import { createConnectionLives, eventsOf } from './connection-lives.js'
+import { observeEach } from './table-users.js'
 
 export interface ConnectionRegistryOptions {
   /** Epoch ms. @default Date.now */
@@ -80,45 +81,66 @@ export function createConnectionRegistry(
     lives.holder(client, look().time)?.record.instance_id ?? null
 
   const inspector: RegistryInspector = {
-    listConnections: (filter, page) => table.list(filter, page, look().view),
+    listConnections: (filter, page, ask) => table.list(filter, page, look().view, examinable(ask)),
     getConnection: (id) => find(id).entry?.record ?? null,
     listConnectionHistory(id, page) {
       const after = parseSequence(page.cursor)
       const { entry } = find(id)
-      const events = entry ? eventsOf(entry) : []
+      if (!entry) return null
+      const events = eventsOf(entry)
       const items = events.slice(after, after + page.limit)
       const has_more = after + items.length < events.length
-      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
+      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: 1 }
     },
-    listActions(filter, page) {
-      look()
-      return actions.list(filter, page)
-    },
-    countConnections(filter) {
+    // The index over actions counts whoever has fallen silent until that is settled: until then it says nothing.
+    listActions: (filter, page, ask) => (look().settled ? actions.list(filter, page, examinable(ask)) : null),
+    countConnections(filter, ask) {
       const { view, settled } = look()
-      return table.count(filter, view, settled)
+      return table.count(filter, view, settled, examinable(ask))
     },
-    listUserIds(page) {
-      look()
-      return table.userIds(page)
-    },
-    observeUsers(userIds) {
+    listUserIds(page, ask) {
       const { view, settled } = look()
-      return userIds.filter(table.knowsUser).map((user_id): UserPart => {
-        const counts = table.count({ user_id, status: 'connected' }, view, true) as ConnectionCounts
-        const { names, cut } = actions.namesOf(user_id)
-        const clients = table.clientIds(user_id)
-        return {
-          user_id,
-          observed_connections: counts.total,
-          observed_client_types: ClientType.options.filter((type) => counts.by_client_type[type] > 0),
-          observed_action_types: names,
-          observed_client_ids: clients.ids,
-          last_seen_at: lives.lastSeenOf(user_id),
-          ...(settled && !cut && !clients.cut ? {} : { truncated: true }),
-        }
-      })
+      return table.users.userIds(page, view, settled, examinable(ask))
     },
+    observeUsers(userIds, ask) {
+      const { view, settled } = look()
+      if (settled) return saying(userIds.filter(table.users.knowsUser).map(toPart), { examined: 0 })
+      return observeEach(
+        userIds,
+        examinable(ask),
+        (userId, bound) => table.users.recordsOf(userId, view, bound),
+        partOf,
+      )
+    },
+  }
+
+  /** What the indexes know of a user, where everything is settled. */
+  function toPart(user_id: string): UserPart {
+    const counts = table.count({ user_id, status: 'connected' }, look().view, true, 0) as ConnectionCounts
+    const { names, cut } = actions.namesOf(user_id)
+    const clients = table.users.clientIds(user_id)
+    return {
+      user_id,
+      observed_connections: counts.total,
+      observed_client_types: ClientType.options.filter((type) => counts.by_client_type[type] > 0),
+      observed_action_types: names,
+      observed_client_ids: clients.ids,
+      last_seen_at: lives.lastSeenOf(user_id),
+      ...(cut || clients.cut ? { truncated: true } : {}),
+    }
+  }
+
+  /** What the user's own records tell, where some have not been settled. */
+  function partOf(user_id: string, records: readonly Connection[]): UserPart {
+    const connected = records.filter(({ status }) => status === 'connected')
+    return {
+      user_id,
+      observed_connections: connected.length,
+      observed_client_types: new Set(connected.map(({ client_type }) => client_type)),
+      observed_action_types: new Set(connected.flatMap((connection) => connection.actions)),
+      observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
+      last_seen_at: lives.lastSeenOf(user_id),
+    }
   }
 
   return {

@@ -14,6 +14,7 @@ import { Id, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
+import { examinable, saying } from '../contract/page.js'
 import { createReportedTable } from './reported-table.js'
 
 export interface ContextRegistryOptions {
@@ -27,14 +28,18 @@ export interface ContextRegistryOptions {
   maxEntriesPerUser?: number
 }
 
+/** A window as one client of one user has it. Unmistakable, because ids hold no control character. */
+const windowKey = (owner: { user_id: string; client_id: string; window_id: string | null }) =>
+  owner.window_id === null ? null : `${owner.user_id}\n${owner.client_id}\n${owner.window_id}`
+
 /** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */
 function countWindow(
   window_id: string,
-  count: (filter: Readonly<Record<string, unknown>>) => ContextCounts,
-): WindowCounts {
-  const workers = { window_id, ownership: 'worker' }
-  const all = count(workers).by_status
-  const free = count({ ...workers, assigned: false }).by_status
+  count: (filter: Readonly<Record<string, unknown>>) => ContextCounts | null,
+): WindowCounts | null {
+  const all = count({ ownership: 'worker' })?.by_status
+  const free = all && count({ ownership: 'worker', assigned: false })?.by_status
+  if (!free) return null
   const worker_count = all.active + all.idle
   return { window_id, worker_count, idle_count: free.idle, busy_count: worker_count - free.active - free.idle }
 }
@@ -55,6 +60,7 @@ export function createContextRegistry(
     ...options,
     now,
     fields: ['client_id', 'window_id'],
+    derived: [{ name: 'window', of: windowKey }],
     dimensions: [
       { name: 'status', values: ContextStatus.options, counted: true },
       { name: 'client_type', values: ClientType.options, counted: true },
@@ -70,13 +76,22 @@ export function createContextRegistry(
   }
 
   const inspector: ContextRegistryInspector = {
-    listContexts: (filter, page) => reported.list(filter, page),
+    listContexts: (filter, page, ask) => reported.list(filter, page, examinable(ask)),
     getContext: (contextId) => reported.get(contextId)?.record ?? null,
-    countContexts: (filter) => reported.count(filter),
-    countByWindow: (windowIds) => reported.countEach('window_id', windowIds, countWindow),
-    listUserIds: (page) => reported.userIds(page),
-    observeUsers: (userIds) =>
-      reported.observe(userIds, (user_id, counts): UserPart => {
+    countContexts: (filter, ask) => reported.count(filter, examinable(ask)),
+    countByWindow(windowIds, ask, windows) {
+      const { count, examined } = reported.counter(examinable(ask))
+      const counted = windowIds.map((window_id, i) => {
+        const owned = windows?.[i]
+        const window = owned ? { window: windowKey(owned) } : { window_id }
+        return countWindow(window_id, (filter) => count({ ...window, ...filter }))
+      })
+      const counts = counted.filter((one) => one !== null)
+      return saying(counts, { examined: examined(), truncated: counts.length < counted.length })
+    },
+    listUserIds: (page, ask) => reported.userIds(page, examinable(ask)),
+    observeUsers: (userIds, ask) =>
+      reported.observe(userIds, examinable(ask), (user_id, counts): UserPart => {
         const observed_client_types = ClientType.options.filter((type) => counts.by_client_type[type] > 0)
         return { user_id, observed_client_types, observed_contexts: counts.total, contexts_by_status: counts.by_status }
       }),

@@ -73,7 +73,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         },
         ...(metadata && { metadata }),
       }
-      return { items: [node], next_cursor: null, has_more: false }
+      return { items: [node], next_cursor: null, has_more: false, examined: 1 }
     },
 
     listTenants({ cursor, limit }) {

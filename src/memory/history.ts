@@ -16,6 +16,7 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { deepFreeze, type Json, toJson } from '../contract/json.js'
 import { HISTORY_BYTES } from '../contract/limits.js'
+import { examinable, saying } from '../contract/page.js'
 import { createSpilling } from '../contract/spilling.js'
 import { Refusal } from '../refusal.js'
 import { EmptiedStreams } from './emptied-streams.js'
@@ -182,12 +183,14 @@ export function createMessageHistory(
         const items = spill ? await hydrate(newest, spill, { signal, withinMs: bounds.hydrationMs }) : newest
         return { items, truncated: items.length < stream.state.lastSequence }
       },
-      listStreams: (filter, page) => table.list(filter, page, showStream),
-      listUserIds: (page) => table.userIds(page),
-      observeUsers: (userIds) =>
-        userIds
-          .filter(table.knowsUser)
-          .map((user_id) => ({ user_id, observed_streams: table.sizeOf('user_id', user_id) })),
+      listStreams: (filter, page, ask) => table.list(filter, page, showStream, examinable(ask)),
+      listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
+      observeUsers(userIds) {
+        const parts = userIds
+          .filter(table.users.knowsUser)
+          .map((user_id) => ({ user_id, observed_streams: table.sizeOf('user_id', user_id) }))
+        return saying(parts, { examined: 0 })
+      },
     },
     retain: take,
     append: async (given) => (await take(given)).message,

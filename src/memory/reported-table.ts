@@ -1,13 +1,13 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
 import { REPORTED_BOUNDS } from '../contract/contexts.js'
-import { EXAMINED_MAX } from '../contract/limits.js'
-import type { UserPart } from '../contract/observation.js'
+import type { UserIds, UserPart, UserParts } from '../contract/observation.js'
 import { resolveBounds, shareOf } from '../contract/options.js'
-import type { IdPageQuery, Page, PageQuery } from '../contract/page.js'
+import { type Examined, type IdPageQuery, type Page, type PageQuery, saying } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { createClock } from './clock.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
+import { observeEach } from './table-users.js'
 
 interface Reported {
   user_id: string
@@ -29,7 +29,7 @@ interface ReportedTableOptions<R> extends TableOptions<R> {
 type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
-export function createReportedTable<R extends Reported, C>(options: ReportedTableOptions<R>) {
+export function createReportedTable<R extends Reported, C extends object>(options: ReportedTableOptions<R>) {
   const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
   const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
   const { steady } = createClock(options.now)
@@ -112,53 +112,59 @@ export function createReportedTable<R extends Reported, C>(options: ReportedTabl
     /** Replaces the record with its closed one, which stays for one `ttlMs`. */
     close: put,
 
-    list(filter: Filter, page: PageQuery): Page<R> {
+    list(filter: Filter, page: PageQuery, bound: number): Page<R> {
       const time = steady()
       settle(time)
-      return table.list(filter, page, view(time))
+      return table.list(filter, page, view(time), bound)
     },
 
-    count(filter: Filter): C | null {
+    count(filter: Filter, bound: number): (C & Examined) | null {
       const time = steady()
       const settled = settle(time)
-      return table.count(filter, view(time), settled)
+      return table.count(filter, view(time), settled, bound)
     },
 
-    userIds(page: IdPageQuery): string[] {
-      settle(steady())
-      return table.userIds(page)
+    userIds(page: IdPageQuery, bound: number): UserIds {
+      const time = steady()
+      return table.users.userIds(page, view(time), settle(time), bound)
     },
 
     /** A part of each user that there is, from exact counts; the clients that their records name are added. */
-    observe(userIds: readonly string[], toPart: (userId: string, counts: C) => UserPart): UserPart[] {
+    observe(userIds: readonly string[], bound: number, toPart: (userId: string, counts: C) => UserPart): UserParts {
       const time = steady()
-      const settled = settle(time)
-      return userIds.filter(table.knowsUser).map((user_id) => {
-        const { ids, cut } = table.clientIds(user_id)
-        const counts = table.count({ user_id }, view(time), true) as C
+      const { users } = table
+      if (!settle(time))
+        return observeEach(
+          userIds,
+          bound,
+          (userId, left) => users.recordsOf(userId, view(time), left),
+          (userId, records) => ({
+            ...toPart(userId, table.tally(records)),
+            observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
+          }),
+        )
+      const parts = userIds.filter(users.knowsUser).map((user_id): UserPart => {
+        const { ids, cut } = users.clientIds(user_id)
+        const counts = table.count({ user_id }, view(time), true, 0) as C
         const part = { ...toPart(user_id, counts), observed_client_ids: ids }
-        return settled && !cut ? part : { ...part, truncated: true }
+        return cut ? { ...part, truncated: true } : part
       })
+      return saying(parts, { examined: 0 })
     },
 
-    /**
-     * Exact counts for each value of `field`, which the filters of `toCount` are to name.
-     *
-     * @throws Refusal `unavailable` while more is due than could be settled or examined.
-     */
-    countEach<T>(
-      field: string,
-      values: readonly string[],
-      toCount: (value: string, count: (f: Filter) => C) => T,
-    ): T[] {
+    /** For several counts at one time, of at most `bound` entries in all: each is `null` where that did not suffice. */
+    counter(bound: number) {
       const time = steady()
       const settled = settle(time)
-      let budget = EXAMINED_MAX
-      return values.map((value) => {
-        if (!settled) budget -= table.sizeOf(field, value)
-        if (budget < 0) throw new Refusal('unavailable', 'catching up with entries that have gone stale')
-        return toCount(value, (filter) => table.count(filter, view(time), settled) as C)
-      })
+      let examined = 0
+      return {
+        count(filter: Filter): C | null {
+          const counts = table.count(filter, view(time), settled, bound - examined)
+          examined += counts?.examined ?? 0
+          return counts
+        },
+        examined: () => examined,
+      }
     },
   }
 }

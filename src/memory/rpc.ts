@@ -4,6 +4,7 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { resolveBounds, shareOf } from '../contract/options.js'
+import { examinable, saying } from '../contract/page.js'
 import {
   type CallSender,
   checkOutcome,
@@ -87,18 +88,20 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   }
 
   const inspector: RpcInspector = {
-    listPending: (filter, page) => table.list(filter, page, view(clock.steady())),
+    listPending: (filter, page, ask) => table.list(filter, page, view(clock.steady()), examinable(ask)),
     getPending(correlationId) {
       const entry = table.get(correlationId)
       return entry ? view(clock.steady())(entry) : null
     },
-    listUserIds: (page) => table.userIds(page),
-    observeUsers: (userIds) =>
-      userIds.filter(table.knowsUser).map((user_id) => {
-        const { ids, cut } = table.clientIds(user_id)
+    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
+    observeUsers(userIds) {
+      const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
+        const { ids, cut } = table.users.clientIds(user_id)
         const pending_rpc = table.sizeOf('user_id', user_id)
         return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
-      }),
+      })
+      return saying(parts, { examined: 0 })
+    },
   }
   if (connections)
     inspector.checkInstance = async (instance) => {

@@ -9,8 +9,8 @@ import {
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { countCases } from './counts.js'
-import { type ContractCase, check, checkEqual, checkSchema } from './expect.js'
-import { filtersIn, listCases, type Make, NOBODY, walk, walkAll } from './lists.js'
+import { ASK, type ContractCase, check, checkEqual, checkSchema } from './expect.js'
+import { filtersIn, listCases, type Make, NO_PAGE, NOBODY, walk, walkAll } from './lists.js'
 import { namesOf, userCases } from './users.js'
 
 const FILTERS = ['user_id', 'client_id', 'client_type', 'status'] as const
@@ -58,8 +58,7 @@ async function checkHistory(make: Make<RegistryInspector>): Promise<void> {
   if (!registry?.listConnectionHistory) return
   const eventsOf = (id: string) =>
     walkAll<ConnectionEvent>(
-      async (page, ask) =>
-        (await registry.listConnectionHistory?.(id, page, ask)) ?? { items: [], next_cursor: null, has_more: false },
+      async (page, ask) => (await registry.listConnectionHistory?.(id, page, ask)) ?? NO_PAGE,
       'listConnectionHistory',
     )
   for (const { connection_id } of (await connectionsOf(registry)).slice(0, 20)) {
@@ -70,7 +69,8 @@ async function checkHistory(make: Make<RegistryInspector>): Promise<void> {
       check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory is not oldest first')
     }
   }
-  checkEqual(await eventsOf(NOBODY), [], 'listConnectionHistory of an unknown connection')
+  const unknown = await registry.listConnectionHistory(NOBODY, { limit: 1, cursor: null }, ASK)
+  check(unknown === null, 'listConnectionHistory of an unknown connection is not null')
 }
 
 async function checkActions(make: Make<RegistryInspector>): Promise<void> {
@@ -79,8 +79,7 @@ async function checkActions(make: Make<RegistryInspector>): Promise<void> {
   const connections = await connectionsOf(registry)
   for (const filter of [{}, ...filtersIn(connections, ['user_id', 'client_type'])]) {
     const actions = await walkAll<ActionObservation>(
-      async (page, ask) =>
-        (await registry.listActions?.(filter, page, ask)) ?? { items: [], next_cursor: null, has_more: false },
+      async (page, ask) => (await registry.listActions?.(filter, page, ask)) ?? NO_PAGE,
       'listActions',
     )
     const names = actions.map((action) => action.name)

@@ -119,8 +119,12 @@ export function createFakeInspectors(world: World = {}): Inspectors {
       getConnection: (connection_id) => find(world.connections ?? [], { connection_id }),
       ...(world.actions && { listActions: (filter, page) => listActions(world, filter, page) }),
       ...(world.connectionEvents && {
-        listConnectionHistory: (connection_id, page) =>
-          pageOfEntries(world.connectionEvents ?? [], { connection_id }, page),
+        listConnectionHistory(connection_id, page) {
+          const known = [...(world.connections ?? []), ...(world.connectionEvents ?? [])]
+          return find<{ connection_id: string }>(known, { connection_id })
+            ? pageOfEntries(world.connectionEvents ?? [], { connection_id }, page)
+            : null
+        },
       }),
     }
   if (messages || streams)

@@ -95,6 +95,9 @@ export interface ListContract<Inspector, Item extends object> {
   get?(inspector: Inspector, id: string, ask: Ask): Awaitable<Item | null>
 }
 
+/** What there is of a list that an inspector has not. */
+export const NO_PAGE: Page<never> = { items: [], next_cursor: null, has_more: false }
+
 /** An id that no entry has. */
 export const NOBODY = 'no-such-entry-4f1d'
 

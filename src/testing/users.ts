@@ -1,6 +1,6 @@
 /** What an index over users promises: all users, in order, and the numbers that a walk would have found. */
 import { compareIds } from '../contract/ids.js'
-import type { UserIndex, UserPart } from '../contract/observation.js'
+import type { UserIds, UserIndex, UserPart } from '../contract/observation.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
 import { type Make, NOBODY, walk } from './lists.js'
@@ -39,7 +39,8 @@ export function userCases<Inspector extends UserIndex, Item extends { user_id: s
         for (const limit of [1, 2, 100]) {
           const ids: string[] = []
           for (let after: string | null = null; ; after = ids.at(-1) as string) {
-            const found: string[] = await inspector.listUserIds({ after, limit }, ASK)
+            const found: UserIds | null = await inspector.listUserIds({ after, limit }, ASK)
+            if (found === null) return
             check(found.length <= limit, `listUserIds answered ${found.length} users for a limit of ${limit}`)
             ids.push(...found)
             check(ids.length <= expected.length, 'listUserIds lists a user twice, or one without an entry')
@@ -55,9 +56,9 @@ export function userCases<Inspector extends UserIndex, Item extends { user_id: s
       run: of(async (inspector, byUser) => {
         if (!inspector.observeUsers) return
         const asked = [...byUser.keys()].slice(0, OBSERVED_USERS - 1)
-        const parts = new Map(
-          (await inspector.observeUsers([...asked, NOBODY], ASK)).map((part) => [part.user_id, part]),
-        )
+        const observed = await inspector.observeUsers([...asked, NOBODY], ASK)
+        if (observed === null) return
+        const parts = new Map(observed.map((part) => [part.user_id, part]))
         check(!parts.has(NOBODY), 'observeUsers knows a user that it does not list')
         for (const userId of asked) {
           const part = parts.get(userId)

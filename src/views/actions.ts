@@ -9,7 +9,7 @@ import {
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { type PageQuery, pageOf } from '../contract/page.js'
-import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 /** A page of actions, ordered by name. */
 export const ActionPage = pageOf(ActionObservation).extend({ completeness: Completeness })
@@ -22,34 +22,38 @@ export async function listActions(
   page: PageQuery,
   view: ViewAsk,
 ): Promise<ActionPage> {
-  const { items, next_cursor, has_more, reading } = registry.listActions
-    ? await indexed(registry, filter, page, view)
-    : await sampled(registry, filter, page, view)
-  const completeness = completenessOf([reading], view)
-  return { items, next_cursor, has_more, completeness }
+  const listed = (await indexed(registry, filter, page, view)) ?? (await sampled(registry, filter, page, view))
+  const { reading, ...actions } = listed
+  return { ...actions, completeness: completenessOf([reading], view) }
 }
 
 interface Actions {
   items: ActionObservation[]
   next_cursor: string | null
   has_more: boolean
+  omitted?: number
   reading: Reading
 }
 
+/** What the registry's own index says, or `null` where none answers. */
 async function indexed(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
   view: ViewAsk,
-): Promise<Actions> {
+): Promise<Actions | null> {
+  if (!registry.listActions) return null
   const source = 'registry'
   const listed = await readOnce(source, () => registry.listActions?.(filter, page, view.ask), view)
+  if ('value' in listed && listed.value === null) return null
   if ('error' in listed || !listed.value) {
     const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
     return { items: [], next_cursor: null, has_more: false, reading: failed(source, error) }
   }
-  const { items, next_cursor, has_more, truncated = false } = listed.value
-  return { items, next_cursor, has_more, reading: { source, examined: items.length, truncated, failed: false } }
+  const { items, next_cursor, has_more, truncated, omitted = 0 } = listed.value
+  const examined = examinedOf(listed.value, items.length)
+  const reading = { source, examined, truncated: truncated === true || omitted > 0, failed: false } as const
+  return { items, next_cursor, has_more, ...(omitted > 0 ? { omitted } : {}), reading }
 }
 
 interface Offer {
@@ -67,7 +71,7 @@ async function sampled(
   const offers = new Map<string, Offer>()
   const reading = await walk(
     'registry',
-    (p) => registry.listConnections(filter, p, view.ask),
+    (p, ask) => registry.listConnections(filter, p, ask),
     view,
     (connections) => {
       for (const { status, actions, user_id, client_type } of connections) {

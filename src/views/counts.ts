@@ -5,8 +5,8 @@ import { Completeness, type SourceName } from '../contract/completeness.js'
 import { ClientType, ConnectionStatus } from '../contract/connections.js'
 import { ContextStatus, Ownership } from '../contract/contexts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { type Awaitable, examinedMax, type Indexed, type Page, type PageQuery } from '../contract/page.js'
-import { completenessOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
+import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
 const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
@@ -67,14 +67,17 @@ function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<En
 export async function count<Entry, F extends Fields<Entry>, Exact extends { total: number } & Indexed>(
   source: SourceName,
   fields: F,
-  from: { exact: () => Awaitable<Exact | null | undefined>; list: (page: PageQuery) => Awaitable<Page<Entry>> },
+  from: {
+    exact: () => Awaitable<Exact | null | undefined>
+    list: (page: PageQuery, ask: Ask) => Awaitable<Page<Entry>>
+  },
   view: ViewAsk,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())
   const exact = await readOnce(source, from.exact, view)
   if ('value' in exact && exact.value) {
-    // An index examines no entry; what it stands for is never shown as more than the bound.
-    const examined = Math.min(exact.value.total, examinedMax(view.ask))
+    // A number that is kept was counted before: without a word of its own the source looked at nothing.
+    const examined = examinedOf(exact.value, 0)
     const reading: Reading = { source, examined, truncated: exact.value.truncated === true, failed: false }
     return { ...exact.value, completeness: completenessOf([reading], view), observed_at }
   }

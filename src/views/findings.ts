@@ -5,7 +5,7 @@ import { ClientType } from '../contract/connections.js'
 import { compareIds, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
 import type { UserPart } from '../contract/observation.js'
-import { budgetOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import { budgetOf, examinedOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 import type { UserSource } from './sightings.js'
 
 /** A number of an aggregate; `null` where its source is absent or failed. */
@@ -65,23 +65,39 @@ export function addTo(
 
 /** What `source` knows of these users: from its own index, or else by walking each user's entries. */
 export async function observe(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<Finding> {
-  const { index, name } = source
+  return (await observeIndexed(source, userIds, view)) ?? (await fromEntries(source, userIds, view))
+}
+
+/** What the index of `source` knows of these users; `null` where none answers. */
+export async function observeIndexed(
+  { index, name }: UserSource,
+  userIds: readonly string[],
+  view: ViewAsk,
+): Promise<Finding | null> {
+  if (!index.observeUsers) return null
   const parts = new Map<string, UserPart>()
-  if (index.observeUsers) {
-    const read = async () => {
-      for (const part of (await index.observeUsers?.(userIds, view.ask)) ?? []) parts.set(part.user_id, part)
-    }
-    const observed = await readOnce(name, read, view)
-    if ('error' in observed) return nothingFrom(name, observed.error)
-    const reading = { source: name, examined: parts.size, truncated: false, failed: false }
-    return { parts, reading, exhaustive: true }
+  const read = async () => {
+    const known = await index.observeUsers?.(userIds, view.ask)
+    for (const part of known ?? []) parts.set(part.user_id, part)
+    return known
   }
+  const observed = await readOnce(name, read, view)
+  if ('error' in observed) return nothingFrom(name, observed.error)
+  if (observed.value === null) return null
+  const truncated = observed.value?.truncated === true
+  const examined = observed.value?.examined === undefined ? parts.size : examinedOf(observed.value, 0)
+  return { parts, reading: { source: name, examined, truncated, failed: false }, exhaustive: !truncated }
+}
+
+async function fromEntries(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<Finding> {
+  const { name } = source
+  const parts = new Map<string, UserPart>()
   const budget = budgetOf(view)
   const whole: Reading = { source: name, examined: 0, truncated: false, failed: false }
   let inHand = false
   for (const user_id of userIds) {
     const visit = (page: unknown[]) => addTo(parts, source, page, (id) => id === user_id)
-    const reading = await walk(name, (page) => source.list({ user_id }, page, view.ask), view, visit, budget)
+    const reading = await walk(name, (page, ask) => source.list({ user_id }, page, ask), view, visit, budget)
     if (reading.failed && !inHand) return { parts: null, reading, exhaustive: false }
     inHand = true
     whole.examined += reading.examined

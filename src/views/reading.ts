@@ -1,7 +1,16 @@
 /** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
-import { type Ask, type Awaitable, examinedMax, type Page, type PageQuery } from '../contract/page.js'
+import {
+  type Ask,
+  type Awaitable,
+  type Examined,
+  examinable,
+  examinedMax,
+  type Page,
+  type PageQuery,
+  withRemaining,
+} from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
 /** What a view works with: what its inspectors are told, the bound per source, the clock, and where failures go. */
@@ -15,7 +24,7 @@ export interface ViewAsk {
 /** How far one source was read. */
 export interface Reading {
   source: SourceName
-  /** Entries, or users where the source keeps an index over them. */
+  /** Entries that the source looked at, those of an index too; 0 where it only read numbers that it keeps. */
   examined: number
   /** Something in range was left out: a bound, a failure, a deadline. */
   truncated: boolean
@@ -42,7 +51,7 @@ export interface Budget {
 }
 
 export function budgetOf(view: ViewAsk): Budget {
-  return { entries: examinedMax(view.ask), pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
+  return { entries: examinable(view.ask), pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
 }
 
 /** Between two pages: lets the event loop turn when it is time to. @throws the signal's reason once it has aborted. */
@@ -66,7 +75,31 @@ export function orAbort<T>(work: Awaitable<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-type List<T> = (page: PageQuery) => Awaitable<Page<T>>
+type List<T> = (page: PageQuery, ask: Ask) => Awaitable<Page<T>>
+
+/** Entries that a source looked at: what it says, and never less than the `shown` that it answered. */
+export function examinedOf(answer: Examined, shown: number): number {
+  const { examined } = answer
+  return Number.isSafeInteger(examined) && (examined as number) > shown ? (examined as number) : shown
+}
+
+/** Takes one page of `list` out of the budget. @throws what the list throws, and TypeError for what is not a page. */
+export async function readPage<T>(
+  list: List<T>,
+  cursor: string | null,
+  limit: number,
+  budget: Budget,
+  { ask }: ViewAsk,
+): Promise<Page<T>> {
+  const { signal } = ask
+  const query = { limit: Math.min(limit, budget.entries), cursor }
+  const whole = budget.entries >= examinedMax(ask)
+  const page = await orAbort(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
+  checkPage(page, query.limit)
+  budget.entries -= examinedOf(page, page.items.length)
+  budget.pages -= 1
+  return page
+}
 
 /**
  * Walks `list` from its start and hands each page to `visit`, until the list or the budget ends.
@@ -79,29 +112,31 @@ export async function walk<T>(
   visit: (items: T[]) => void,
   budget: Budget = budgetOf(view),
 ): Promise<Reading> {
-  let examined = 0
+  const before = budget.entries
+  const reading = (truncated: boolean): Reading => ({
+    source,
+    examined: before - budget.entries,
+    truncated,
+    failed: false,
+  })
   let cursor: string | null = null
+  let omitted = false
   const seen = new Set<string>()
-  const { signal } = view.ask
   try {
     while (budget.entries > 0 && budget.pages > 0) {
-      const limit = Math.min(PAGE_MAX, budget.entries)
-      const page: Page<T> = await orAbort(list({ limit, cursor }), signal)
-      checkPage(page, limit)
+      const page: Page<T> = await readPage(list, cursor, PAGE_MAX, budget, view)
       visit(page.items)
-      examined += page.items.length
-      budget.entries -= page.items.length
-      budget.pages -= 1
-      if (!page.has_more) return { source, examined, truncated: false, failed: false }
+      omitted ||= (page.omitted ?? 0) > 0
+      if (!page.has_more) return reading(omitted)
       cursor = page.next_cursor as string
       if (seen.has(cursor)) break
       seen.add(cursor)
       await betweenPages(budget, view.ask)
     }
-    return { source, examined, truncated: true, failed: false }
+    return reading(true)
   } catch (error) {
     view.report(source, error)
-    return seen.size > 0 ? { source, examined, truncated: true, failed: false, error } : failed(source, error)
+    return seen.size > 0 ? { ...reading(true), error } : failed(source, error)
   }
 }
 

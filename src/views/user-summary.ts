@@ -5,6 +5,7 @@ import { Completeness, type SourceName } from '../contract/completeness.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { Inspectors } from '../contract/inspectors.js'
+import type { Examined } from '../contract/page.js'
 import { countsBy } from './counts.js'
 import {
   type Finding,
@@ -16,7 +17,7 @@ import {
   toObservation,
   UserObservation,
 } from './findings.js'
-import { completenessOf, failed, type Reading, readOnce, type ViewAsk } from './reading.js'
+import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk } from './reading.js'
 import { userSources } from './sightings.js'
 
 /** One user in full. */
@@ -47,7 +48,7 @@ export async function summarizeUser(
   const dedup = seen && 'value' in seen ? seen.value : null
   const observation = toObservation(userId, findings)
   const readings = findings.map((finding) => finding.reading)
-  if (seen) readings.push('error' in seen ? failed('deduplicator', seen.error) : dedupReading(dedup !== null))
+  if (seen) readings.push('error' in seen ? failed('deduplicator', seen.error) : dedupReading(dedup))
   const observed_client_ids = observedList('observed_client_ids', userId, findings)
   const completeness = completenessOf(readings, view)
   if (dedup) observation.sources.push('deduplicator')
@@ -70,14 +71,17 @@ export async function summarizeUser(
   }
 }
 
-function checkSummary(summary: DeduplicatorUserSummary | null | undefined): DeduplicatorUserSummary | null {
+type Summary = (DeduplicatorUserSummary & Examined) | null
+
+function checkSummary(summary: Summary | undefined): Summary {
   if (summary === undefined) throw new TypeError('userSummary answered nothing')
   return summary
 }
 
-const dedupReading = (known: boolean): Reading => ({
+// Its numbers are kept, so that it looks at nothing unless it says so.
+const dedupReading = (summary: Examined | null): Reading => ({
   source: 'deduplicator',
-  examined: known ? 1 : 0,
+  examined: summary ? examinedOf(summary, 0) : 0,
   truncated: false,
   failed: false,
 })

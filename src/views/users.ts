@@ -4,9 +4,17 @@ import { Completeness } from '../contract/completeness.js'
 import { compareIds } from '../contract/ids.js'
 import type { Inspectors } from '../contract/inspectors.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
-import { type IdPageQuery, type PageQuery, pageOf } from '../contract/page.js'
-import { addTo, type Finding, nothingFrom, observe, toObservation, UserObservation } from './findings.js'
-import { completenessOf, readOnce, type ViewAsk, walk } from './reading.js'
+import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
+import {
+  addTo,
+  type Finding,
+  nothingFrom,
+  observe,
+  observeIndexed,
+  toObservation,
+  UserObservation,
+} from './findings.js'
+import { completenessOf, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
 import { type UserSource, userSources } from './sightings.js'
 
 /** A page of users. */
@@ -16,9 +24,12 @@ export type UserPage = z.infer<typeof UserPage>
 /** Users of one source, ordered: at least as many as the page holds, where there are as many. */
 interface Candidates extends Finding {
   ids: string[]
+  /** Where the source stopped looking; nobody further on can be on the page. */
+  reached: string | null
 }
 
-function checkUserIds(ids: UserIds | undefined, { after, limit }: IdPageQuery): UserIds {
+function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQuery): UserIds | null {
+  if (ids === null) return null
   if (!Array.isArray(ids) || ids.length > limit) throw new TypeError('listUserIds: not a list within its limit')
   let last = after
   for (const id of ids) {
@@ -26,21 +37,28 @@ function checkUserIds(ids: UserIds | undefined, { after, limit }: IdPageQuery): 
       throw new TypeError('listUserIds: not in order')
     last = id
   }
+  const { reached } = ids
+  if (reached !== undefined && (typeof reached !== 'string' || (last !== null && compareIds(reached, last) < 0)))
+    throw new TypeError('listUserIds: reached less than it lists')
   return ids
 }
 
 /** The users of a source that lists them; of their parts nothing is known but that they are there. */
-async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
+async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates | null> {
   const { index, name } = source
+  if (!index.listUserIds) return null
   // One more than the page: that is how the page knows that another follows.
-  const query = { after: page.cursor, limit: page.limit + 1 }
+  const query = { after: page.cursor, limit: Math.min(page.limit + 1, examinable(view.ask)) }
   const listed = await readOnce(name, async () => checkUserIds(await index.listUserIds?.(query, view.ask), query), view)
-  if ('error' in listed) return { ids: [], ...nothingFrom(name, listed.error) }
+  if ('error' in listed) return { ids: [], reached: null, ...nothingFrom(name, listed.error) }
   const ids = listed.value
-  const examined = Math.min(ids.length, page.limit)
+  if (ids === null) return null
+  const isCut = ids.length === query.limit && query.limit <= page.limit
+  const reached = ids.reached ?? (isCut ? (ids.at(-1) ?? null) : null)
   const truncated = ids.truncated === true
   const parts = new Map(ids.map((user_id): [string, UserPart] => [user_id, { user_id }]))
-  return { ids, parts, exhaustive: true, reading: { source: name, examined, truncated, failed: false } }
+  const reading = { source: name, examined: examinedOf(ids, ids.length), truncated, failed: false }
+  return { ids, reached, parts, exhaustive: !truncated, reading }
 }
 
 /** The users whom a walk over the entries of a source meets, with what the entries tell. */
@@ -48,9 +66,10 @@ async function sample(source: UserSource, page: PageQuery, view: ViewAsk): Promi
   const parts = new Map<string, UserPart>()
   const visit = (entries: unknown[]) =>
     addTo(parts, source, entries, (id) => page.cursor === null || compareIds(id, page.cursor) > 0)
-  const reading = await walk(source.name, (p) => source.list({}, p, view.ask), view, visit)
-  if (reading.failed) return { ids: [], parts: null, reading, exhaustive: false }
-  return { ids: [...parts.keys()].sort(compareIds), parts, reading, exhaustive: !reading.truncated }
+  const reading = await walk(source.name, (p, ask) => source.list({}, p, ask), view, visit)
+  if (reading.failed) return { ids: [], reached: null, parts: null, reading, exhaustive: false }
+  const ids = [...parts.keys()].sort(compareIds)
+  return { ids, reached: null, parts, reading, exhaustive: !reading.truncated }
 }
 
 /**
@@ -58,11 +77,16 @@ async function sample(source: UserSource, page: PageQuery, view: ViewAsk): Promi
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
 async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
-  const { index } = source
-  const found = index.listUserIds ? await list(source, page, view) : await sample(source, page, view)
-  const counted = !index.listUserIds && !index.observeUsers
-  if (!found.parts || counted || found.ids.length === 0) return found
-  const { parts, reading } = await observe(source, found.ids.slice(0, page.limit), view)
+  const listed = await list(source, page, view)
+  const found = listed ?? (await sample(source, page, view))
+  if (!found.parts || found.ids.length === 0) return found
+  const left = examinable(view.ask) - found.reading.examined
+  const rest = { ...view, ask: withRemaining(view.ask, Math.max(1, left)) }
+  const ids = found.ids.slice(0, page.limit)
+  const counted = listed ? await observe(source, ids, rest) : await observeIndexed(source, ids, rest)
+  // What a walk found has its numbers, unless an index has better ones.
+  if (counted === null) return found
+  const { parts, reading } = counted
   const whole = parts && !reading.truncated
   return {
     ...found,
@@ -70,23 +94,26 @@ async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise
     parts: whole ? parts : new Map([...found.parts, ...(parts ?? [])]),
     reading: {
       ...found.reading,
-      examined: Math.max(reading.examined, found.reading.examined),
+      examined: found.reading.examined + reading.examined,
       truncated: reading.truncated || found.reading.truncated,
     },
   }
 }
 
-/** Users in the order of their ids. `page.cursor` is the last id of the page before. */
+/** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
 export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewAsk): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
   const merged = [...new Set(found.flatMap((candidates) => candidates.ids))].sort(compareIds)
-  const ids = merged.slice(0, page.limit)
+  // Beyond where one source stopped, users of its own may come before those of others: they are for the next page.
+  const [reached = null] = found.flatMap((candidates) => candidates.reached ?? []).sort(compareIds)
+  const within = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
+  const ids = within.slice(0, page.limit)
   const items = ids.map((id) => toObservation(id, found)).filter((user) => user.sources.length > 0)
-  const has_more = merged.length > ids.length
+  const last = within.length > ids.length ? (ids.at(-1) ?? null) : reached
   return {
     items,
-    next_cursor: has_more ? (ids.at(-1) ?? null) : null,
-    has_more,
+    next_cursor: last,
+    has_more: last !== null,
     completeness: completenessOf(
       found.map((candidates) => candidates.reading),
       view,

@@ -1,6 +1,7 @@
 /** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
-import type { Context, ContextRegistryInspector, WindowCounts } from '../contract/contexts.js'
+import type { Context, ContextRegistryInspector, WindowCounts, WindowKey } from '../contract/contexts.js'
+import type { Ask, PageQuery } from '../contract/page.js'
 import { budgetOf, orAbort, type ViewAsk, walk } from './reading.js'
 
 const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
@@ -18,8 +19,7 @@ export async function withLiveCounts(
   view: ViewAsk,
 ): Promise<BrowserWindow[]> {
   if (!contexts) return [...windows]
-  const ids = windows.map((window) => window.window_id)
-  const counts = ids.length === 0 ? new Map() : await countByWindow(ids, contexts, view)
+  const counts = windows.length === 0 ? new Map() : await countByWindow(windows, contexts, view)
   return windows.map((window) => ({
     ...window,
     ...(counts.get(window.window_id) ?? UNKNOWN),
@@ -31,32 +31,38 @@ export async function withLiveCounts(
 type Counts = Omit<WindowCounts, 'window_id'>
 
 async function countByWindow(
-  ids: readonly string[],
+  windows: readonly BrowserWindow[],
   contexts: ContextRegistryInspector,
   view: ViewAsk,
 ): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
+  const keys = windows.map(({ window_id, user_id, client_id }): WindowKey => ({ window_id, user_id, client_id }))
   if (contexts.countByWindow) {
-    for (const id of ids) counts.set(id, NONE)
-    for (const { window_id, ...counted } of await orAbort(contexts.countByWindow(ids, view.ask), view.ask.signal))
-      counts.set(window_id, counted)
+    const ids = keys.map((key) => key.window_id)
+    const counted = await orAbort(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
+    // One that was not reached must not look like one without workers.
+    if (!counted.truncated) for (const id of ids) counts.set(id, NONE)
+    for (const { window_id, ...found } of counted) counts.set(window_id, found)
     return counts
   }
   const budget = budgetOf(view)
-  for (const window_id of ids) {
+  for (const key of keys) {
     const counted = { ...NONE }
-    const list = (page: { limit: number; cursor: string | null }) =>
-      contexts.listContexts({ window_id }, page, view.ask)
+    const list = (page: PageQuery, ask: Ask) => contexts.listContexts(key, page, ask)
     const visit = (found: Context[]) => {
-      for (const context of found) add(counted, context)
+      for (const context of found) if (isIn(key, context)) add(counted, context)
     }
     const reading = await walk('context_registry', list, view, visit, budget)
     if ('error' in reading) throw reading.error
     if (reading.truncated) break
-    counts.set(window_id, counted)
+    counts.set(key.window_id, counted)
   }
   return counts
 }
+
+/** A window belongs to one client of one user: what others say to be in it is not. */
+const isIn = (key: WindowKey, context: Context) =>
+  context.window_id === key.window_id && context.user_id === key.user_id && context.client_id === key.client_id
 
 function add(counts: Counts, context: Context): void {
   if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return

@@ -3,9 +3,8 @@ import * as z from 'zod'
 import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
-import { SAMPLE_PAGES_MAX } from '../contract/limits.js'
-import { examinedMax, type Page, type PageQuery } from '../contract/page.js'
-import { betweenPages, budgetOf, checkPage, completenessOf, orAbort, type ViewAsk, walk } from './reading.js'
+import type { Ask, Page, PageQuery } from '../contract/page.js'
+import { betweenPages, budgetOf, completenessOf, readPage, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -70,7 +69,7 @@ async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFil
   const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
   const reading = await walk(
     'context_registry',
-    (page) => contexts.listContexts(ofWorkers(filter), page, view.ask),
+    (page, ask) => contexts.listContexts(ofWorkers(filter), page, ask),
     view,
     (p) => {
       for (const context of Contexts.parse(p))
@@ -91,21 +90,14 @@ export async function pageWorkers(
   view: ViewAsk,
   accept: (context: Context) => boolean,
 ): Promise<Page<Context>> {
-  let cursor = page.cursor
-  let examined = 0
+  const list = (query: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), query, ask)
   const budget = budgetOf(view)
-  const { signal } = view.ask
-  for (let pages = 1; ; pages++) {
-    const limit = Math.min(page.limit, examinedMax(view.ask) - examined)
-    const listed: Page<Context> = await orAbort(
-      contexts.listContexts(ofWorkers(filter), { limit, cursor }, view.ask),
-      signal,
-    )
-    checkPage(listed, limit)
+  let cursor = page.cursor
+  while (true) {
+    const listed: Page<Context> = await readPage(list, cursor, page.limit, budget, view)
     const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
-    examined += listed.items.length
-    const exhausted = examined >= examinedMax(view.ask) || pages >= SAMPLE_PAGES_MAX || listed.next_cursor === cursor
-    if (items.length > 0 || !listed.has_more || exhausted) return { ...listed, items }
+    const isSpent = budget.entries <= 0 || budget.pages <= 0 || listed.next_cursor === cursor
+    if (items.length > 0 || !listed.has_more || isSpent) return { ...listed, items }
     cursor = listed.next_cursor
     await betweenPages(budget, view.ask)
   }

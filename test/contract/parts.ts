@@ -3,7 +3,7 @@ import type { UserPart } from '../../src/contract/observation.js'
 
 const LISTS = ['observed_client_types', 'observed_action_types', 'observed_client_ids'] as const
 
-export function withSortedLists(parts: UserPart[] | undefined): UserPart[] | undefined {
+export function withSortedLists(parts: UserPart[] | null | undefined): UserPart[] | null | undefined {
   return parts?.map((part) => {
     const sorted: UserPart = { ...part }
     for (const list of LISTS) if (part[list]) sorted[list] = [...part[list]].sort()

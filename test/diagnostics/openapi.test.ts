@@ -40,7 +40,7 @@ const queryOf = (path: string, name: string) =>
   operation({ path }).parameters.find((parameter) => parameter.name === name)
 
 /** Every status that a row can be brought to. */
-async function statusesOf({ row, url, target, path, query }: RowCase): Promise<string[]> {
+async function statusesOf({ row, url, path, query }: RowCase): Promise<string[]> {
   const found = new Set<number>()
   const note = async (answer: Promise<{ status: number }>) => found.add((await answer).status)
   const subject = createSubject()
@@ -54,13 +54,7 @@ async function statusesOf({ row, url, target, path, query }: RowCase): Promise<s
   await note(get(subject, path.replaceAll(/\{\w+\}/g, '%ff') + (query && `?${query}`)))
   if (row.record)
     await note(
-      get(
-        subject,
-        `${target.replace(/[^/]+$/, (last) => (path.includes('{') ? 'none' : last))}?${query.replace('cmd-1', 'none')}`.replace(
-          /\?$/,
-          '',
-        ),
-      ),
+      get(subject, `${path.replaceAll(/\{\w+\}/g, 'none')}?${query.replace('cmd-1', 'none')}`.replace(/\?$/, '')),
     )
   for (const fail of ['unavailable', 'invalid_identity', 'stale_instance'] as const)
     await note(get(createWatched({}, () => Promise.reject(new Refusal(fail))).router, url))

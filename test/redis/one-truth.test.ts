@@ -76,9 +76,15 @@ const SINGLES = [
   `/workers/count?user_id=${encodeURIComponent('\\')}`,
 ]
 
-/** What differs and is declared: a deduplicator's capacity is that of one shard, and a deployment has all of theirs. */
+/**
+ * What differs and is declared: a deduplicator's capacity is that of one shard, and a deployment has all of theirs; and what
+ * an answer cost, since one keeps the numbers that the other has to count.
+ */
 function declared({ status, body }: { status: number; body: Body }, shards: number) {
-  return { status, body: 'evicted' in body ? { ...body, capacity: Number(body.capacity) / shards } : body }
+  if ('evicted' in body) return { status, body: { ...body, capacity: Number(body.capacity) / shards } }
+  const { completeness } = body
+  if (!completeness || typeof completeness !== 'object') return { status, body }
+  return { status, body: { ...body, completeness: { ...completeness, examined: null } } }
 }
 
 async function get(router: Router, path: string): Promise<{ status: number; body: Body }> {
@@ -147,7 +153,7 @@ describeStores('one truth', (kind, place, servers) => {
   })
 
   it.each(SINGLES)('answers the same to GET %s', async (path) => {
-    expect(declared(await get(shared, path), shards)).toEqual(await get(direct, path))
+    expect(declared(await get(shared, path), shards)).toEqual(declared(await get(direct, path), 1))
   })
 
   it('keeps the order where one is promised', async () => {

@@ -52,10 +52,10 @@ describe('/users', () => {
     const registry = indexed(connections, { observeUsers: undefined as never })
     const whole = await listUsers({ registry }, FIRST, createAsk().ask)
     expect(whole.items.map((user) => user.observed_connections)).toEqual([3, 3, 3, 3])
-    expect(whole.completeness).toMatchObject({ complete: true, examined: { registry: 12 } })
-    const cut = await listUsers({ registry }, FIRST, createAsk({ examined: 6 }).ask)
+    expect(whole.completeness).toMatchObject({ complete: true, examined: { registry: 4 + 12 } })
+    const cut = await listUsers({ registry }, FIRST, createAsk({ examined: 10 }).ask)
     expect(cut.items.map((user) => user.observed_connections)).toEqual([3, 3, null, null])
-    expect(cut.completeness).toMatchObject({ complete: false, examined: { registry: 6 }, limits: { registry: 6 } })
+    expect(cut.completeness).toMatchObject({ complete: false, examined: { registry: 10 }, limits: { registry: 10 } })
   })
 
   it('cuts a list at 100 names and names every source that added to it', async () => {

@@ -24,7 +24,8 @@ export function createRegistryInspector(store: Store): RegistryInspector {
     async listConnectionHistory(id, page, ask) {
       const after = parseSequence(page.cursor)
       const [found, now] = await Promise.all([getRecord(store, CONNECTIONS, id, ask), store.time(ask)])
-      const events = found ? eventsOf(found.record, endOf(found.row, now)) : []
+      if (!found) return null
+      const events = eventsOf(found.record, endOf(found.row, now))
       const items = events.slice(after, after + page.limit)
       const has_more = after + items.length < events.length
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }

@@ -8,6 +8,7 @@ import {
   ContextStatus,
   Ownership,
   type WindowCounts,
+  type WindowKey,
 } from '../../contract/contexts.js'
 import { type Ask, examinable, type Indexed } from '../../contract/page.js'
 import { shardOf } from '../keys.js'
@@ -72,7 +73,7 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
         by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
       }
     },
-    countByWindow: (windowIds, ask, windows?: readonly OwnedWindow[]) => countByWindow(store, windowIds, ask, windows),
+    countByWindow: (windowIds, ask, windows) => countByWindow(store, windowIds, ask, windows),
     listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),
     observeUsers: (userIds, ask) =>
       observeUsers(store, CONTEXTS, userIds, ask, (contexts) => ({
@@ -84,9 +85,6 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
   }
 }
 
-/** A window and whose it is. */
-type OwnedWindow = Pick<Context, 'user_id' | 'client_id'> & { window_id: string }
-
 /**
  * One question a shard, whatever the number of windows. A window whose contexts were not all reached is left out. Given
  * whose they are, a context counts only in a window of its own user and client, whose shard alone is asked.
@@ -95,7 +93,7 @@ async function countByWindow(
   store: Store,
   windowIds: readonly string[],
   ask: Ask,
-  windows: readonly OwnedWindow[] | undefined,
+  windows: readonly WindowKey[] | undefined,
 ): Promise<WindowCounts[] & Indexed> {
   const count = await store.shards(ask)
   const now = await store.time(ask)
