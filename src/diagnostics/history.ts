@@ -2,12 +2,16 @@
 import * as z from 'zod'
 import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
 import type { RouterLimits } from '../contract/limits.js'
-import { pageOf } from '../contract/page.js'
+import { Omitted, pageOf } from '../contract/page.js'
 import { pageQuery, sampleQuery } from './page-query.js'
 import { type DiagnosticsRow, diagnosticsRow } from './row.js'
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
-export const RawHistory = z.object({ items: z.array(HistoryMessage), count: z.int().min(0) })
+export const RawHistory = z.object({
+  items: z.array(HistoryMessage),
+  count: z.int().min(0),
+  omitted: Omitted.optional(),
+})
 
 export function historyRows(limits: RouterLimits): DiagnosticsRow[] {
   return [

@@ -24,6 +24,7 @@ export function userRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: USER_SOURCES,
       query: pageQuery(limits),
       response: UserPage,
+      tokenOf: ({ user_id }: UserPage['items'][number]) => user_id,
       ask: (inspectors, { page }, view) => listUsers(inspectors, page, view),
     }),
     diagnosticsRow({
@@ -46,6 +47,7 @@ export function actionRows(limits: RouterLimits): DiagnosticsRow[] {
       needs: ['registry'],
       query: pageQuery(limits).extend(ActionFilter.shape),
       response: ActionPage,
+      tokenOf: ({ name }: ActionPage['items'][number]) => name,
       ask: ({ registry }, { filter, page }, view) => listActions(registry, filter, page, view),
     }),
   ]

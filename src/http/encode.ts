@@ -1,13 +1,16 @@
 /** How a value becomes JSON text that its schema has read: the wall between what is handed over and what leaves. */
 import * as z from 'zod'
 
-// A page of 500 records with hydrated payloads stays below it; more is a fault of the inspector, not an answer.
+// More is held by nobody who asks: a list is asked for again with a smaller limit, and a record alone cannot be shown.
 const BODY_LENGTH = 16_777_216
 
 /** What an inspector handed over is not what its schema accepts. The message names the place, never a value. */
 export class UnacceptableAnswer extends TypeError {
   override readonly name = 'UnacceptableAnswer'
 }
+
+/** The answer is one that could be read, but is longer than any may be. */
+export class TooLarge extends UnacceptableAnswer {}
 
 /** Whether nothing below `value` can ever change: frozen data properties all the way down, no accessors. */
 function isImmutable(value: unknown): boolean {
@@ -105,7 +108,7 @@ export function createEncoder(schema: z.ZodType): Encoder {
   const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : recordEncoder(schema)
   return (value) => {
     const text = toText(value)
-    if (text.length > BODY_LENGTH) throw new UnacceptableAnswer('the answer is too large')
+    if (text.length > BODY_LENGTH) throw new TooLarge('the answer is too large')
     return text
   }
 }

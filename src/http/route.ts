@@ -1,13 +1,14 @@
 /** One row of a route table, and the pipeline that answers every request for it. */
 import * as z from 'zod'
 import { checkId } from '../contract/ids.js'
-import type { Ask, Awaitable, PageQuery } from '../contract/page.js'
+import { type Ask, type Awaitable, examinable, type PageQuery, withRemaining } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import type { Deadline } from './deadline.js'
-import { createEncoder, UnacceptableAnswer } from './encode.js'
+import { createEncoder, TooLarge, UnacceptableAnswer } from './encode.js'
 import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js'
 import { parseQuery } from './query.js'
+import { firstHalf, type LongList, withoutRecord } from './shorten.js'
 
 /** What a row is asked with: everything decoded, typed and checked. */
 export interface RowInput<Filter, Param extends string = string> {
@@ -36,6 +37,8 @@ export interface Row<Source> {
   response: z.ZodType
   /** It addresses one object: `null` is 404. Elsewhere `null` is no answer. */
   record?: true
+  /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
+  tokenOf?(item: never): string
   /** Refusals of the inspector that mean something of their own on this route. */
   refusals?: Partial<Record<RefusalCode, ProblemCode>>
   /** The value that `response` reads. */
@@ -165,20 +168,47 @@ export async function answer<Source>(
   const identity = () => listIdentity({ route: row.path, params, filters, deployment })
   const token = cursor === undefined ? null : fromCursor(identity(), cursor)
   try {
+    return await read(limit, ask)
+  } catch (error) {
+    throw toProblemError(error, row, deadline)
+  }
+
+  async function read(size: number, asking: RowAsk): Promise<Answer> {
     // A copy: what an inspector does to it must change neither the cursor nor what `onAccess` is told.
-    const input = { params, filter: { ...filters } as never, page: { limit, cursor: token } }
-    const asked = row.ask(source, input, ask)
+    const input = { params, filter: { ...filters } as never, page: { limit: size, cursor: token } }
+    const asked = row.ask(source, input, asking)
     // What is said without an inspector waits for nobody, however long it takes to say.
     const given = await (row.needs.length === 0 ? asked : deadline.settle(asked))
     if (given === null && row.record) throw new ProblemError('not_found')
-    const value = listed ? bindPage(given as Envelope, limit, paged ? identity : undefined) : (given as Envelope)
+    return shorten(given as Envelope, size, asking)
+  }
+
+  function finish(given: Envelope, size: number): Answer {
+    const value = listed ? bindPage(given, size, paged ? identity : undefined) : given
     return {
       text: encode(value),
       filters,
       itemCount: Array.isArray(value?.items) ? value.items.length : null,
       complete: completeOf(value),
     }
-  } catch (error) {
-    throw toProblemError(error, row, deadline)
+  }
+
+  /** The answer; of one that is too large, as much as there is room for. */
+  async function shorten(given: Envelope, size: number, asking: RowAsk): Promise<Answer> {
+    try {
+      return finish(given, size)
+    } catch (error) {
+      if (!(error instanceof TooLarge) || query.limit === undefined) throw error
+      const most = listed ? Math.min(size, (given as LongList).items.length) : size
+      if (most > 1) {
+        if (listed && row.tokenOf) return shorten(firstHalf(given as LongList, row.tokenOf), size, asking)
+        const half = Math.floor(most / 2)
+        const remaining = Math.max(half, Math.ceil(examinable(asking.ask) / 2))
+        return read(half, { ...asking, ask: withRemaining(asking.ask, remaining) })
+      }
+      if (!listed) throw error
+      asking.ask.report?.(error)
+      return finish(withoutRecord(given as LongList), size)
+    }
   }
 }

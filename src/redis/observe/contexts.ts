@@ -131,7 +131,7 @@ async function countByWindow(
   return Object.assign([...counts.values()], { examined, ...(isTruncated ? { truncated: true } : {}) })
 }
 
-const isOf = (owner: OwnedWindow | undefined, { user_id, client_id }: Context) =>
+const isOf = (owner: WindowKey | undefined, { user_id, client_id }: Context) =>
   owner === undefined || (owner.user_id === user_id && owner.client_id === client_id)
 
 const noneIn = (window_id: string): WindowCounts => ({ window_id, worker_count: 0, idle_count: 0, busy_count: 0 })
