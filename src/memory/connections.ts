@@ -90,7 +90,7 @@ export function createConnectionRegistry(
       const events = eventsOf(entry)
       const items = events.slice(after, after + page.limit)
       const has_more = after + items.length < events.length
-      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: 1 }
+      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
     // The index over actions counts whoever has fallen silent until that is settled: until then it says nothing.
     listActions: (filter, page, ask) => (look().settled ? actions.list(filter, page, examinable(ask)) : null),

@@ -1,6 +1,6 @@
 /** What every list of every inspector promises: walks that end, limits, filters, tokens, records by id. */
 import { compareIds, utf8Length } from '../contract/ids.js'
-import { TOKEN_BYTES } from '../contract/limits.js'
+import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import {
   ASK,
@@ -47,11 +47,22 @@ export async function walk<Item>(list: List<Item>, limit: number, what: string):
 
 function checkPage(page: Page<unknown>, limit: number, what: string): void {
   check(Array.isArray(page?.items) && typeof page.has_more === 'boolean', `${what} did not answer a page`)
+  checkExamined(page, EXAMINED_MAX, what)
   check(page.items.length <= limit, `${what} answered ${page.items.length} items for a limit of ${limit}`)
   if (!page.has_more) return
   const token = page.next_cursor
   check(typeof token === 'string' && token.isWellFormed(), `${what} has more, but no next_cursor`)
   check(utf8Length(token as string) <= TOKEN_BYTES, `${what} has a token over ${TOKEN_BYTES} bytes`)
+}
+
+// A bound as a host may lower it to.
+const BOUND = 12
+
+/** @throws ContractBroken for a page that says of its cost what cannot be, or more than it may cost. */
+function checkExamined({ examined, items }: Page<unknown>, bound: number, what: string): void {
+  if (examined === undefined) return
+  check(Number.isSafeInteger(examined) && examined >= items.length, `${what} says that it examined ${examined} entries`)
+  check(examined <= bound, `${what} examined ${examined} entries where ${bound} were allowed`)
 }
 
 const LIMITS = [1, 2, 100]
@@ -160,6 +171,15 @@ export function listCases<Inspector, Item extends object>(
           checkPage(answer.value, 2, name)
           for (const entry of answer.value.items) check(known.has(entry[id]), `${name} made an entry of a token`)
         }
+      }),
+    },
+    {
+      name: `${name} looks at no more than it is told to, and at no less than it shows`,
+      run: of(async (whole) => {
+        for (const examined of [BOUND, EXAMINED_MAX])
+          checkExamined(await whole({ limit: 5, cursor: null }, { ...ASK, limits: { examined } }), examined, name)
+        const left: Ask = { ...ASK, limits: { examined: EXAMINED_MAX }, remaining: BOUND }
+        checkExamined(await whole({ limit: 5, cursor: null }, left), BOUND, name)
       }),
     },
     {
