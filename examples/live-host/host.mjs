@@ -1,10 +1,7 @@
 /** A relay host: live objects, the wire that clients speak, and the diagnostics router that looks at it all. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { createDiagnosticsRouter } from 'relayscope'
 import { createDispatchConnector } from 'relayscope/cooperative-site'
-import { toNodeHandler } from 'relayscope/node'
-import { delay } from './client/relay-client.mjs'
+import { startNodeServer } from 'relayscope/node'
 import { openCooperation } from './cooperation.mjs'
 import { HEARTBEAT_MS } from './facilities.mjs'
 import { createPage } from './page.mjs'
@@ -17,6 +14,19 @@ export const PREFIX = '/ops/diagnostics'
 
 // Streams that are told of the end get to hear it.
 const GRACE_MS = 500
+
+// Loading one of these makes a ticket or a guest, and at their bound an older one ends: that is a change of state.
+const HANDS_OUT = { '/': true, '/notes': true }
+
+/**
+ * Whether a page of another site has made the browser ask. A page cannot set or drop `Sec-Fetch-Site`; a program, and
+ * a person who typed the address, send none or `none`. Everything else that changes state here wants a bearer token or
+ * a JSON content type besides, which no plain cross-site request can bring along.
+ */
+function isFromElsewhere(request) {
+  const site = request.headers.get('sec-fetch-site') ?? 'none'
+  return site !== 'none' && site !== 'same-origin'
+}
 
 /** Starts the host on loopback. Resolves to where it listens, whom it knows, and how to end it. */
 export async function startHost({ live, auth, clients, app, guests, viewersFile, host = '127.0.0.1', port = 0 }) {
@@ -35,12 +45,10 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
 
-  let own
   async function answer(request) {
-    const { host: name, pathname } = new URL(request.url)
+    const { pathname } = new URL(request.url)
     if (diagnostics.owns(pathname)) return diagnostics(request)
-    // A foreign name that resolves to this machine would make the page's ticket readable to a foreign site.
-    if (!own.includes(name)) return json({ code: 'not_this_host' }, 421)
+    if (pathname in HANDS_OUT && isFromElsewhere(request)) return json({ code: 'cross_site' }, 403)
     if (router.owns(pathname)) return router(request)
     if (pathname.startsWith('/relay/')) return wire(request, pathname)
     if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname)
@@ -53,21 +61,16 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     return json({ revoked: await viewers.revoke(pathname.slice('/viewers/'.length)) })
   }
 
-  const server = createServer(toNodeHandler(answer)).listen(port, host)
-  await once(server, 'listening')
-  own = [`${host}:${server.address().port}`, `localhost:${server.address().port}`]
+  // A foreign name that resolves to this machine would make the page's ticket readable to a foreign site.
+  const server = await startNodeServer(answer, { host, port, allowedHosts: ['loopback'], closeTimeoutMs: GRACE_MS })
 
   return {
-    url: `http://${own[0]}`,
+    url: server.url,
     connector,
     /** Ends streams, mailboxes, connections, loops and timers. */
     async close() {
-      const closed = once(server, 'close')
-      server.close()
-      await router.close()
       ending.abort()
-      await Promise.race([closed, delay(GRACE_MS)])
-      server.closeAllConnections()
+      await Promise.all([router.close(), server.close()])
       await live.close()
     },
   }

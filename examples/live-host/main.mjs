@@ -36,7 +36,19 @@ const state = values.state ? resolve(values.state) : await mkdtemp(join(tmpdir()
 await mkdir(state, { recursive: true })
 
 const ending = new AbortController()
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => ending.abort())
+// Whatever clients, nodes and stores do: an ending ends.
+const END_MS = 5_000
+
+function end() {
+  ending.abort()
+  const cutOff = () => {
+    console.error(`cut off: not everything had ended after ${END_MS} ms`)
+    process.exit(0)
+  }
+  setTimeout(cutOff, END_MS).unref()
+}
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, end)
 const say = (name, pid, how) => ending.signal.aborted || console.log(`${name} (pid ${pid}) ended: ${how}`)
 
 const fromEnvironment = process.env.SERVICE_ADMIN_KEY?.trim()

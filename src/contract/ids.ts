@@ -2,8 +2,9 @@
 import * as z from 'zod'
 import { ID_BYTES } from './limits.js'
 
-// Control (C0, DEL, C1) and format characters forge log lines and hide in lookalike ids; lone surrogates have no UTF-8.
-const FORBIDDEN = /[\p{Cc}\p{Cf}\p{Cs}]/u
+// Control (C0, DEL, C1) and format characters forge log lines and hide in lookalike ids, and so do the separators of
+// lines and paragraphs (U+2028, U+2029); lone surrogates have no UTF-8.
+const FORBIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
 /** Length of `text` in UTF-8 bytes. */
 export function utf8Length(text: string): number {

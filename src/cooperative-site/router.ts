@@ -1,4 +1,5 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
+import { CLOSE_TIMEOUT_MS, endWithin } from '../contract/ending.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { guardHook } from '../contract/hook.js'
 import { checkId, checkSegment, Id } from '../contract/ids.js'
@@ -39,6 +40,8 @@ export interface CooperativeSiteRouterOptions
   heartbeatMs?: number | undefined
   /** For one answer of an authenticator, a store or the policy. @default 5000 */
   deadlineMs?: number | undefined
+  /** For what is under way when the router is closed. @default 5000 */
+  closeTimeoutMs?: number | undefined
 }
 
 /** A fetch-style handler that never rejects, and what a mount needs to know of it. */
@@ -54,8 +57,11 @@ export interface CooperativeSiteRouter {
   owns(pathname: string): boolean
   /** Event streams that are open now. */
   readonly streams: number
-  /** Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended. */
-  close(): Promise<void>
+  /**
+   * Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended, or
+   * after `closeTimeoutMs`, to how many had not.
+   */
+  close(): Promise<{ cut: number }>
 }
 
 /** Without a key all of one user are one principal, so that nothing else of it is shown to the policy. */
@@ -110,7 +116,7 @@ function handlerOf({ methods }: RelayRoute, method: string): RelayHandler {
  */
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
   const { authenticateHost, authenticateViewer, policy } = options
-  const { heartbeatMs = HEARTBEAT_MS, deadlineMs = DEADLINE_MS } = options
+  const { heartbeatMs = HEARTBEAT_MS, deadlineMs = DEADLINE_MS, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   if (typeof authenticateHost !== 'function') throw new TypeError('authenticateHost is required')
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
@@ -205,7 +211,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       async close() {
         closed = true
         streams.close()
-        await Promise.all(underWay.keys())
+        return endWithin(underWay.keys(), closeTimeoutMs)
       },
     }),
     'streams',

@@ -171,7 +171,7 @@ describe('its wire', () => {
         .on('error', reject)
         .end()
     })
-    expect(status).toBe(421)
+    expect(status).toBe(403)
   })
 })
 

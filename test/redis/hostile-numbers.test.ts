@@ -35,7 +35,7 @@ const PATHS = [
 describeRedis('a store with absurd numbers', () => {
   let server: Server
   let host: Connected
-  const open: { close(): Promise<void> }[] = []
+  const open: { close(): Promise<unknown> }[] = []
   beforeAll(async () => {
     server = await startServer()
     host = await clients['node-redis']([server.port])
