@@ -1,0 +1,24 @@
+/** Every mutant. */
+import { ACTIONS } from './actions.mjs'
+import { DIAGNOSTICS } from './diagnostics.mjs'
+import { DOORS } from './doors.mjs'
+import { HTTP } from './http.mjs'
+import { INGEST } from './ingest.mjs'
+import { MEMORY } from './memory.mjs'
+import { REDIS } from './redis.mjs'
+import { REDIS_DELIVERY } from './redis-delivery.mjs'
+import { REDIS_TABLES } from './redis-tables.mjs'
+import { STREAMS } from './streams.mjs'
+
+export const MUTANTS = [
+  ...ACTIONS,
+  ...STREAMS,
+  ...REDIS_DELIVERY,
+  ...INGEST,
+  ...REDIS,
+  ...REDIS_TABLES,
+  ...MEMORY,
+  ...DIAGNOSTICS,
+  ...HTTP,
+  ...DOORS,
+]

@@ -1,0 +1,95 @@
+/** The diagnostics router, the words of the contract that every family shares, and the views. */
+import { weaken } from './mutant.mjs'
+
+export const DIAGNOSTICS = [
+  ...weaken('src/diagnostics/router.ts', 'test/diagnostics/authentication.test.ts', [
+    [
+      'an authenticator that names nobody lets nobody in',
+      `if (typeof principal?.name === 'string') return principal.name`,
+      'if (principal !== null) return String(principal?.name)',
+    ],
+    [
+      'an authenticator has until the deadline',
+      'await deadline.settle(auth.authenticate(request))',
+      'await auth.authenticate(request)',
+    ],
+    [
+      'a path in another spelling matches nothing',
+      'owns(target.pathname) ? prefix.strip(target.pathname) : NOT_OURS',
+      'prefix.strip(target.pathname)',
+      'test/diagnostics/paths.test.ts',
+    ],
+    [
+      'a URL is bounded',
+      `if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')`,
+      '',
+      'test/diagnostics/paths.test.ts',
+    ],
+    [
+      'another deployment than the expected one answers nothing',
+      'expected !== null && expected !== deployment.id',
+      'false',
+      'test/diagnostics/paths.test.ts',
+    ],
+    [
+      'only GET and HEAD are answered',
+      `if (method !== 'GET' && method !== 'HEAD')`,
+      `if (method === 'POST')`,
+      ['test/diagnostics/paths.test.ts', 'test/diagnostics/table.test.ts'],
+    ],
+    [
+      'an inspector cannot lift the bounds of others',
+      'Object.freeze({ examined: limits.examined })',
+      '{ examined: limits.examined }',
+      'test/diagnostics',
+    ],
+  ]),
+  ...weaken('src/contract/ids.ts', 'test/diagnostics/paths.test.ts', [
+    ['an id holds no format characters', String.raw`\p{Cc}\p{Cf}`, String.raw`\p{Cc}`, 'test/contract/ids.test.ts'],
+    ['an id holds no control characters', String.raw`\p{Cc}\p{Cf}`, String.raw`\p{Cf}`, 'test/contract/ids.test.ts'],
+    [
+      'an id is bounded in bytes',
+      'if (utf8Length(value) > ID_BYTES)',
+      'if (value.length > ID_BYTES)',
+      'test/contract/ids.test.ts',
+    ],
+    [
+      'a reason is a name of low cardinality',
+      `REASON.test(value) ? value : 'other'\n}`,
+      'value\n}',
+      'test/contract/ids.test.ts',
+    ],
+  ]),
+  ...weaken('src/contract/page.ts', 'test/memory/table.test.ts', [
+    ['a token of a sequence is one that was handed out', '!SEQUENCE.test(cursor) ||', ''],
+  ]),
+  ...weaken('src/contract/limits.ts', 'test/diagnostics/service.test.ts', [
+    ['a host only lowers limits', '|| value > ceiling)', ')'],
+  ]),
+  ...weaken('src/contract/json.ts', 'test/contract/json.test.ts', [
+    ['a payload nests so deep', 'if (count === undefined) throw new Refusal', 'if (false) throw new Refusal'],
+    ['what cannot fit is not even written', 'if (2 * count > maxBytes) throw', 'if (false) throw'],
+    ['a payload has so many bytes', 'if (bytes > maxBytes) throw', 'if (false) throw'],
+  ]),
+  ...weaken('src/views/users.ts', 'test/views/users.test.ts', [
+    [
+      'users of a source come in their order',
+      "if (typeof id !== 'string' || (last !== null && compareIds(id, last) <= 0))",
+      "if (typeof id !== 'string')",
+      'test/views',
+    ],
+  ]),
+  ...weaken(
+    'src/views/reading.ts',
+    ['test/views'],
+    [
+      ['a walk that goes round ends', 'if (seen.has(cursor)) break', ''],
+      ['a page of a walk holds no more than its limit', `if (page.items.length > limit) throw`, 'if (false) throw'],
+      [
+        'a page of a walk that goes on says where',
+        `if (page.has_more && typeof page.next_cursor !== 'string') throw`,
+        'if (false) throw',
+      ],
+    ],
+  ),
+]

@@ -1,0 +1,171 @@
+/** The adapters, the control server and the publisher: what is read of a connection, and how long it may take. */
+import { weaken } from './mutant.mjs'
+
+export const DOORS = [
+  ...weaken('src/adapters/node-request.ts', 'test/adapters/node.test.ts', [
+    ['two Hosts are no reading', 'if (host !== undefined) return undefined\n', '', 'test/adapters/battery.test.ts'],
+    [
+      'a malformed Host is no reading',
+      'return isHost(host) ? host : undefined',
+      'return host',
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'a target holds only what a URI may hold',
+      'if (target === undefined || !TARGET.test(target)) return undefined',
+      'if (target === undefined) return undefined',
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'only HTTP/1.0 goes without a Host',
+      `httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined`,
+      `httpVersionMajor === 1 ? 'localhost' : undefined`,
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'header lines that Node has dropped are noticed',
+      'return lines > 0 && rawHeaders.length >= lines * 2',
+      'return false',
+      'test/adapters',
+    ],
+    ['a request lives as long as its response', 'requests.set(res, request)', '', 'test/adapters/abort.test.ts'],
+    [
+      'a method that scripts may not use is seen',
+      'if (FORBIDDEN_METHODS.has(method))',
+      'if (false)',
+      'test/adapters/battery.test.ts',
+    ],
+    ['a body is read as it is asked for', 'req.pause()\n      controller.enqueue(chunk)', 'controller.enqueue(chunk)'],
+  ]),
+  ...weaken('src/adapters/handler.ts', 'test/adapters/node.test.ts', [
+    [
+      'a target that begins with two slashes is nobody’s',
+      `if (path.startsWith('//') || hasDotSegment(path)) return 'nobody'`,
+      `if (hasDotSegment(path)) return 'nobody'`,
+    ],
+    [
+      'a target with dot segments is nobody’s',
+      `if (path.startsWith('//') || hasDotSegment(path)) return 'nobody'`,
+      `if (path.startsWith('//')) return 'nobody'`,
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'a respelled target is nobody’s',
+      `return isRespelled(path) ? 'nobody' : 'host'`,
+      `return 'host'`,
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'a backslash is no reading',
+      String.raw`return path.includes('\\') ? undefined : path`,
+      'return path',
+      'test/adapters/battery.test.ts',
+    ],
+    [
+      'a handler that answers nothing has failed',
+      'if (response instanceof Response) return response',
+      'return response',
+      'test/adapters/battery.test.ts',
+    ],
+  ]),
+  ...weaken('src/adapters/node-handler.ts', 'test/adapters/allowed-hosts.test.ts', [
+    ['a foreign name is refused', 'if (refused !== undefined) return', 'if (false) return'],
+  ]),
+  ...weaken('src/adapters/node-answer.ts', 'test/adapters/reply.test.ts', [
+    [
+      'chunks that nobody takes are given back',
+      'if (isGone(exchange)) return abandon(body)',
+      'if (isGone(exchange)) return',
+      'test/cooperative-site/node.test.ts',
+    ],
+    [
+      'chunks are written as fast as they are taken',
+      'if (!res.write(value)) await drained(exchange)',
+      'res.write(value)',
+      'test/cooperative-site/node.test.ts',
+    ],
+    ['a client that leaves gives its chunks back', 'onGone(exchange, () => abandon(body))', ''],
+  ]),
+  ...weaken('src/adapters/node-bounds.ts', 'test/adapters/node-server.test.ts', [
+    ['connections of a server are bounded', 'if (open.size >= connections) {', 'if (false) {'],
+    [
+      'pipelined requests are bounded',
+      'connection.full = waiting.length === pipelined',
+      'connection.full = false',
+      'test/adapters/node-server.test.ts',
+    ],
+    [
+      'one request of a connection is answered after the other',
+      'if (waiting.length === 1) listener(req, res)',
+      'listener(req, res)',
+      'test/adapters/node-server.test.ts',
+    ],
+    [
+      'who takes nothing is cut off',
+      'if (waits && socket.writableLength === 0) socket.setTimeout(stallMs)',
+      'if (waits) socket.setTimeout(stallMs)',
+    ],
+    [
+      'what arrives is no sign of life of who takes nothing',
+      'if (waiting.length > 1 && socket.writableLength > 0) socket.pause()',
+      '',
+      'test/control-server/server.test.ts',
+    ],
+    ['the connection that makes room is idle', '[...open].find(isIdle) ??', ''],
+  ]),
+  ...weaken('src/adapters/node-listen.ts', 'test/adapters/node-server.test.ts', [
+    ['Node drops no header lines', 'server.maxHeadersCount = 0', '', 'test/control-server/server.test.ts'],
+    ['a close cuts off what does not end', 'cut = held.cut()', '', 'test/control-server/server.test.ts'],
+    ['an unknown option is an error', 'if (!Object.hasOwn(DEFAULTS, name)) throw', 'if (false) throw'],
+  ]),
+  ...weaken('src/control-server/door.ts', 'test/control-server/door.test.ts', [
+    ['a caller is on this machine', `if (!isLoopbackAddress(remoteAddress)) return 'not_loopback'`, ''],
+    ['a forwarded request is refused', `if (FORWARDING.test(name)) return 'forwarded_request'`, ''],
+    ['a Host names this server and its port', 'guard({ hosts, origins: [], port })', 'guard({ hosts, origins: [] })'],
+    ['a page is refused by its Origin', `headers.has('origin') ||`, ''],
+    ['every Sec-Fetch-Site is looked at', '!sites.every((site)', '!sites.slice(0, 1).every((site)'],
+    ['two tokens are none', 'more.length === 0 && isToken(authorization)', 'isToken(authorization)'],
+  ]),
+  ...weaken('src/control-server/server.ts', 'test/control-server/server.test.ts', [
+    ['the control server binds loopback only', 'if (!isLoopbackHost(host)) throw', 'if (false) throw'],
+    ['a token is long enough', 'token.length < TOKEN_LENGTH ||', ''],
+    [
+      'a registry has until the deadline',
+      `await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))`,
+      `await answer({ target, request, signal: deadline.signal }, targets)`,
+    ],
+  ]),
+  ...weaken('src/control-server/routes.ts', 'test/control-server/routes.test.ts', [
+    ['a site of another owner stays', 'sites.delete(siteId, { owner })', 'sites.delete(siteId)'],
+    [
+      'a site publishes what it has declared',
+      'site.event_names.length > 0 && !site.event_names.includes(name)',
+      'false',
+    ],
+    ['a site id is one path segment', `(checkId(siteId) ?? checkSegment(siteId))`, 'checkId(siteId)'],
+    ['no query is taken', `parseQuery(NoQuery, search.join('?'))`, ''],
+  ]),
+  ...weaken('src/publisher/runtime.ts', 'test/publisher/publisher.test.ts', [
+    ['a redirect gets no credentials', `redirect: 'manual'`, `redirect: 'follow'`],
+    ['an answer of a relay is bounded', 'if (bytes > ANSWER_BYTES) return', 'if (false) return'],
+    [
+      'a site id stays in its segment',
+      `if (siteId === '' || siteId === '.' || siteId === '..') throw`,
+      'if (false) throw',
+    ],
+  ]),
+  ...weaken('src/publisher/publisher.ts', 'test/publisher/publisher.test.ts', [
+    [
+      'a refusal is final',
+      `error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')`,
+      'error instanceof RelayError',
+    ],
+  ]),
+  ...weaken('src/publisher/within.ts', 'test/publisher/publisher.test.ts', [
+    [
+      'a relay that does not answer is given up',
+      `const timer = setTimeout(() => stop(new RelayError('timeout', null)), ms)`,
+      'const timer = undefined',
+    ],
+  ]),
+]

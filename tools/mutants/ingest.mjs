@@ -1,0 +1,201 @@
+/** How a message enters, what is kept of it and for how long, and what is put aside. */
+import { weaken } from './mutant.mjs'
+
+export const INGEST = [
+  ...weaken('src/contract/streams.ts', 'test/contract/streams.test.ts', [
+    [
+      'a user whose name begins another’s has no part in it',
+      'stream.startsWith(`${userStream(userId)}/`)',
+      'stream.startsWith(userStream(userId))',
+    ],
+    [
+      'the relay alone writes into the streams of commands',
+      'RESERVED.test(stream)',
+      'false',
+      'test/memory/ingest.test.ts',
+    ],
+  ]),
+  ...weaken('src/contract/history.ts', 'test/memory/ingest.test.ts', [
+    [
+      'a stream name holds no characters that ids may not hold',
+      String.raw`[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`,
+      String.raw`[^\p{Cc}]`,
+    ],
+    [
+      'a stream name holds no control characters',
+      String.raw`[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`,
+      String.raw`[^\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`,
+    ],
+  ]),
+  ...weaken('src/contract/ingest.ts', 'test/memory/ingest.test.ts', [
+    [
+      'a stale instance is fenced',
+      `if (!(await connections.isCurrentInstance(message))) throw new Refusal('stale_instance')`,
+      '',
+    ],
+    [
+      'a message under way in another stream is another',
+      'JSON.stringify([user_id, stream, message_id])',
+      'JSON.stringify([user_id, message_id])',
+    ],
+    [
+      'a message under way of another user is another',
+      'JSON.stringify([user_id, stream, message_id])',
+      'JSON.stringify([stream, message_id])',
+    ],
+    ['equal messages under way are one', 'if (first) return { ...(await first), isNew: false }', ''],
+    ['what has ended is under way no longer', 'underWay.delete(identity)', ''],
+    [
+      'a failed append gives its claim back',
+      'if (isFirst) await Promise.resolve(deduplicator.release(claim)).catch(() => {})',
+      '',
+    ],
+    [
+      'only who claimed gives a claim back',
+      'if (isFirst) await Promise.resolve(deduplicator',
+      'await Promise.resolve(deduplicator',
+    ],
+  ]),
+  ...weaken('src/contract/site-messages.ts', 'test/cooperative-site/ingest.test.ts', [
+    ['a site’s stream has one spelling', 'encodeURIComponent(siteId) === segment && ', ''],
+  ]),
+  ...weaken('src/cooperative-site/ingest.ts', 'test/cooperative-site/ingest.test.ts', [
+    [
+      'a stream is always below its host',
+      'const stream = canonicalStream(host.user_id, message.stream)',
+      'const stream = message.stream',
+    ],
+    [
+      'a payload that cannot be written is refused',
+      'if (isDeeperThan(message.payload, JSON_DEPTH)) throw',
+      'if (false) throw',
+    ],
+    [
+      'a host publishes to sites of its own',
+      `if (site.owner !== host.user_id) return { reason: 'owner_mismatch' }`,
+      '',
+    ],
+    [
+      'a host publishes what its site has declared',
+      `if (site.event_names.length > 0 && !site.event_names.includes(name.data)) return { reason: 'event_not_allowed' }`,
+      '',
+    ],
+    [
+      'a message under another client’s id is told to nobody',
+      'if (duplicate && first !== null && first.client_id !== message.client_id)',
+      'if (false)',
+      ['test/cooperative-site/ingest-again.test.ts', 'test/cooperative-site/ingest.test.ts'],
+    ],
+    [
+      'what was given up is not published later',
+      'signal.throwIfAborted()',
+      '',
+      ['test/cooperative-site/ingest-again.test.ts', 'test/cooperative-site/ingest.test.ts'],
+    ],
+    [
+      'a bus that did not answer may have published',
+      `error instanceof Refusal && error.code !== 'timeout' && error.outcome !== 'unknown'`,
+      'error instanceof Refusal',
+      ['test/cooperative-site/ingest-again.test.ts', 'test/cooperative-site/ingest.test.ts'],
+    ],
+    [
+      'a refused message is not projected',
+      'if (!accepted) return answer({ published: false, not_published_reason: null })',
+      '',
+    ],
+  ]),
+  ...weaken('src/cooperative-site/publish-once.ts', 'test/cooperative-site/ingest-again.test.ts', [
+    ['an event is published once', 'if (known) {', 'if (false) {'],
+    ['an event whose publication failed can be published', 'memory.forget(key)\n    throw error', 'throw error'],
+    [
+      'what is remembered of a bus is bounded',
+      'for (let left = this.#shares.excess(place); left !== undefined; left = this.#shares.excess(place)) this.forget(left)',
+      '',
+    ],
+  ]),
+  ...weaken('src/memory/history.ts', 'test/memory/history.test.ts', [
+    ['a message is retained once', 'if (before) return { message: show(before), isNew: false }', ''],
+    [
+      'a message is retained once, however long its payload takes',
+      'const meanwhile = known.get(keyOf(input))',
+      'const meanwhile = undefined as Kept | undefined',
+    ],
+    ['a stream is bounded', 'if (state.messages.size > bounds.maxPerStream) evict(', 'if (false) evict('],
+    ['messages are bounded', 'makeRoom(held, kept.place)', ''],
+    ['payloads aside are bounded', 'if (kept.spilled) makeRoom(spilled, kept.spilled)', ''],
+    ['a message larger than a share is refused', '!held.fits(size) || (!isInline && !spilled.fits(bytes))', 'false'],
+    ['numbers of a stream go on after it was emptied', 'lastSequence: emptied.recall(name)', 'lastSequence: 0'],
+    ['one answer carries so much text', 'if (bytes > HISTORY_BYTES && first < newest.length) break', ''],
+    [
+      'a payload of a message that left is deleted',
+      'if (message.externalized) spilling.discard(message.externalized.ref)',
+      '',
+    ],
+  ]),
+  ...weaken(
+    'src/contract/fair-share.ts',
+    ['test/contract/shares.test.ts'],
+    [
+      ['a user holds so many bytes', ' || isOver(holder.bytes, bytesPerUser)', ''],
+      ['a user holds so many entries', 'isOver(holder.entries, entriesPerUser) || ', ''],
+      [
+        'what must go for their number goes from whoever has most',
+        'first(this.#byEntries.top(sparing))',
+        'first(holder)',
+      ],
+      ['what must go for its bytes goes from whoever holds most', 'first(this.#byBytes.top(sparing))', 'first(holder)'],
+      ['what came just now stays', '(from?.oldest === added ? undefined : from?.oldest?.entry)', 'from?.oldest?.entry'],
+      ['a user who has just come stays', 'holder.entries === 1 ? holder : undefined', 'undefined'],
+    ],
+  ),
+  ...weaken('src/contract/history-bounds.ts', 'test/memory/history.test.ts', [
+    ['a message fits into a record', 'if (bounds.inlineBytes > INLINE_BYTES) throw', 'if (false) throw'],
+  ]),
+  ...weaken('src/memory/deduplicator.ts', 'test/memory/deduplicator.test.ts', [
+    ['a claim runs out', 'if (known && known.touchedAt + ttlMs > time) {', 'if (known) {'],
+    ['claims are bounded', 'if (left) {', 'if (false) {'],
+    [
+      'a claim of another stream is another',
+      "keyOf = ({ user_id, stream = '', message_id }: ClaimInput) => `${user_id}\\n${stream}\\n${message_id}`",
+      'keyOf = ({ user_id, message_id }: ClaimInput) => `${user_id}\\n${message_id}`',
+    ],
+    ['a claim given back is not counted', 'counters.accepted--', ''],
+  ]),
+  ...weaken(
+    'src/contract/hydration.ts',
+    ['test/memory/history.test.ts'],
+    [
+      [
+        'a payload of another length is not believed',
+        `if (utf8Length(text) !== bytes) return { payload: null, hydration: 'error' }`,
+        '',
+      ],
+      ['one answer carries so many payloads', '|| externalized.bytes > budget)', ')'],
+      ['one payload is so large', 'externalized.bytes > HYDRATION_BYTES ||', ''],
+      [
+        'a store that does not answer costs a payload',
+        'await orAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)',
+        'await spill.get(ref, { signal, maxBytes: HYDRATION_BYTES })',
+      ],
+    ],
+  ),
+  ...weaken('src/contract/spilling.ts', 'test/memory/history.test.ts', [
+    [
+      'a payload that was given up and put all the same is deleted',
+      '() => discard(ref),\n          () => {},',
+      '() => {},\n          () => {},',
+    ],
+    ['a payload has so long to be put', 'await Promise.race([putting, late])', 'await putting'],
+    ['a payload that was not put is deleted', 'discard(ref)\n        putting.then(', 'putting.then('],
+  ]),
+  ...weaken('src/memory/spill-store.ts', 'test/memory/history.test.ts', [
+    ['texts are bounded in bytes', 'while (total + bytes > maxBytes && queue.oldest) drop(queue.oldest)', ''],
+  ]),
+  ...weaken('src/redis/file-bucket.ts', 'test/redis/spill.test.ts', [
+    ['a key is a file name', 'if (!NAME.test(key) || key.length > NAME_BYTES) throw', 'if (false) throw'],
+    ['an object that is too large is not read', '(await stat(path)).size > maxBytes', 'false'],
+  ]),
+  ...weaken('src/redis/object-spill-store.ts', 'test/redis/spill.test.ts', [
+    ['a reference names an object below the prefix', 'prefix + encodePart(ref)', 'prefix + ref'],
+  ]),
+]

@@ -1,0 +1,316 @@
+/** The facilities of one process: connections, reported records, calls and the dispatcher. */
+import { weaken } from './mutant.mjs'
+
+const DELIVERY = ['test/memory/delivery.test.ts']
+
+export const MEMORY = [
+  ...weaken('src/memory/connections.ts', 'test/memory/connections.test.ts', [
+    [
+      'a newer instance takes over',
+      `if (previous?.record.instance_id === instance_id)
+        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
+      else if (previous) lives.end(`,
+      `if (previous?.record.instance_id === instance_id)
+        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
+      else if (false && previous) lives.end(`,
+    ],
+    ['a user has so many connections', '!previous && lives.connectedOf(user_id) >= maxConnectionsPerUser', 'false'],
+    ['connections are bounded', '!previous && lives.connectedCount() >= maxConnections', 'false'],
+    [
+      'a connection that ended has no heartbeat',
+      `if (entry?.record.status !== 'connected') return false
+      lives.beat(`,
+      `if (!entry) return false
+      lives.beat(`,
+    ],
+  ]),
+  ...weaken('src/memory/connection-lives.ts', 'test/memory/connections.test.ts', [
+    [
+      'a silent connection is lost',
+      `record.status === 'connected' && touchedAt + heartbeatTimeoutMs <= time`,
+      'false && record && touchedAt > time',
+    ],
+    [
+      'connections that ended are bounded',
+      'if (disconnected.size <= maxDisconnected || !surplus) return',
+      'if (disconnected.size >= 0 || !surplus) return',
+    ],
+    ['who was replaced is not current', 'if (current.get(key) === entry) current.delete(key)', 'current.delete(key)'],
+  ]),
+  ...weaken(
+    'src/memory/reported-table.ts',
+    ['test/memory/contexts.test.ts', 'test/memory/browser-windows.test.ts'],
+    [
+      [
+        'an id belongs to who reported it first',
+        'if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)',
+        'if (false)',
+      ],
+      ['an id belongs to one client of its user', ' || known.record.client_id !== owner.client_id)', ')'],
+      ['a user has so many entries', `if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)`, 'if (false)'],
+      ['entries are bounded', 'if (table.size >= maxEntries) throw', 'if (false) throw'],
+    ],
+  ),
+  ...weaken('src/memory/contexts.ts', 'test/memory/contexts.test.ts', [
+    [
+      'a report does not change whose a context is',
+      'ownership: known?.ownership ?? input.ownership',
+      'ownership: input.ownership',
+    ],
+    ['a report does not take a task away', 'task_id: known?.task_id ?? null', 'task_id: null'],
+    ['a closed context takes no task', `return entry?.record.status === 'closed' ? undefined : entry`, 'return entry'],
+  ]),
+  ...weaken('src/memory/browser-windows.ts', 'test/memory/browser-windows.test.ts', [
+    [
+      'a report does not change whose a window is',
+      'ownership: known?.ownership ?? input.ownership',
+      'ownership: input.ownership',
+    ],
+  ]),
+  ...weaken('src/memory/rpc.ts', 'test/memory/rpc.test.ts', [
+    [
+      'a reply of another client is foreign',
+      'if (user_id !== call.user_id || client_id !== call.client_id) return true',
+      '',
+    ],
+    [
+      'a reply of another instance is foreign',
+      'return call.instance_id !== null && instance_id !== undefined && instance_id !== call.instance_id',
+      'return false',
+    ],
+    [
+      'a call has one reply',
+      'if (!entry) {\n        counters.late++\n        return false',
+      'if (!entry) {\n        counters.late++\n        return true',
+    ],
+    ['a user has so many calls pending', `if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)`, 'if (false)'],
+    ['pending calls are bounded', 'if (table.size >= maxPending) throw', 'if (false) throw'],
+    ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
+  ]),
+  ...weaken('src/memory/delivery-dispatch.ts', DELIVERY, [
+    [
+      'an id of a command stands for one payload',
+      `if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')`,
+      '',
+    ],
+    [
+      'a command that was refused can be tried again',
+      `if (known && known.terminal?.state !== 'rejected') {`,
+      'if (known) {',
+    ],
+    [
+      'commands are bounded',
+      'store.tracked.size >= options.maxTracked || ',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'payloads of commands are bounded',
+      ' || payloadBytes > options.maxPayloadBytes',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'a user has so many commands',
+      `if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'`,
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'a scope has so many commands',
+      'return store.reservations.reserve(command.scope_id, command) ? undefined',
+      'return store.reservations.reserve(command.scope_id, command) || true ? undefined',
+    ],
+    [
+      'waiters are bounded',
+      'store.totals.waiters >= options.maxWaiters || ',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'a user has so many waiters',
+      ' || store.waitersOf.of(instance.user_id) >= options.maxWaitersPerUser',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'an attach that was begun earlier does not take over',
+      'if (former && former.order > order) {',
+      'if (false) {',
+      [
+        'test/memory/delivery.test.ts',
+        'test/memory/delivery-fencing.test.ts',
+        'test/memory/delivery-deliverers.test.ts',
+      ],
+    ],
+    [
+      'a stale instance does not attach',
+      'if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)',
+      'if (false)',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a stale instance does not acknowledge',
+      `if (!(await isCurrent(input, input.instance_id))) return refuse('fenced')`,
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a stale instance does not settle',
+      'input.instance_id !== undefined && !(await isCurrent(input, input.instance_id))',
+      'false',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a command that ended while its fence was asked is not acknowledged',
+      `const command = tracked(input)
+      if (!command) return refuse('late')
+      const state`,
+      `const command = store.find(commandKey(input))
+      if (!command) return refuse('late')
+      const state`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    ['a command acknowledged twice is acknowledged once', `if (command.acknowledged === 'none') {`, 'if (command) {'],
+    ['a command past its deadline has ended', 'if (command && !command.terminal) drain.expire(command)', ''],
+    [
+      'a command that needs a waiter needs a current one',
+      'return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)',
+      'return waiter != null',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a detach of a waiter that was replaced changes nothing',
+      'if (mailbox.waiter === waiter) store.setWaiter(mailbox, null)\n        },',
+      'store.setWaiter(mailbox, null)\n        },',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts'],
+    ],
+  ]),
+  ...weaken('src/memory/delivery-drain.ts', DELIVERY, [
+    [
+      'attempts are bounded',
+      `if (command.attempts >= command.maxAttempts) return end(command, 'failed', 'attempts_exhausted')`,
+      '',
+    ],
+    [
+      'an outcome of an earlier attempt is late',
+      'command.terminal || command.attempts !== attempt || command.lastOutcome !== null',
+      'command.terminal',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts', 'test/memory/delivery-model.test.ts'],
+    ],
+    [
+      'an outcome after the end is late',
+      'if (command.terminal || command.attempts',
+      'if (command.attempts',
+      [
+        'test/memory/delivery.test.ts',
+        'test/memory/delivery-loop.test.ts',
+        'test/memory/delivery-deliverers.test.ts',
+        'test/memory/delivery-evidence.test.ts',
+      ],
+    ],
+    [
+      'a waiter that was fenced is let go',
+      `store.count('other', 'waiter_fenced')
+    store.setWaiter(mailbox, null)
+    return false`,
+      `store.count('other', 'waiter_fenced')
+    return true`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a waiter whose fence cannot be asked gets nothing',
+      `if (command) wakeIn(FENCE_RETRY_MS, command, 'backoff')
+      return false`,
+      `return true`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a command past its deadline is not handed over',
+      'mailbox.waiter !== waiter || expire(command)) continue',
+      'mailbox.waiter !== waiter) continue',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+    [
+      'one command is handed over at a time',
+      'if (!command || mailbox.handover || mailbox.waiter',
+      'if (!command || mailbox.waiter',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-model.test.ts'],
+    ],
+    [
+      'who is handed a command cannot change it',
+      'deliver(deepFreeze(handed), { signal })',
+      'deliver(handed, { signal })',
+      [
+        'test/memory/delivery.test.ts',
+        'test/memory/delivery-direct.test.ts',
+        'test/memory/delivery-deliverers.test.ts',
+      ],
+    ],
+    [
+      'a command that expires aborts its hand-over',
+      `if (state === 'expired') controller?.abort(`,
+      `if (false) controller?.abort(`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+    [
+      'a command that is cancelled aborts its hand-over',
+      `if (state === 'cancelled') controller?.abort(`,
+      `if (false) controller?.abort(`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+    [
+      'a pause comes between attempts',
+      "wakeIn(backoffMs(command.attempts), command, 'backoff')",
+      "wakeIn(0, command, 'backoff')",
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+  ]),
+  ...weaken('src/memory/delivery-loop.ts', 'test/memory/delivery-loop.test.ts', [
+    [
+      'a pass ends',
+      'const PASS_MAX = 1_000',
+      'const PASS_MAX = 1_000_000',
+      ['test/memory/delivery-loop.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'the loop keeps no process alive',
+      `if (typeof timer === 'object') timer.unref?.()`,
+      '',
+      ['test/memory/delivery-loop.test.ts', 'test/memory/facilities.test.ts'],
+    ],
+  ]),
+  ...weaken('src/memory/delivery-store.ts', DELIVERY, [
+    ['a command that ended gives its place back', 'reservations.release(command.scope_id, command)', ''],
+    [
+      'a user’s place comes back with the end',
+      'trackedOf.add(command.user_id, -1)',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'payloads are forgotten at the end',
+      'totals.payloadBytes -= command.payloadBytes',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'an empty mailbox is forgotten',
+      'if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)',
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+    [
+      'a newcomer does not wait for what its forerunner has in hand',
+      'setHandover(mailbox, null)\n      closeIfEmpty(mailbox)',
+      'closeIfEmpty(mailbox)',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts'],
+    ],
+    [
+      'refused admissions push no evidence out',
+      'rejected.keep(command)',
+      'ended.keep(command)',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-evidence.test.ts', 'test/memory/delivery-bounds.test.ts'],
+    ],
+  ]),
+]

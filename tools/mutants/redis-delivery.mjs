@@ -1,0 +1,359 @@
+/** The dispatcher over a shared store: its scripts, its waiters and what its observer shows. */
+import { weaken } from './mutant.mjs'
+
+const CONTRACT = 'test/redis/delivery.test.ts'
+const PRESENCE = 'test/redis/delivery-presence.test.ts'
+const REPLIES = 'test/redis/delivery-replies.test.ts'
+const BOUNDS = 'test/redis/delivery-bounds.test.ts'
+
+export const REDIS_DELIVERY = [
+  ...weaken('src/redis/scripts/delivery.ts', CONTRACT, [
+    [
+      'in a store, an id of a command stands for one payload',
+      `return reply({ same and 'known' or 'conflict', shown(known) })`,
+      `return reply({ 'known', shown(known) })`,
+    ],
+    [
+      'in a store, a command that needs a waiter needs one',
+      `if ARGV[17] ~= '' and not waited_for() then`,
+      'if false then',
+    ],
+    [
+      'in a store, a command that needs a waiter needs a current one',
+      `or (ARGV[17] == 'current' and waiter[2] ~= ARGV[18]) then return false end`,
+      'then return false end',
+    ],
+    [
+      'a waiter at a dead node is none',
+      'return waiter[1] == boot or (lease and tonumber(lease) > now)',
+      'return true',
+      [PRESENCE, CONTRACT],
+    ],
+    [
+      'in a store, commands are bounded',
+      `elseif zcall('ZCARD', 'deadlines') >= tonumber(ARGV[19]) then`,
+      'elseif false then',
+      BOUNDS,
+    ],
+    [
+      'in a store, a user has so many commands',
+      `elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(ARGV[20]) then`,
+      'elseif false then',
+      BOUNDS,
+    ],
+    [
+      'in a store, a scope has so many commands',
+      `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(ARGV[12])) then`,
+      'elseif false then',
+      [BOUNDS, CONTRACT],
+    ],
+    ['a command admitted again is told of again', `if known.phase == 'ready' then call(user, client) end`, '', REPLIES],
+    [
+      'only the waiter claims',
+      `if waiter[1] ~= ARGV[8] then return reply({ waiter[1] and 'replaced' or 'missing' }) end`,
+      `if not waiter[1] then return reply({ 'missing' }) end`,
+      [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
+    ],
+    [
+      'a claim of a former number is late',
+      `if number < last then return reply({ 'more' }) end`,
+      '',
+      [REPLIES, 'test/redis/delivery-order.test.ts', PRESENCE],
+    ],
+    ['a claim whose answer was lost is the same claim', 'if number == last then', 'if false then', REPLIES],
+    [
+      'an outcome of a former attempt is late, in a store',
+      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
+      'if not c or c.terminal or c.last_outcome then',
+      [CONTRACT, REPLIES],
+    ],
+    [
+      'an attempt has one outcome',
+      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
+      'if not c or c.terminal or c.attempts ~= ARGV[9] then',
+      [CONTRACT, REPLIES],
+    ],
+    [
+      'an outcome after the end changes nothing',
+      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
+      'if not c or c.attempts ~= ARGV[9] or c.last_outcome then',
+      [CONTRACT, REPLIES, 'test/redis/delivery-faults.test.ts'],
+    ],
+    [
+      'in a store, a late acknowledgement changes nothing',
+      `local refusal = (not c or c.terminal) and 'late' or`,
+      `local refusal = not c and 'late' or`,
+    ],
+    [
+      'in a store, a stale instance does not acknowledge',
+      `or fenced(c, ARGV[11], ARGV[12], ARGV[13]) and 'fenced'`,
+      '',
+    ],
+    [
+      'in a store, a command acknowledged twice is acknowledged once',
+      'if c.acknowledged then\n  count',
+      'if false then\n  count',
+    ],
+    [
+      'in a store, a command ends once',
+      'if c.terminal then\n  retell(c)\n  return reply(0)\nend\nif ARGV[11]',
+      'if ARGV[11]',
+    ],
+    [
+      'in a store, a stale instance does not settle',
+      `if ARGV[11] ~= '' and fenced(c, ARGV[11], ARGV[12], ARGV[13]) then`,
+      'if false then',
+    ],
+    [
+      'a command that ended is told of again to who has not heard',
+      'if c.terminal then\n  retell(c)\n  return reply(0)',
+      'if c.terminal then\n  return reply(0)',
+      REPLIES,
+    ],
+    [
+      'an expired command in front of a mailbox is passed over',
+      `if c and c.phase == 'ready' then\n    local text`,
+      `if c then\n    local text`,
+    ],
+    [
+      'a reservation left behind in another shard is over in time',
+      `zcall('ZADD', 'scope-until', 'GT', deadline, ARGV[6])`,
+      '',
+      [REPLIES, 'test/redis/delivery-shared.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/scripts/delivery-moves.ts', CONTRACT, [
+    [
+      'in a store, attempts are bounded',
+      `if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
+      '',
+    ],
+    [
+      'in a store, a command past its deadline has ended',
+      `if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end`,
+      '',
+    ],
+    [
+      'a reservation past its deadline holds no place',
+      `redis.call('ZREMRANGEBYSCORE', key, '-inf', now)\n    held`,
+      'held',
+      BOUNDS,
+    ],
+    [
+      'in a store, records that ended are bounded',
+      `if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end`,
+      '',
+      [BOUNDS, CONTRACT],
+    ],
+    [
+      'in a store, a command that ended gives its place back',
+      'if not c.scope_shard then release(c.scope_id, c.ref) end',
+      '',
+    ],
+    [
+      'in a store, a user’s place comes back once',
+      `if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY'`,
+      `if zcall('ZREM', 'deadlines', ref) and zcall('HINCRBY'`,
+      [BOUNDS, REPLIES, 'test/redis/delivery-faults.test.ts'],
+    ],
+    ['in a store, payloads go with the end', `redis.call('DEL', payload(c))`, '', [BOUNDS, CONTRACT]],
+    [
+      'a number that is none ends no pass',
+      'if not good then return nil, true end',
+      '',
+      'test/redis/hostile-writers.test.ts',
+    ],
+    [
+      'a record that is over is none',
+      'if c.terminal and tonumber(c.until_ms) <= now then return nil, true end',
+      '',
+      [CONTRACT, BOUNDS],
+    ],
+    [
+      'a claim that never reached its node counts against no bound',
+      `'max_attempts', c.max_attempts + 1, `,
+      '',
+      REPLIES,
+    ],
+    [
+      'without a registry the attached instance speaks for its client',
+      'return (attached or c.last_instance_id) ~= instance',
+      'return false',
+    ],
+  ]),
+  ...weaken('src/redis/scripts/delivery-nodes.ts', PRESENCE, [
+    [
+      'the clearing up removes no waiter that moved',
+      `if redis.call('HGET', key, 'boot') == dead then redis.call('DEL', key) end`,
+      `redis.call('DEL', key)`,
+    ],
+    [
+      'a renewing waiter takes over from no newer one',
+      `if was[1] then isLate = own < (tonumber(was[4]) or 0) end`,
+      'if was[1] then isLate = false end',
+      [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
+    ],
+    [
+      'an attach after its own detach is late',
+      `local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)`,
+      'local isLate = false',
+      REPLIES,
+    ],
+    [
+      'a former waiter’s node is told',
+      `tell(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])`.replaceAll('\\n', '\\\\n'),
+      '',
+      ['test/redis/delivery-shared.test.ts', 'test/redis/delivery-order.test.ts'],
+    ],
+    [
+      'only the waiter that waits detaches',
+      'if waiter[1] ~= ARGV[8] then return reply(0) end',
+      '',
+      [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
+    ],
+    ['what a waiter claimed without learning of it goes back', `then requeue(c) end`, 'then end', REPLIES],
+    [
+      'a waiter that the store lost waits again',
+      `else say((was[1] and 'replaced' or 'missing')`,
+      `else local _ = ((was[1] and 'replaced' or 'missing')`,
+      REPLIES,
+    ],
+    ['a waiter that only the store has is detached', `if token then say('held`, `if false then say('held`, REPLIES],
+    [
+      'a command that ended elsewhere is let go',
+      `if not c or c.phase == 'ended' then say(`,
+      `if false then say(`,
+      REPLIES,
+    ],
+    ['a dead node keeps nothing', 'if dead then reap(dead) end', ''],
+    [
+      'a node whose lease ran out learns it',
+      'local lapsed = not lease or tonumber(lease) <= now',
+      'local lapsed = false',
+    ],
+    [
+      'records are forgotten in time',
+      'for _, ref in ipairs(due(kind, left)) do',
+      'for _, ref in ipairs({}) do',
+      BOUNDS,
+    ],
+    [
+      'nodes are bounded',
+      `if redis.call('ZCARD', K(t, 'all')) > `,
+      `if redis.call('ZCARD', K(t, 'all')) > 1000 * `,
+      [PRESENCE, 'test/redis/hostile.test.ts', BOUNDS],
+    ],
+  ]),
+  ...weaken('src/redis/scripts/delivery-notices.ts', REPLIES, [
+    ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
+    ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', '', PRESENCE],
+    [
+      'what was told is told again until it was heard',
+      `redis.call('ZREMRANGEBYSCORE', news, '-inf', after)`,
+      `redis.call('DEL', news)`,
+    ],
+    [
+      'a mailbox that is not empty is named again',
+      "redis.call('ZADD', todo, stored_now + ${RETELL_MS}, places[i])",
+      `redis.call('ZREM', todo, places[i])`,
+    ],
+  ]),
+  ...weaken('src/redis/delivery.ts', CONTRACT, [
+    [
+      'in a store, a stale instance does not attach',
+      'if (connections && current !== instance.instance_id) throw',
+      'if (false) throw',
+    ],
+    [
+      'an order is taken before the registry is asked',
+      `const order = await waiters.order(shard)
+    const current = await connections?.currentInstance(instance)`,
+      `const current = await connections?.currentInstance(instance)
+    const order = await waiters.order(shard)`,
+      'test/redis/delivery-order.test.ts',
+    ],
+    ['a node has so many waiters', 'waiters.size >= bounds.maxWaiters || ', '', BOUNDS],
+    [
+      'a user has so many waiters at a node',
+      ' || waiters.of(instance.user_id) >= bounds.maxWaitersPerUser',
+      '',
+      BOUNDS,
+    ],
+    [
+      'a node that is closed attaches nobody',
+      `if (loop.closed) {
+      await waiters.leave(waiter)
+      throw new Refusal('closed')
+    }`,
+      '',
+      [PRESENCE, CONTRACT],
+    ],
+  ]),
+  ...weaken(
+    'src/redis/delivery-waiters.ts',
+    [REPLIES, PRESENCE],
+    [
+      [
+        'an attach that may have come through is taken back',
+        `!wasNotRun(error)) leaving.add(waiter)`,
+        `!wasNotRun(error)) leaving.size`,
+      ],
+      ['a client that left is said to have left', 'leaving.add(waiter)\n      onError(error)', 'onError(error)'],
+      [
+        'a waiter that was replaced is dropped',
+        `drop(waiter)
+      return false
+    },`,
+        `return true
+    },`,
+        ['test/redis/delivery-order.test.ts', PRESENCE, 'test/redis/delivery-shared.test.ts'],
+      ],
+    ],
+  ),
+  ...weaken(
+    'src/redis/mailboxes.ts',
+    [CONTRACT, PRESENCE],
+    [
+      [
+        'in a store, a waiter that was fenced is let go',
+        `delivery.count('other', 'waiter_fenced')
+    await waiters.leave(waiter)
+    return false`,
+        'return true',
+      ],
+      [
+        'a step that failed is tried again',
+        'if (isHere(waiter)) hungry.add(waiter)\n      onError',
+        'onError',
+        [REPLIES, 'test/redis/delivery-faults.test.ts', PRESENCE],
+      ],
+      [
+        'an outcome that could not be said is said again',
+        'if (performance.now() < untilAt) unsaid.add(say)',
+        '',
+        [REPLIES, 'test/redis/delivery-faults.test.ts'],
+      ],
+    ],
+  ),
+  ...weaken('src/redis/observe/delivery.ts', 'test/redis/defences.test.ts', [
+    ['an observer shows no status of another user', 'found?.status.user_id !== user_id ||', ''],
+    ['an observer shows no status of another client', 'found.status.client_id !== client_id ||', ''],
+    [
+      'an observer shows no status of another command',
+      'found.status.client_id !== client_id ||\n        found.status.command_id !== command_id',
+      'found.status.client_id !== client_id',
+    ],
+    [
+      'an observer shows no status that is forgotten',
+      'found.untilMs !== null && found.untilMs <= now ? null : ',
+      '',
+      [BOUNDS, 'test/redis/observer.test.ts'],
+    ],
+    [
+      'an observer shows a command past its deadline as expired',
+      'expiredAt(found.status, now)',
+      'found.status',
+      [BOUNDS, 'test/redis/dead.test.ts', 'test/redis/delivery-truth.test.ts'],
+    ],
+  ]),
+]

@@ -1,0 +1,378 @@
+/** What is kept over a shared store: connections, contexts, sites, sessions, messages, claims, keys, calls and topics. */
+import { weaken } from './mutant.mjs'
+
+const WRITERS = 'test/redis/hostile-writers.test.ts'
+
+export const REDIS_TABLES = [
+  ...weaken('src/redis/scripts/connections.ts', 'test/redis/connections.test.ts', [
+    [
+      'in a store, a newer instance takes over',
+      `else finish(known, was, was_body, 'superseded', 'new_instance', now) end`,
+      'else end',
+    ],
+    [
+      'in a store, connections are bounded by user and in all',
+      'if not replaces and not has_room(',
+      'if false and not has_room(',
+    ],
+    [
+      'in a store, a silent connection has no heartbeat',
+      'if not state or state.ended_at or state.seen_at + state.lost_after_ms <= now then return nil end',
+      'if not state then return nil end',
+    ],
+    [
+      'in a store, connections that ended are bounded',
+      `if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(surplus(t, 'ended')) end`,
+      '',
+      ['test/redis/connections.test.ts', 'test/redis/shares.test.ts'],
+    ],
+    [
+      'a write settles no more than it can pay for',
+      'if left <= 0 then return end\n    local state, body = load(t, id)\n    if state then lose_one',
+      'local state, body = load(t, id)\n    if state then lose_one',
+      'test/redis/shares.test.ts',
+    ],
+    [
+      'in a store, who was replaced is not current',
+      `if redis.call('GET', current) == id then redis.call('DEL', current) end`,
+      `redis.call('DEL', current)`,
+    ],
+    [
+      'a heartbeat never sets a sign of life back',
+      'now = math.max(now, state.seen_at)',
+      '',
+      ['test/redis/connections.test.ts', 'test/redis/dead.test.ts', 'test/redis/writes-again.test.ts'],
+    ],
+    [
+      'a connect that arrives late overwrites no newer one',
+      'return once(id, function()',
+      'return (function(_, work) return work() end)(id, function()',
+      'test/redis/writes-again.test.ts',
+    ],
+  ]),
+  ...weaken(
+    'src/redis/scripts/reported.ts',
+    ['test/redis/contexts.test.ts'],
+    [
+      [
+        'in a store, an id belongs to who reported it first',
+        `if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end`,
+        '',
+      ],
+      ['in a store, entries are bounded by user and in all', `if not has_room(`, 'if false and not has_room('],
+      [
+        'a report that arrives late changes nothing',
+        'if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end',
+        '',
+        'test/redis/writes-again.test.ts',
+      ],
+      ['in a store, a report does not change whose an entry is', 'state.ownership = was.ownership\n', '\n'],
+      [
+        'in a store, a report does not take a task away',
+        'state.task_id, state.task_assigned_at, state.created_at = was.task_id, was.task_assigned_at, was.created_at',
+        'state.created_at = was.created_at',
+      ],
+      ['a task that is taken stays', 'if state.task_id ~= cjson.null then return false end', ''],
+      ['only a worker takes a task', `or state.ownership ~= 'worker' then return false end`, 'then return false end'],
+      [
+        'an id is claimed in the shard of the id',
+        `if held and (claim.user_id ~= ARGV[4] or claim.client_id ~= ARGV[5]) then return refuse('identity_conflict') end`,
+        '',
+      ],
+      [
+        'a claim of a report that was refused is given back',
+        `if good and claim.attempt == ARGV[4] then redis.call('DEL', key) end`,
+        '',
+        'test/redis/shares.test.ts',
+      ],
+    ],
+  ),
+  ...weaken('src/redis/scripts/sites.ts', 'test/redis/sites.test.ts', [
+    [
+      'in a store, a site of another owner is not replaced',
+      `if old and old.owner ~= owner then return refuse('owner_mismatch') end`,
+      '',
+    ],
+    [
+      'in a store, a site of another owner is not deleted',
+      `if not old or (ARGV[4] ~= '' and old.owner ~= ARGV[4]) then return 0 end`,
+      'if not old then return 0 end',
+    ],
+    [
+      'in a store, an owner has so many sites',
+      `if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(ARGV[6])\n      or `,
+      'if ',
+    ],
+    ['in a store, sites are bounded', `\n      or redis.call('HLEN', owners) >= tonumber(ARGV[7]) then`, ' then'],
+    [
+      'a site whose time is no time is none',
+      `return type(since) == 'number' and since >= 0 and since <= now and head or nil`,
+      'return head',
+      WRITERS,
+    ],
+  ]),
+  ...weaken('src/redis/scripts/sessions.ts', 'test/redis/sessions.test.ts', [
+    [
+      'in a store, a session moves as it may',
+      `if not string.find(ARGV[6], ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end`,
+      '',
+    ],
+    ['in a store, an owner has so many sessions', `if not has_room(`, 'if false and not has_room('],
+    [
+      'in a store, shares of a session are bounded',
+      `if redis.call('HLEN', shares) >= \${SHARES_MAX} then return refuse('capacity_exceeded') end\n  end`,
+      'end',
+    ],
+    [
+      'in a store, sessions that ended are bounded',
+      `if redis.call('ZCARD', K(t, 'final')) <= most then return end`,
+      'if true then return end',
+    ],
+    [
+      'in a store, a session that is over has expired',
+      `if state ~= 'closed' and held[2] and tonumber(held[2]) <= now then state, ended = 'expired', tonumber(held[2]) end`,
+      '',
+    ],
+    [
+      'nothing is shared of a session that is forgotten',
+      `if not state_of(id) then return refuse('session_not_found') end\n  if redis`,
+      'if redis',
+    ],
+  ]),
+  ...weaken(
+    'src/redis/scripts/shares.ts',
+    ['test/redis/connections.test.ts', 'test/redis/sessions.test.ts'],
+    [
+      [
+        'a pool has a share for each user',
+        `return redis.call('ZCOUNT', own, from, '+inf') < tonumber(own_most)\n    and `,
+        'return ',
+      ],
+      ['a pool is bounded in all', `\n    and redis.call('ZCOUNT', all, from, '+inf') < tonumber(most)`, ''],
+      ['what must go of a pool is of whoever has most', `if id then return id, user end`, ''],
+    ],
+  ),
+  ...weaken(
+    'src/redis/scripts/fair-share.ts',
+    ['test/redis/history.test.ts', 'test/redis/deduplicator.test.ts'],
+    [
+      [
+        'in a store, a user holds so many entries',
+        `if over(redis.call('ZSCORE', K(s, 'entries'), user), bounds.entries_per_user)\n    or `,
+        'if ',
+      ],
+      [
+        'in a store, a user holds so many bytes',
+        `\n    or over(redis.call('ZSCORE', K(s, 'bytes'), user), bounds.bytes_per_user) then`,
+        ' then',
+      ],
+      [
+        'in a store, what must go for their number goes from whoever has most',
+        `return oldest(heaviest('entries'))`,
+        'return oldest(user)',
+      ],
+      [
+        'in a store, what must go for its bytes goes from whoever holds most',
+        `return oldest(heaviest('bytes'))`,
+        'return oldest(user)',
+      ],
+      [
+        'in a store, what came just now stays',
+        'if id and id ~= added then return holder, id end',
+        'if id then return holder, id end',
+      ],
+    ],
+  ),
+  ...weaken('src/redis/scripts/history.ts', 'test/redis/history.test.ts', [
+    ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
+    ['in a store, a stream is bounded', 'if state.message_count > tonumber(ARGV[11]) then', 'if false then'],
+    ['in a store, messages are bounded', `make_room('history', message.user_id, id, bounds, evict)`, ''],
+    [
+      'in a store, payloads aside are bounded',
+      `make_room('spilled', message.user_id, id, { bytes = ARGV[16], bytes_per_user = ARGV[17] }, evict)`,
+      '',
+    ],
+    [
+      'in a store, numbers of a stream go on after it was emptied',
+      'state.last_sequence = recall(stream)',
+      'state.last_sequence = 0',
+    ],
+    [
+      'in a store, emptied streams are bounded',
+      `make_room('emptied', '', '', { entries = ARGV[12] }, recall)`,
+      '',
+      ['test/redis/history.test.ts', 'test/redis/spill.test.ts'],
+    ],
+    [
+      'a message whose payload may be gone is refused',
+      `if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return refuse('unavailable') end`,
+      `if ref ~= '' then redis.call('ZREM', K('spilled', 'loose'), ref) end`,
+      ['test/redis/spill.test.ts', 'test/redis/history.test.ts', 'test/redis/ingest.test.ts'],
+    ],
+    [
+      'a payload of a message that was retained before is loose',
+      `if ref ~= '' and not is_again then loosen(ref, now) end`,
+      '',
+      ['test/redis/spill.test.ts', 'test/redis/history.test.ts', 'test/redis/ingest.test.ts'],
+    ],
+    [
+      'an append that arrives twice is one attempt',
+      'local is_again = earlier and earlier.attempt == ARGV[6]',
+      'local is_again = false',
+      ['test/redis/ingest.test.ts', 'test/redis/history.test.ts', 'test/redis/second-arrival.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/scripts/deduplicator.ts', 'test/redis/deduplicator.test.ts', [
+    ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
+    [
+      'in a store, claims are bounded',
+      'make_room(d, user, message, { entries = capacity }, function(old, holder)',
+      '(function() end)(d, user, message, { entries = capacity }, function(old, holder)',
+    ],
+    ['in a store, a claim given back is not counted', `count(user, 'accepted', -1)`, ''],
+    [
+      'a claim that arrives twice is one',
+      'return once(ARGV[2], function() return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])) end)',
+      'return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]))',
+      ['test/redis/deduplicator.test.ts', 'test/redis/ingest.test.ts', 'test/redis/lossy.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/scripts/idempotency.ts', 'test/redis/idempotency.test.ts', [
+    ['in a store, another call under the same key is told', `if held[2] ~= ARGV[6] then return { 'reused' } end`, ''],
+    [
+      'in a store, a call under way keeps its key',
+      `if (tonumber(held[4]) or 0) > now then return { 'running' } end`,
+      '',
+    ],
+    [
+      'in a store, a claim that arrives twice is one',
+      `if held[1] == attempt then return { 'claimed', held[3] } end`,
+      '',
+    ],
+    ['in a store, a viewer has so many keys', `if not gone then return refuse('capacity_exceeded') end`, ''],
+    [
+      'in a store, only the attempt that claimed says what it came to',
+      `if held[1] ~= attempt or held[5] then return 0 end\nlocal kept`,
+      'local kept',
+    ],
+    [
+      'in a store, a key that has ended is not freed',
+      `if held[1] ~= attempt or held[5] then return 0 end\nredis.call('DEL', key)`,
+      `redis.call('DEL', key)`,
+    ],
+    [
+      'in a store, answers are bounded in bytes',
+      'if not isOld and total <= tonumber(ARGV[7]) then break end',
+      'if not isOld then break end',
+    ],
+  ]),
+  ...weaken('src/redis/scripts/rpc.ts', 'test/redis/rpc.test.ts', [
+    [
+      'in a store, a reply of another client is foreign',
+      `if call.user_id ~= ARGV[5] or call.client_id ~= ARGV[6] then return 'foreign' end`,
+      '',
+    ],
+    [
+      'in a store, a reply of another instance is foreign',
+      `if call.instance_id ~= cjson.null and ARGV[7] ~= '' and call.instance_id ~= ARGV[7] then return 'foreign' end`,
+      '',
+    ],
+    [
+      'in a store, a call past its time has no reply',
+      `if not call or call.deadline_at <= now then return 'late' end`,
+      `if not call then return 'late' end`,
+      ['test/redis/rpc.test.ts', 'test/redis/actions-replies.test.ts'],
+    ],
+    [
+      'in a store, an id of a pending call is taken',
+      `if was and was.attempt ~= state.attempt then return refuse('command_conflict') end`,
+      '',
+    ],
+    [
+      'in a store, pending calls are bounded',
+      `if redis.call('ZCARD', K(t, 'all')) >= tonumber(ARGV[5]) then`,
+      'if false then',
+    ],
+    [
+      'in a store, a user has so many calls pending',
+      `if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(ARGV[6]) then`,
+      'if false then',
+      ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
+    ],
+    [
+      'an opening that arrives after its end opens nothing',
+      ` or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end`,
+      ' then return now end',
+      'test/redis/actions-replies.test.ts',
+    ],
+    [
+      'a reply that arrives twice is one',
+      `if redis.call('GET', K(t, 'by', id)) == ARGV[8] then return 'settled' end`,
+      '',
+      'test/redis/actions-replies.test.ts',
+    ],
+    [
+      'only its own attempt takes a call away',
+      'if call and call.attempt == ARGV[3] then drop(t, id) end',
+      'if call then drop(t, id) end',
+      ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
+    ],
+    [
+      'a reply to a former call is none to this one',
+      `redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))`,
+      '',
+      ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/scripts/event-bus.ts', 'test/redis/event-bus.test.ts', [
+    [
+      'a publication that arrives twice is one',
+      `if redis.call('ZSCORE', sent, ARGV[8]) then return 0 end`,
+      '',
+      'test/redis/actions-replies.test.ts',
+    ],
+    [
+      'in a store, an event is published once',
+      `if redis.call('ZSCORE', had, id) then return`,
+      'if false then return',
+      ['test/redis/cooperative.test.ts', 'test/redis/actions-replies.test.ts', 'test/redis/event-bus.test.ts'],
+    ],
+    [
+      'a store that went back starts a new epoch',
+      'if not e or (e == epoch and s < tonumber(seq)) then',
+      'if not e then',
+    ],
+    [
+      'a position that is none starts a new epoch',
+      `if string.find(e, '%c') or not counts then e, spoilt = false, 1 end`,
+      '',
+      ['test/redis/hostile-numbers.test.ts', WRITERS],
+    ],
+    [
+      'in a store, a user has so many topics',
+      `if redis.call('ZCARD', of) > `,
+      `if redis.call('ZCARD', of) > 1000 * `,
+      'test/redis/actions-replies.test.ts',
+    ],
+  ]),
+  ...weaken('src/redis/local-topic.ts', 'test/redis/event-bus.test.ts', [
+    [
+      'a message that is no event is a hole',
+      'return read.success ? (deepFreeze(read.data) as SiteEvent) : undefined',
+      'return { ...JSON.parse(text), seq } as SiteEvent',
+      [WRITERS, 'test/redis/event-bus.test.ts'],
+    ],
+    [
+      'a message that is none is passed over',
+      `if (head === undefined || epoch === undefined || !Number.isSafeInteger(seq)) return undefined`,
+      '',
+      [WRITERS, 'test/redis/event-bus.test.ts'],
+    ],
+    [
+      'an event that never came is a gap',
+      'else if (behind !== null && behind > topic.position.seq) {',
+      'else if (false as boolean) {',
+    ],
+    ['what is heard before a topic is placed is bounded', 'if (early.length > queueSize) early.shift()', ''],
+  ]),
+]

@@ -1,0 +1,213 @@
+/** The shared store itself, and what a reader of it believes. */
+import { weaken } from './mutant.mjs'
+
+const DEFENCES = 'test/redis/defences.test.ts'
+const HOSTILE = 'test/redis/hostile.test.ts'
+const WRITERS = 'test/redis/hostile-writers.test.ts'
+
+export const REDIS = [
+  ...weaken('src/redis/keys.ts', 'test/redis/keys.test.ts', [
+    [
+      'a deployment id names one deployment',
+      `if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))`,
+      'if (false)',
+      HOSTILE,
+    ],
+    [
+      'an id ends no part of a key',
+      `.replace(
+    /[*!'()~.]/g,`,
+      `.replace(
+    /[*!'()~]/g,`,
+    ],
+    [
+      'scripts spell keys as JavaScript does',
+      `return (string.gsub(part, '[^A-Za-z0-9_-]',`,
+      `return (string.gsub(part, '[^A-Za-z0-9_.-]',`,
+      [HOSTILE, 'test/redis/keys.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/fence.ts', 'test/redis/fence.test.ts', [
+    ['a write that comes too late does nothing', 'if stored_now >= tonumber(ends) then return', 'if false then return'],
+    [
+      'a clock heard late makes a fence earlier',
+      'const heardAt = performance.now()\n    const known = {',
+      'const heardAt = performance.now() - 1_000\n    const known = {',
+    ],
+    ['a write that was refused as late is tried once more', 'if (!(error instanceof Late)) throw error', 'throw error'],
+    [
+      'a clock is trusted for so long',
+      'if (known && performance.now() - known.heardAt < TRUSTED_MS) return known',
+      'if (known) return known',
+    ],
+    ['a question that somebody else gave up is asked anew', 'if (!isGivenUp) throw error', 'throw error'],
+    ['what failed before a write was not run', 'throw beforeWrite(error)', 'throw error'],
+  ]),
+  ...weaken('src/redis/scripts/prelude.ts', WRITERS, [
+    [
+      'half a deployment with another number of shards writes nothing',
+      `if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end`,
+      '',
+      'test/redis/shard-count.test.ts',
+    ],
+    ['a row that no script wrote is none', `if not good or type(state) ~= 'table' then return nil end`, ''],
+    [
+      'a table sweeps what is due',
+      `for i = 1, #gone do drop(t, gone[i]) end`,
+      '',
+      ['test/redis/contexts.test.ts', 'test/redis/dead.test.ts'],
+    ],
+    [
+      'a user without rows leaves the index',
+      `if redis.call('EXISTS', K(t, user[1], user[2])) == 0 then redis.call('ZREM', K(t, 'users'), user[2]) end`,
+      '',
+      ['test/redis/contexts.test.ts', 'test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/shard-count.ts', 'test/redis/shard-count.test.ts', [
+    [
+      'two halves of a deployment are told of each other',
+      'if (own !== undefined && own !== count) throw',
+      'if (false) throw',
+    ],
+    [
+      'a number of shards is one',
+      'if (stored === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)',
+      'if (stored === null)',
+      ['test/redis/shard-count.test.ts', WRITERS],
+    ],
+    ['a reader looks again at the number of shards', 'if (String(stored) !== String(known)) known = undefined', ''],
+    ['a shard that lost its number is given it back', 'if (shard !== 0) await claimIn(shard)', ''],
+  ]),
+  ...weaken('src/redis/script.ts', 'test/redis/shard-count.test.ts', [
+    [
+      'a store that lost its number of shards is mended',
+      'await store.confirmShards(shard)\n      return tried()',
+      'throw error',
+    ],
+    [
+      'a script that frees memory runs in a full store',
+      String.raw`freesMemory ? '#!lua flags=allow-oom\n' : ''`,
+      `''`,
+      'test/redis/full-store.test.ts',
+    ],
+    [
+      'a store that lost its scripts gets them again',
+      `if (error instanceof UnknownScript) return command(['EVAL', script.source, ...rest()])`,
+      '',
+      ['test/redis/store.test.ts', 'test/redis/faults.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/reply.ts', 'test/redis/reply.test.ts', [
+    [
+      'a script that failed half-way is unknown',
+      'INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)',
+      'NOT_RUN.test(message)',
+      ['test/redis/reply.test.ts', 'test/redis/fence.test.ts'],
+    ],
+    [
+      'words of a store are found in what a client wraps',
+      `for (const inner of [cause, lastNodeError, ...(Array.isArray(errors) ? errors : [])]) {`,
+      'for (const inner of [] as unknown[]) {',
+    ],
+    ['errors within errors end', 'if (depth === 0 || error === null', 'if (error === null'],
+    [
+      'a count that no record can carry is none',
+      'return Number.isSafeInteger(number) && number > 0 ? number : 0',
+      'return number',
+      [HOSTILE, 'test/redis/hostile-numbers.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/turns.ts', 'test/redis/turns.test.ts', [
+    ['who waits is bounded', 'if (size + itsSize > sizes) return undefined', ''],
+    ['so many run at a time', 'while (first && running < most) {', 'while (first) {'],
+    ['who gave up is not started', 'turn.isWaiting = false\n    size -= turn.size\n', 'size -= turn.size\n'],
+  ]),
+  ...weaken('src/redis/scripts/once.ts', 'test/redis/second-arrival.test.ts', [
+    ['a write that arrives twice is done once', 'if before then', 'if false then'],
+    [
+      'a refusal that arrives twice is one',
+      'local reply = refused and { refused = refused } or { answer = answer }',
+      'if refused then return answer end local reply = { answer = answer }',
+    ],
+  ]),
+  ...weaken('src/redis/observe/rows.ts', DEFENCES, [
+    ['rows longer than a record are not parsed', `if (value.length > ROW_BYTES) return 'is too long'`, ''],
+    [
+      'a row is what its schema says',
+      'if (!read.success) return `has a wrong',
+      'if (false) return `has a wrong',
+      HOSTILE,
+    ],
+    [
+      'a row stands under its own id',
+      `table.idOf(read.data) === id ? read.data : 'is stored under another id'`,
+      'read.data',
+      HOSTILE,
+    ],
+    [
+      'a key of another type is an empty index',
+      'if (!(error instanceof WrongType)) throw error',
+      'throw error',
+      HOSTILE,
+    ],
+  ]),
+  ...weaken('src/redis/observe/users.ts', DEFENCES, [
+    [
+      'what a user has is what its records say',
+      '.filter((record) => (record as { user_id?: string }).user_id === user_id)',
+      '',
+    ],
+    [
+      'a user whose rows have run out is none',
+      `if (read('ZCOUNT', K(t, 'live', user), '(' .. ARGV[4], '+inf') or 0) > 0 then`,
+      'if true then',
+      'test/redis/dead.test.ts',
+    ],
+    [
+      'users that are looked at are bounded',
+      'and examined < bound do',
+      'do',
+      ['test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/observe/pages.ts', DEFENCES, [
+    [
+      'a page holds what its filter says, whatever the index does',
+      'wanted.every(([field, value]) => record[field as keyof R] === value)',
+      'true',
+    ],
+    [
+      'a token of a page is one that was handed out',
+      'if (!isScore || shard < first || shard > last) throw',
+      'if (false) throw',
+      [HOSTILE, 'test/redis/reshard.test.ts', 'test/redis/hostile-numbers.test.ts', 'test/redis/contexts.test.ts'],
+    ],
+    [
+      'a page looks at so many entries',
+      'if (examined >= bound) return more()',
+      '',
+      ['test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/observe/contexts.ts', 'test/redis/contexts.test.ts', [
+    [
+      'a context counts in a window of its own user and client',
+      'context?.window_id === window_id && isOf(owner, context)',
+      'context?.window_id === window_id',
+      ['test/redis/browser-windows.test.ts', 'test/redis/one-truth.test.ts', 'test/redis/contexts.test.ts'],
+    ],
+    [
+      'a window that a lost shard may have a part of has no counts',
+      'for (const lost of asked.values()) for (const window_id of lost) counts.delete(window_id)',
+      '',
+      'test/redis/lost-shard.test.ts',
+    ],
+    [
+      'a window that was not read to its end has no counts',
+      'if (isCut) counts.delete(window_id)',
+      '',
+      ['test/redis/dead.test.ts', 'test/redis/one-truth.test.ts', 'test/redis/contexts.test.ts'],
+    ],
+  ]),
+]
