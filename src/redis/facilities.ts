@@ -14,6 +14,7 @@ import type { ReportedOptions } from './reported.js'
 import { retainingOn } from './retaining.js'
 import { type RpcLimits, rpcCorrelatorOn } from './rpc.js'
 import { SWEEP_CONNECTIONS } from './scripts/connections.js'
+import { SWEEP_CLAIMS } from './scripts/deduplicator.js'
 import { SWEEP_TABLES } from './scripts/sweep.js'
 import { createStore, type StoreOptions } from './store.js'
 
@@ -50,7 +51,8 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const kept = { newId, spill, ...options.history }
   const history = messageHistoryOn(store, kept)
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
-  const deduplicator = deduplicatorOn(store, { ...options.deduplicator })
+  const claims = claimBounds({ ...options.deduplicator })
+  const deduplicator = deduplicatorOn(store, claims)
   const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = resolveBounds(
     { ...options.connections },
     CONNECTION_BOUNDS,
@@ -58,15 +60,13 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
     { script: SWEEP_CONNECTIONS, args: [heartbeatTimeoutMs, retentionMs, maxDisconnected] },
+    { script: SWEEP_CLAIMS, args: [claims.ttlMs] },
     { script: SWEEP_TABLES, args: ['contexts', 'windows', 'calls'] },
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
-  const ingest: Ingest = createIngestOver(
-    connections,
-    retainingOn(store, kept, claimBounds({ ...options.deduplicator })),
-  )
+  const ingest: Ingest = createIngestOver(connections, retainingOn(store, kept, claims))
   return {
     connections,
     history,

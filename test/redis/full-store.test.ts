@@ -23,9 +23,10 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       await connected.close()
       await server.stop()
     })
-    const size = async () => Number(await server.cli('DBSIZE'))
     const left = async (...kinds: string[]) =>
       (await server.cli('KEYS', 'relayscope:*')).split('\n').filter((name) => kinds.some((kind) => name.includes(kind)))
+    // What remembers an attempt ends by the store's own clock, which no test advances.
+    const size = async () => (await left('relayscope:')).filter((name) => !name.includes(':once:')).length
 
     /** What lives by being reported, in numbers that one sweep of a write would not reach. */
     async function fill() {
@@ -39,6 +40,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
           status: 'idle',
           ownership: 'worker',
         })
+        for (const user_id of ['ada', `u${i}`]) await facilities.deduplicator.claim({ user_id, message_id: `m${i}` })
         await facilities.dispatcher.dispatch(command(`c${i}`, { payload: 'x'.repeat(10_000) }))
       }
     }
@@ -55,7 +57,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await left(':delivery:payload:', ':delivery:box:', ':delivery:scope:')).toEqual([])
       clock.advance(24 * 3_600_000)
       for (let i = 0; i < 5; i++) await facilities.dispatcher.reconcile()
-      expect(await left(':command:', ':contexts:row:', ':connections:row:')).toEqual([])
+      expect(await left(':command:', ':contexts:row:', ':connections:row:', ':dedup:seen', ':dedup:of:')).toEqual([])
     })
 
     it('that is full still hands over, acknowledges and ends what it holds', async () => {

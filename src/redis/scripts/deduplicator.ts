@@ -23,12 +23,19 @@ local function count(user, name, by)
   redis.call('HINCRBY', K(d, 'counts'), name, by)
   redis.call('HINCRBY', K(d, 'counts', user), name, by)
 end
+local function due_of(key, due) return redis.call('ZRANGE', key, '-inf', due, 'BYSCORE', 'LIMIT', 0, ${SWEEP}) end
+-- How many of the shard's have run out, of those that one step looks at.
+local function sweep_claims(due)
+  local old = due_of(K(d, 'seen'), due)
+  for i = 1, #old do forget_claim(old[i]) end
+  return #old
+end
 -- 1 when it is the first.
 local function claim(user, message, ttl, capacity)
   redis.call('HSET', K(d, 'counts'), 'capacity', capacity, 'ttl_ms', ttl)
   local due = now - ttl
-  for _, old in ipairs(redis.call('ZRANGE', K(d, 'of', user), '-inf', due, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do forget(user, old) end
-  for _, old in ipairs(redis.call('ZRANGE', K(d, 'seen'), '-inf', due, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do forget_claim(old) end
+  for _, old in ipairs(due_of(K(d, 'of', user), due)) do forget(user, old) end
+  sweep_claims(due)
   local since = redis.call('ZSCORE', K(d, 'of', user), message)
   if since and tonumber(since) > due then
     count(user, 'duplicates', 1)
@@ -59,3 +66,10 @@ return once(ARGV[2], function()
   forget(user, message)
   return 1
 end)`)
+
+/** What the loop of a node sweeps when nobody claims. ARGV: 2 ttl. Answers whether there is more. */
+export const SWEEP_CLAIMS = defineScript(
+  `${FAIR_SHARE}${CLAIMS}
+return sweep_claims(now - ARGV[2]) == ${SWEEP} and 1 or 0`,
+  { freesMemory: true },
+)
