@@ -3,7 +3,7 @@
  * green is a defence that no test would miss. Run it by hand and before a release; a new defence joins the lists in
  * `tools/mutants/`, with the fewest test files that notice.
  *
- *   node tools/mutants.mjs [--list] [--only <text>] [--jobs <n>]
+ *   node tools/mutants.mjs [--list] [--only <text>]... [--jobs <n>]
  *
  * `--list` says what there is, and whether each still fits the source, without a test; `--only` takes those that have the
  * text in their file or name. Works on what is committed, in worktrees of its own, and changes nothing here. Exits 0 when
@@ -21,11 +21,16 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const run = promisify(execFile)
 // A mutant may hang what it breaks; tests that hang have noticed.
 const RUN_MS = 180_000
+const DETAIL_LENGTH = 160
 
 const { values } = parseArgs({
-  options: { list: { type: 'boolean' }, only: { type: 'string', default: '' }, jobs: { type: 'string', default: '1' } },
+  options: {
+    list: { type: 'boolean' },
+    only: { type: 'string', multiple: true, default: [''] },
+    jobs: { type: 'string', default: '1' },
+  },
 })
-const chosen = MUTANTS.filter(({ name, file }) => `${file}: ${name}`.includes(values.only))
+const chosen = MUTANTS.filter(({ name, file }) => values.only.some((text) => `${file}: ${name}`.includes(text)))
 
 /** What keeps a mutant from being one, if anything does. */
 function fault({ name, file, find, replace, tests }, root) {
@@ -106,7 +111,7 @@ async function testAll() {
     for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
       const { word, detail } = await bench.test(mutant)
       found[word]++
-      console.log(`${word.padEnd(7)}  ${mutant.file}: ${mutant.name}\n         ${detail}`)
+      console.log(`${word.padEnd(7)}  ${mutant.file}: ${mutant.name}\n         ${detail.slice(0, DETAIL_LENGTH)}`)
     }
   }
   try {

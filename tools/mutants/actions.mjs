@@ -7,12 +7,12 @@ const DEFENCES = 'test/cooperative-site/defences.test.ts'
 export const ACTIONS = [
   ...weaken('src/cooperative-site/gate.ts', DEFENCES, [
     ['everything is read again after the approval', 'if (approve || claim) admitted = await again(input)', ''],
-    ['a call takes so long', 'timeout_ms > TIMEOUT_MAX_MS)', 'false)', 'test/cooperative-site/gate.test.ts'],
+    ['a call takes so long', 'timeout_ms > TIMEOUT_MAX_MS)', 'false)', 'test/cooperative-site/defences-calls.test.ts'],
     [
       'a viewer has so many calls under way',
       'const release = calls.take(viewer.user_id)',
       'const release = () => {}',
-      'test/cooperative-site/gate-races.test.ts',
+      'test/cooperative-site/gate-deadline.test.ts',
     ],
     [
       'who may not see the session takes no place in it',
@@ -21,7 +21,7 @@ export const ACTIONS = [
       const release = calls.take(viewer.user_id)`,
       `const release = calls.take(viewer.user_id)
       const session = await read(() => findSession(options, session_id, viewer), signal)`,
-      ['test/cooperative-site/gate-races.test.ts', 'test/cooperative-site/gate.test.ts'],
+      'test/cooperative-site/gate-deadline.test.ts',
     ],
     [
       'what may have run does not run again',
@@ -145,7 +145,12 @@ export const ACTIONS = [
     ['parameters hold no prototype', `if (key === '__proto__') throw refuse('has a __proto__ key')`, ''],
     ['parameters nest so deep', 'if (depth === JSON_DEPTH) throw', 'if (false) throw'],
     ['parameters hold so many objects and lists', 'if (budget.containers-- === 0) throw', 'if (false) throw'],
-    ['parameters have so many bytes', 'if (bytes > PARAMETERS_BYTES) throw', 'if (false) throw'],
+    [
+      'parameters have so many bytes',
+      'if (bytes > PARAMETERS_BYTES) throw',
+      'if (false) throw',
+      'test/cooperative-site/defences-calls.test.ts',
+    ],
     [
       'parameters are plain JSON',
       `if (typeof value !== 'object' || !isPlain(value)) throw`,
@@ -169,7 +174,12 @@ export const ACTIONS = [
     ['an approval that is not true is a no', 'if (answer !== true) throw', 'if (!answer) throw', DEFENCES],
   ]),
   ...weaken('src/cooperative-site/shares.ts', 'test/cooperative-site/gate-races.test.ts', [
-    ['calls under way are counted by user', 'if (own >= perUser) throw', 'if (size >= perUser) throw'],
+    [
+      'calls under way are counted by user',
+      'if (own >= perUser) throw',
+      'if (size >= perUser) throw',
+      'test/cooperative-site/gate.test.ts',
+    ],
   ]),
   ...weaken('src/cooperative-site/handlers.ts', 'test/cooperative-site/handlers.test.ts', [
     ['a call delivered twice runs once', 'if (seen.has(id)) return false', ''],
@@ -214,7 +224,7 @@ export const ACTIONS = [
       'a key is kept with a digest of its call',
       'await digest(canonicalJson({ action, parameters, timeout_ms }))',
       'canonicalJson({ action, parameters, timeout_ms })',
-      ['test/cooperative-site/gate-idempotency.test.ts', 'test/cooperative-site/idempotency.test.ts'],
+      'test/cooperative-site/defences-calls.test.ts',
     ],
     ['a key stands for one call', `if (found.state === 'reused') throw`, 'if (false) throw'],
     ['a key whose call is under way waits for it', `if (found.state === 'running') throw`, 'if (false) throw'],
@@ -223,6 +233,7 @@ export const ACTIONS = [
       'a claim that may have come through is given back',
       `if (!(error instanceof Refusal && error.code === 'capacity_exceeded')) await release()`,
       '',
+      'test/cooperative-site/defences-calls.test.ts',
     ],
   ]),
   ...weaken('src/cooperative-site/idempotency-store.ts', 'test/cooperative-site/idempotency.test.ts', [
@@ -242,7 +253,12 @@ export const ACTIONS = [
       `return { state: 'ended', answer: null }`,
     ],
     ['a viewer has so many keys', 'if (own && own.size >= keysPerViewer) {', 'if (false) {'],
-    ['keys are bounded', 'if (entries.size < maxKeys) return', 'if (entries.size >= 0) return'],
+    [
+      'keys are bounded',
+      'if (entries.size < maxKeys) return',
+      'if (entries.size >= 0) return',
+      'test/cooperative-site/defences-calls.test.ts',
+    ],
     ['answers are bounded in bytes', 'while (bytes > maxBytes) {', 'while (false) {'],
     [
       'only the attempt that claimed says what it came to',
@@ -265,8 +281,18 @@ export const ACTIONS = [
       ['a command that was not admitted was not sent', `if (status.admission.state === 'rejected')`, 'if (false)'],
       ['an action is attempted once', 'maxAttempts: 1,', ''],
       ['an action waits for nobody', 'requireWaiter: true,', ''],
-      ['a client that is not connected is not asked', 'if (instance_id === null) throw', 'if (false) throw'],
-      ['what was never admitted is in no history', 'if (isAdmitted) recorded()', 'recorded()'],
+      [
+        'a client that is not connected is not asked',
+        'if (instance_id === null) throw',
+        'if (false) throw',
+        'test/cooperative-site/defences-calls.test.ts',
+      ],
+      [
+        'what was never admitted is in no history',
+        'if (isAdmitted) recorded()',
+        'recorded()',
+        'test/cooperative-site/defences-calls.test.ts',
+      ],
       ['a viewer that leaves cancels the command', `signal.addEventListener('abort', cancel, { once: true })`, ''],
     ],
   ),
@@ -278,6 +304,7 @@ export const ACTIONS = [
         'a reply that a pending call refused settles nothing',
         'if (!settled && !(await hasEnded(correlation_id))) return false',
         '',
+        'test/cooperative-site/defences-calls.test.ts',
       ],
       [
         'a reply to a command that ended otherwise is recorded nowhere',

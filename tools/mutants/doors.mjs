@@ -116,6 +116,24 @@ export const DOORS = [
   ...weaken('src/adapters/node-listen.ts', 'test/adapters/node-server.test.ts', [
     ['Node drops no header lines', 'server.maxHeadersCount = 0', '', 'test/control-server/server.test.ts'],
     ['a close cuts off what does not end', 'cut = held.cut()', '', 'test/control-server/server.test.ts'],
+    [
+      'a connection has so long for its headers',
+      'headersTimeout: Math.min(headersMs, requestMs),',
+      'headersTimeout: 0,',
+      'test/control-server/server.test.ts',
+    ],
+    [
+      'a connection has so long for its request',
+      'requestTimeout: requestMs,',
+      'requestTimeout: 0,',
+      'test/control-server/server.test.ts',
+    ],
+    [
+      'a connection that says nothing more is closed',
+      'keepAliveTimeout: keepAliveMs,',
+      'keepAliveTimeout: 600_000,',
+      'test/control-server/server.test.ts',
+    ],
     ['an unknown option is an error', 'if (!Object.hasOwn(DEFAULTS, name)) throw', 'if (false) throw'],
   ]),
   ...weaken('src/control-server/door.ts', 'test/control-server/door.test.ts', [

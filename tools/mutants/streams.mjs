@@ -16,7 +16,7 @@ export const STREAMS = [
       'what was read before a change is not fresh',
       'changed = true\n      freshAt = Number.NEGATIVE_INFINITY',
       'changed = true',
-      ['test/cooperative-site/event-stream-permission.test.ts', DEFENCES],
+      'test/cooperative-site/defences-calls.test.ts',
     ],
     ['a grant belongs to a principal', 'viewer.user_id, viewer.key ?? null]', 'viewer.user_id]', DEFENCES],
     [
