@@ -16,7 +16,7 @@ import { resolveBounds, shareOf } from '../contract/options.js'
 import { shardOf } from './keys.js'
 import { createRegistryInspector } from './observe/connections.js'
 import { count, type Reply } from './reply.js'
-import { runScript, type Script } from './script.js'
+import { runInShards, runScript, type Script } from './script.js'
 import { CONNECT, CURRENT, DISCONNECT, HEARTBEAT } from './scripts/connections.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 import { createWhereabouts } from './whereabouts.js'
@@ -74,11 +74,14 @@ export function connectionRegistryOn(
   async function anywhere(script: Script, id: string, ...args: string[]): Promise<boolean> {
     const known = whereabouts.get(id)
     if (known !== undefined) return (await run(script, known, id, ...args)) === 1
-    const shards = Array.from({ length: await store.claimShards() }, (_, shard) => shard)
-    const replies = await Promise.all(shards.map((shard) => run(script, shard, id, ...args)))
-    const found = replies.indexOf(1)
-    if (found >= 0) whereabouts.set(id, found)
-    return found >= 0
+    const shards = await store.claimShards()
+    const found = await runInShards(
+      (shard) => run(script, shard, id, ...args),
+      shards,
+      (reply) => reply === 1,
+    )
+    if (found) whereabouts.set(id, found.shard)
+    return found !== undefined
   }
 
   async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {

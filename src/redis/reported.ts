@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.js'
 import { shardOf } from './keys.js'
 import { BadRow, type TableReader, wrongField } from './observe/rows.js'
 import type { Reply } from './reply.js'
-import { runScript, type Script, unusable } from './script.js'
+import { runInShards, runScript, type Script, unusable } from './script.js'
 import { CLAIM, CLOSE, REPORT, UNCLAIM } from './scripts/reported.js'
 import type { Store } from './store.js'
 
@@ -32,9 +32,9 @@ export function createReported(store: Store, table: string, indexed: string, opt
 
   /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
   async function inEveryShard(script: Script, id: string, ...args: string[]): Promise<Reply> {
-    const shards = Array.from({ length: await store.claimShards() }, (_, shard) => shard)
-    const replies = await Promise.all(shards.map((shard) => runScript(store, script, shard, table, id, ...args)))
-    return replies.find((reply) => reply !== null && reply !== 0) ?? null
+    const run = (shard: number) => runScript(store, script, shard, table, id, ...args)
+    const found = await runInShards(run, await store.claimShards(), (reply) => reply !== null && reply !== 0)
+    return found?.reply ?? null
   }
 
   return {
@@ -55,10 +55,10 @@ export function createReported(store: Store, table: string, indexed: string, opt
       // In a single shard the row is the claim.
       if (shards === 1) return run()
       const attempt = crypto.randomUUID()
-      const claimed = await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
+      await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
       return run().catch(async (error) => {
-        // Or whoever is refused would go on taking ids.
-        if (claimed === 1 && error instanceof Refusal && error.code === 'capacity_exceeded')
+        // Or whoever is refused would go on taking ids. Then nothing of his has it, whichever of his attempts claimed it.
+        if (error instanceof Refusal && error.code === 'capacity_exceeded')
           await runScript(store, UNCLAIM, shardOf(id, shards), table, id, attempt).catch((lost) => store.report(lost))
         throw error
       })

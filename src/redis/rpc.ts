@@ -10,7 +10,7 @@ import { shardOf } from './keys.js'
 import { createRpcInspector } from './observe/rpc.js'
 import { createReplies } from './rpc-replies.js'
 import { decodeReply, encodeReply } from './rpc-reply.js'
-import { runScript, unusable } from './script.js'
+import { runInShards, runScript, unusable } from './script.js'
 import { OPEN, SETTLE, WITHDRAW } from './scripts/rpc.js'
 import { createStore, type Store, type StoreOptions } from './store.js'
 
@@ -200,12 +200,11 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       const origin = sender ? ['1', sender.user_id, sender.client_id, sender.instance_id ?? ''] : ['0', '', '', '']
       const local = pending.get(correlationId)
       const name = randomId()
-      const count = await store.claimShards()
-      const shards = local ? [local.shard] : Array.from({ length: count }, (_, shard) => shard)
-      const said = await Promise.all(
-        shards.map((shard) => runScript(store, SETTLE, shard, correlationId, text, ...origin, name)),
-      )
-      const became = said.find((word) => word !== 'late') ?? 'late'
+      const run = (shard: number) => runScript(store, SETTLE, shard, correlationId, text, ...origin, name)
+      const shards = await store.claimShards()
+      const became = local
+        ? await run(local.shard)
+        : ((await runInShards(run, shards, (word) => word !== 'late'))?.reply ?? 'late')
       if (became === 'settled' || became === 'late' || became === 'foreign') counters[became]++
       if (became === 'settled' && local) void take(local.shard, correlationId)
       return became === 'settled'

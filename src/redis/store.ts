@@ -1,6 +1,7 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
 import { guardHook } from '../contract/hook.js'
 import type { Ask } from '../contract/page.js'
+import { Refusal } from '../refusal.js'
 import { portOf, type RedisClient } from './client.js'
 import { createCommands } from './commands.js'
 import { createFence, FENCE_LUA } from './fence.js'
@@ -42,11 +43,13 @@ export interface Store {
   command(args: string[], key: string, ask?: Ask): Promise<Reply>
   /**
    * Sends a write by scripts that carry `ends`, the instant of the shard's clock at which it is given up, never later.
-   * All commands of it share the time of one.
+   * All commands of it share the time of one. Whoever asked is told that nobody knows whether it ran when it cannot run
+   * any more: a link may end before what it carried has reached the store. Not where a write says `anyTime`.
    */
   fenced(
     shard: number,
     send: (ends: number, command: (args: string[]) => Promise<Reply>) => Promise<Reply>,
+    options?: { anyTime?: boolean },
   ): Promise<Reply>
   /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
   shards(ask?: Ask): Promise<number>
@@ -98,10 +101,16 @@ export function createStore(options: StoreOptions): Store {
   })
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
 
-  const fenced: Store['fenced'] = (shard, write) => {
+  const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {
     const endsAt = performance.now() + commandTimeoutMs
     const within = (args: string[]) => send(args, prefixes[shard] as string, undefined, endsAt - performance.now())
-    return fence.run(clockOf(shard), endsAt, (ends) => write(ends, within))
+    try {
+      return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, within))
+    } catch (error) {
+      if (!anyTime && error instanceof Refusal && error.outcome === 'unknown')
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, endsAt - performance.now())))
+      throw error
+    }
   }
 
   function report(error: unknown, ask?: Ask) {
@@ -113,7 +122,11 @@ export function createStore(options: StoreOptions): Store {
     given,
     read: (ask) => command(['GET', key(0, 'shards')], key(0), ask),
     claim: (shard, number) =>
-      fenced(shard, (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`])),
+      fenced(
+        shard,
+        (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`]),
+        { anyTime: true },
+      ),
     report,
   })
 

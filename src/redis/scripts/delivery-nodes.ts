@@ -15,8 +15,9 @@ const CONFIRMED_MS = 10_000
 /** Nodes listed: a deployment has tens; more are ids that somebody makes anew at each start. */
 const NODES_MAX = 1_000
 
-const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`)
-const freeing = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true })
+// Whatever is said here carries what it comes after: an order, a token, the number of what was heard.
+const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { anyTime: true })
+const freeing = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
 
 /** The order of an attach that is about to be made. */
 export const ORDER = deliveryScript(`

@@ -7,6 +7,8 @@ const CLAIM_LOOKS = 16
 
 const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`)
 const freeing = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true })
+/** About one attempt by its number: late, it is about another one. */
+const ofAttempt = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
 
 /** In the shard of the scope, where that is another than the command's. ARGV: 6 scope, 7 reference, 8 ms to the deadline, 9 capacity. */
 export const RESERVE = deliveryScript(`
@@ -96,7 +98,7 @@ return reply({ 'admitted', deadline })`)
  * `missing` or `replaced` for a waiter that is none, `empty`, `more` where another claim is to look again, or the
  * command, how many wait behind it, and until when the attempt has patience.
  */
-export const CLAIM = freeing(`
+export const CLAIM = ofAttempt(`
 local user, client, number = ARGV[6], ARGV[7], tonumber(ARGV[10])
 local mailbox = ids(user, client)
 local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
@@ -140,7 +142,7 @@ end
 return reply({ 'more' })`)
 
 /** What became of an attempt. ARGV: 6 user, 7 client, 8 command, 9 attempt, 10 outcome. */
-export const CONCLUDE = freeing(`
+export const CONCLUDE = ofAttempt(`
 local c = read(ARGV[6], ARGV[7], ARGV[8])
 if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then
   local isRepeated = c and c.attempts == ARGV[9] and c.last_outcome == ARGV[10]
