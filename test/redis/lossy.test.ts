@@ -92,8 +92,10 @@ describeRedis('replies that are lost on purpose', () => {
           const script = defineScript("return redis.call('INCR', KEYS[1] .. 'n')")
           const matches = await runsOf(script)
           plan.forget()
-          await store.command(['EVAL', script.source, '1', 'relayscope:{d:0}:'], COUNT)
-          await store.command(['EVALSHA', await script.digest, '1', 'relayscope:{d:0}:'], COUNT)
+          await server.cli('SET', 'relayscope:{d:0}:shards', '1')
+          const rest = ['1', 'relayscope:{d:0}:', ` ${Date.now() + 60_000} 1`]
+          await store.command(['EVAL', script.source, ...rest], COUNT)
+          await store.command(['EVALSHA', await script.digest, ...rest], COUNT)
           await store.command(['EVAL', 'return 1', '0'], COUNT)
           expect(plan.seen.filter(matches)).toHaveLength(2)
         })
