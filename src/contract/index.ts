@@ -66,7 +66,6 @@ export {
   TerminalState,
   type Waiter,
 } from './delivery.js'
-export type { Ending } from './ending.js'
 export {
   type Delivery,
   type Gap,

@@ -63,8 +63,8 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     actions.remove(entry.record)
     holders.remove(entry.record.user_id)
     table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at }))
-    const key = clientKey(entry.record)
-    if (current.get(key) === entry) current.delete(key)
+    // One of a client is connected at a time: whoever ends while connected is current.
+    current.delete(clientKey(entry.record))
     disconnected.push(entry, time)
     const { surplus } = disconnected
     if (disconnected.size <= maxDisconnected || !surplus) return

@@ -195,7 +195,6 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
     async close() {
       loop.close()
       for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
-      return { cut: 0 }
     },
   }
 }

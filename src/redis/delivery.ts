@@ -9,7 +9,6 @@ import {
   requireIdentity,
   SCOPE_CAPACITY,
 } from '../contract/delivery-rules.js'
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
@@ -201,11 +200,11 @@ export function commandDispatcherOn(
     }
   }
 
-  let closing: Promise<Ending> | undefined
-  async function close(): Promise<Ending> {
+  let closing: Promise<void> | undefined
+  async function close(): Promise<void> {
     await loop.close()
-    await endWithin([waiters.close(CLOSE_TIMEOUT_MS), report.close()], CLOSE_TIMEOUT_MS)
-    return { cut: waiters.untold }
+    await waiters.close()
+    await report.close()
   }
 
   return {

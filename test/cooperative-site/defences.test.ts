@@ -1,6 +1,7 @@
 /** Single defences of gate, handlers, streams and ring, each of which could be weakened without another test's notice. */
 import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
+import { createTopic } from '../../src/contract/event-topic.js'
 import type { Session } from '../../src/contract/sessions.js'
 import type { Site } from '../../src/contract/sites.js'
 import { createActionHandlers, createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
@@ -116,6 +117,21 @@ describe('the ring of a topic', () => {
     expect(reader.take()).toBeUndefined()
   })
 
+  it('reads none that is older either where the newest never came', async () => {
+    const topic = createTopic({ queueSize: 3, position: { epoch: 'e', seq: 0 } })
+    const reader = topic.subscribe()
+    for (let seq = 1; seq <= 3; seq++) topic.append({ ...event(seq), seq })
+    topic.moveTo({ epoch: 'e', seq: 4 })
+    expect((await reader.next()).value).toEqual({
+      type: 'gap',
+      reason: 'overflow',
+      dropped: 1,
+      first_seq: 1,
+      last_seq: 1,
+    })
+    expect((await reader.next()).value).toMatchObject({ event: { seq: 2 } })
+  })
+
   it('keeps the place of a topic whose user has few of them, however many another has', () => {
     const bus = createCooperativeSiteEventBus()
     bus.publish('users/bob/sites/notes/events', event(1))
@@ -169,6 +185,18 @@ describe('a live stream', () => {
     publish(world, 1, 1)
     await vi.advanceTimersByTimeAsync(1_000)
     expect((await viewer.drain()).at(-1)).toMatchObject({ event: 'end', data: { reason: 'policy_revoked' } })
+  })
+
+  it('shows of an event what its schema names, whatever was published past the ingest', async () => {
+    const world = await createWorld()
+    const viewer = await watch(world)
+    await viewer.read()
+    const name = 'note_changed'
+    const published = { ...event(1), site_id: 'notes', name, secret: 'for nobody' }
+    world.bus.publish('users/alice/sites/notes/events', published)
+    await viewer.read()
+    expect(viewer.frames.at(-1)).toMatchObject({ event: 'site_event', data: { name } })
+    expect(JSON.stringify(viewer.frames)).not.toContain('for nobody')
   })
 
   it('of a token that was revoked ends, and that of another token of the same user goes on', async () => {

@@ -68,6 +68,13 @@ describe('the registries in memory', () => {
     await expect(open()).resolves.toMatchObject({ state: 'pending' })
   })
 
+  it('keep as many sessions in all, whoever they are of', async () => {
+    const sessions = createSessionRegistry({ maxSessions: 2, maxSessionsPerUser: 2, now: () => START })
+    for (const owner of ['alice', 'bob']) await sessions.open({ site_id: 's', owner })
+    const third = sessions.open({ site_id: 's', owner: 'carol' })
+    await expect(third).rejects.toMatchObject({ code: 'capacity_exceeded' })
+  })
+
   it('remember as many ended sessions as live ones, the latest', async () => {
     const sessions = createSessionRegistry({ maxSessions: 2, now: () => START })
     const ids: string[] = []

@@ -46,6 +46,18 @@ describeRedis('a reader of what stands under the wrong key', () => {
     expect(reported).toEqual([`BadRow: ${other} is no record of that command`])
   })
 
+  it('shows no status whose retention is over, though nobody has cleared it up', async () => {
+    const { facilities, router } = deployment('retention')
+    const command = { user_id: 'ann', client_id: 'c', command_id: 'k', action: 'open' }
+    await facilities.dispatcher.dispatch(command)
+    await facilities.dispatcher.cancel(command)
+    await facilities.dispatcher.close()
+    const path = '/delivery/status?user_id=ann&client_id=c&command_id=k'
+    expect((await get(router, path)).status).toBe(200)
+    clock.advance(3_600_000)
+    expect((await get(router, path)).status).toBe(404)
+  })
+
   describe('takes a row for none that is longer than any record', () => {
     it.each([
       ['a page', '/contexts', { items: [] }],

@@ -142,6 +142,12 @@ export const DOORS = [
     ['a Host names this server and its port', 'guard({ hosts, origins: [], port })', 'guard({ hosts, origins: [] })'],
     ['a page is refused by its Origin', `headers.has('origin') ||`, ''],
     ['every Sec-Fetch-Site is looked at', '!sites.every((site)', '!sites.slice(0, 1).every((site)'],
+    [
+      'the control token is compared in constant time',
+      'timingSafeEqual(digest(given), wanted)',
+      'digest(given).equals(wanted)',
+      'test/http/constant-time.test.ts',
+    ],
     ['two tokens are none', 'more.length === 0 && isToken(authorization)', 'isToken(authorization)'],
   ]),
   ...weaken('src/control-server/server.ts', 'test/control-server/server.test.ts', [

@@ -4,6 +4,12 @@ import { weaken } from './mutant.mjs'
 export const HTTP = [
   ...weaken('src/http/auth.ts', 'test/http/auth.test.ts', [
     [
+      'the administrator key is compared in constant time',
+      'for (let i = 0; i < secret.length; i++) difference |=',
+      'for (let i = 0; i < secret.length && difference === 0; i++) difference |=',
+      'test/http/constant-time.test.ts',
+    ],
+    [
       'a key that begins as the right one does is another',
       'let difference = given.length ^ secret.length',
       'let difference = 0',

@@ -37,11 +37,13 @@ export const INGEST = [
       'a message under way in another stream is another',
       'JSON.stringify([user_id, stream, message_id])',
       'JSON.stringify([user_id, message_id])',
+      'test/contract/defences.test.ts',
     ],
     [
       'a message under way of another user is another',
       'JSON.stringify([user_id, stream, message_id])',
       'JSON.stringify([stream, message_id])',
+      'test/contract/defences.test.ts',
     ],
     ['equal messages under way are one', 'if (first) return { ...(await first), isNew: false }', ''],
     ['what has ended is under way no longer', 'underWay.delete(identity)', ''],
@@ -49,11 +51,13 @@ export const INGEST = [
       'a failed append gives its claim back',
       'if (isFirst) await Promise.resolve(deduplicator.release(claim)).catch(() => {})',
       '',
+      'test/contract/defences.test.ts',
     ],
     [
       'only who claimed gives a claim back',
       'if (isFirst) await Promise.resolve(deduplicator',
       'await Promise.resolve(deduplicator',
+      'test/contract/defences.test.ts',
     ],
   ]),
   ...weaken('src/contract/site-messages.ts', 'test/cooperative-site/ingest.test.ts', [
@@ -106,11 +110,17 @@ export const INGEST = [
   ]),
   ...weaken('src/cooperative-site/publish-once.ts', 'test/cooperative-site/ingest-again.test.ts', [
     ['an event is published once', 'if (known) {', 'if (false) {'],
-    ['an event whose publication failed can be published', 'memory.forget(key)\n    throw error', 'throw error'],
+    [
+      'an event whose publication failed can be published',
+      'memory.forget(key)\n    throw error',
+      'throw error',
+      'test/contract/defences.test.ts',
+    ],
     [
       'what is remembered of a bus is bounded',
       'for (let left = this.#shares.excess(place); left !== undefined; left = this.#shares.excess(place)) this.forget(left)',
       '',
+      'test/contract/defences.test.ts',
     ],
   ]),
   ...weaken('src/memory/history.ts', 'test/memory/history.test.ts', [
@@ -136,20 +146,51 @@ export const INGEST = [
     'src/contract/fair-share.ts',
     ['test/contract/shares.test.ts'],
     [
-      ['a user holds so many bytes', ' || isOver(holder.bytes, bytesPerUser)', ''],
-      ['a user holds so many entries', 'isOver(holder.entries, entriesPerUser) || ', ''],
+      [
+        'a user holds so many bytes',
+        ' || isOver(holder.bytes, bytesPerUser)',
+        '',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
+      ],
+      [
+        'a user holds so many entries',
+        'isOver(holder.entries, entriesPerUser) || ',
+        '',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
+      ],
       [
         'what must go for their number goes from whoever has most',
         'first(this.#byEntries.top(sparing))',
         'first(holder)',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
       ],
-      ['what must go for its bytes goes from whoever holds most', 'first(this.#byBytes.top(sparing))', 'first(holder)'],
-      ['what came just now stays', '(from?.oldest === added ? undefined : from?.oldest?.entry)', 'from?.oldest?.entry'],
-      ['a user who has just come stays', 'holder.entries === 1 ? holder : undefined', 'undefined'],
+      [
+        'what must go for its bytes goes from whoever holds most',
+        'first(this.#byBytes.top(sparing))',
+        'first(holder)',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
+      ],
+      [
+        'what came just now stays',
+        '(from?.oldest === added ? undefined : from?.oldest?.entry)',
+        'from?.oldest?.entry',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
+      ],
+      [
+        'a user who has just come stays',
+        'holder.entries === 1 ? holder : undefined',
+        'undefined',
+        ['test/memory/history.test.ts', 'test/memory/shares.test.ts', 'test/memory/deduplicator.test.ts'],
+      ],
     ],
   ),
   ...weaken('src/contract/history-bounds.ts', 'test/memory/history.test.ts', [
-    ['a message fits into a record', 'if (bounds.inlineBytes > INLINE_BYTES) throw', 'if (false) throw'],
+    [
+      'a message fits into a record',
+      'if (bounds.inlineBytes > INLINE_BYTES) throw',
+      'if (false) throw',
+      'test/contract/defences.test.ts',
+    ],
   ]),
   ...weaken('src/memory/deduplicator.ts', 'test/memory/deduplicator.test.ts', [
     ['a claim runs out', 'if (known && known.touchedAt + ttlMs > time) {', 'if (known) {'],
@@ -184,9 +225,20 @@ export const INGEST = [
       'a payload that was given up and put all the same is deleted',
       '() => discard(ref),\n          () => {},',
       '() => {},\n          () => {},',
+      'test/contract/defences.test.ts',
     ],
-    ['a payload has so long to be put', 'await Promise.race([putting, late])', 'await putting'],
-    ['a payload that was not put is deleted', 'discard(ref)\n        putting.then(', 'putting.then('],
+    [
+      'a payload has so long to be put',
+      'await Promise.race([putting, late])',
+      'await putting',
+      'test/contract/defences.test.ts',
+    ],
+    [
+      'a payload that was not put is deleted',
+      'discard(ref)\n        putting.then(',
+      'putting.then(',
+      'test/contract/defences.test.ts',
+    ],
   ]),
   ...weaken('src/memory/spill-store.ts', 'test/memory/history.test.ts', [
     ['texts are bounded in bytes', 'while (total + bytes > maxBytes && queue.oldest) drop(queue.oldest)', ''],

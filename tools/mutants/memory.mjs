@@ -14,8 +14,18 @@ export const MEMORY = [
         lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
       else if (false && previous) lives.end(`,
     ],
-    ['a user has so many connections', '!previous && lives.connectedOf(user_id) >= maxConnectionsPerUser', 'false'],
-    ['connections are bounded', '!previous && lives.connectedCount() >= maxConnections', 'false'],
+    [
+      'a user has so many connections',
+      '!previous && lives.connectedOf(user_id) >= maxConnectionsPerUser',
+      'false',
+      ['test/memory/connections.test.ts', 'test/memory/shares.test.ts'],
+    ],
+    [
+      'connections are bounded',
+      '!previous && lives.connectedCount() >= maxConnections',
+      'false',
+      ['test/memory/connections.test.ts', 'test/memory/shares.test.ts'],
+    ],
     [
       'a connection that ended has no heartbeat',
       `if (entry?.record.status !== 'connected') return false
@@ -35,7 +45,6 @@ export const MEMORY = [
       'if (disconnected.size <= maxDisconnected || !surplus) return',
       'if (disconnected.size >= 0 || !surplus) return',
     ],
-    ['who was replaced is not current', 'if (current.get(key) === entry) current.delete(key)', 'current.delete(key)'],
   ]),
   ...weaken(
     'src/memory/reported-table.ts',
@@ -47,8 +56,13 @@ export const MEMORY = [
         'if (false)',
       ],
       ['an id belongs to one client of its user', ' || known.record.client_id !== owner.client_id)', ')'],
-      ['a user has so many entries', `if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)`, 'if (false)'],
-      ['entries are bounded', 'if (table.size >= maxEntries) throw', 'if (false) throw'],
+      [
+        'a user has so many entries',
+        `if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)`,
+        'if (false)',
+        'test/memory/shares.test.ts',
+      ],
+      ['entries are bounded', 'if (table.size >= maxEntries) throw', 'if (false) throw', 'test/memory/shares.test.ts'],
     ],
   ),
   ...weaken('src/memory/contexts.ts', 'test/memory/contexts.test.ts', [
@@ -83,8 +97,18 @@ export const MEMORY = [
       'if (!entry) {\n        counters.late++\n        return false',
       'if (!entry) {\n        counters.late++\n        return true',
     ],
-    ['a user has so many calls pending', `if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)`, 'if (false)'],
-    ['pending calls are bounded', 'if (table.size >= maxPending) throw', 'if (false) throw'],
+    [
+      'a user has so many calls pending',
+      `if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)`,
+      'if (false)',
+      ['test/memory/shares.test.ts', 'test/redis/actions-replies.test.ts'],
+    ],
+    [
+      'pending calls are bounded',
+      'if (table.size >= maxPending) throw',
+      'if (false) throw',
+      ['test/memory/shares.test.ts', 'test/memory/facilities.test.ts'],
+    ],
     ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
   ]),
   ...weaken('src/memory/delivery-dispatch.ts', DELIVERY, [

@@ -347,7 +347,7 @@ export const REDIS_DELIVERY = [
       'an observer shows no status that is forgotten',
       'found.untilMs !== null && found.untilMs <= now ? null : ',
       '',
-      [BOUNDS, 'test/redis/observer.test.ts'],
+      'test/redis/defences.test.ts',
     ],
     [
       'an observer shows a command past its deadline as expired',

@@ -101,11 +101,7 @@ export const STREAMS = [
         'an event leaves as its schema reads it',
         'SiteEvent.parse(events[next])',
         'events[next] as SiteEvent',
-        [
-          'test/cooperative-site/event-stream.test.ts',
-          'test/cooperative-site/garbage.test.ts',
-          'test/cooperative-site/event-stream-end.test.ts',
-        ],
+        'test/cooperative-site/defences.test.ts',
       ],
       [
         'one write carries so much',
@@ -130,7 +126,7 @@ export const STREAMS = [
       'the ring reads no event older than its size',
       'seq > this.head - this.size ? slot',
       'seq >= this.head - this.size ? slot',
-      [DEFENCES, BUS],
+      'test/cooperative-site/defences.test.ts',
     ],
     ['an event that is not ahead is ignored', 'event.seq <= this.head || ', ''],
     [
