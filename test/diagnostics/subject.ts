@@ -1,5 +1,5 @@
 /** The router under test, over instrumented inspectors, and the requests that the tests of the router send. */
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Inspectors } from '../../src/contract/inspectors.js'
 import { resolveLimits } from '../../src/contract/limits.js'
 import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
@@ -88,6 +88,31 @@ export async function get<Body = Loose>(router: Router, path: string, init?: Req
   const response = await send(router, path, init)
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+/**
+ * Sends a request to a router whose inspectors never answer and lets its deadline pass. The clock that passes is a fake
+ * one: on a slow machine a short deadline of real time would pass before anybody was asked.
+ */
+export async function getInVain(url: string, asked: (call: Call) => void = () => {}): Promise<Answered<Loose>> {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+  try {
+    let reach = () => {}
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve
+    })
+    const { router } = createWatched({ deadlineMs: 20 }, (call) => {
+      asked(call)
+      reach()
+      return never()
+    })
+    const answer = get(router, url)
+    await Promise.race([reached, answer])
+    await vi.advanceTimersByTimeAsync(21)
+    return await answer
+  } finally {
+    vi.useRealTimers()
+  }
 }
 
 /** Holds an answer to the form of a problem: status, code, media type, size. Gives its body. */
