@@ -153,6 +153,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     throw new ProblemError(code, { capability: need })
   }
 
+  /** What is thrown once the client has left says that it was stopped, and that is no fault: whoever hangs up fills no log. */
+  function report(request: Request, error: unknown, place: Parameters<typeof hooks.error>[1]): void {
+    if (!request.signal.aborted) hooks.error(error, place)
+  }
+
   async function dispatch(
     request: Request,
     segments: (string | null)[],
@@ -173,11 +178,11 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       inspectors as Present,
       { params, search, deployment, pageDefault: limits.pageDefault, deadline },
       {
-        ask: createAsk(deadline, askLimits, (error) => hooks.error(error, { route: row.path })),
+        ask: createAsk(deadline, askLimits, (error) => report(request, error, { route: row.path })),
         now,
         report(source, error) {
           seen.reported.add(error)
-          hooks.error(error, { route: row.path, source })
+          report(request, error, { route: row.path, source })
         },
       },
     )
@@ -206,7 +211,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       }
     } catch (error) {
       const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
-      if (cause !== undefined && !seen.reported.has(cause)) hooks.error(cause, { route: seen.row?.path ?? null })
+      if (cause !== undefined && !seen.reported.has(cause)) report(request, cause, { route: seen.row?.path ?? null })
       outcome = { status: PROBLEMS[code][0], refusal: { code, extra } }
     } finally {
       deadline.clear()

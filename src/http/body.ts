@@ -18,7 +18,10 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   let length = 0
   const reader = request.body?.getReader()
   while (reader) {
-    const { done, value } = await reader.read()
+    // A body that is cut short is its sender's doing, and no fault of ours that anybody should be told of.
+    const { done, value } = await reader.read().catch((cause: unknown) => {
+      throw new ProblemError('invalid_json', {}, { cause })
+    })
     if (done) break
     length += value.byteLength
     if (length > BODY_BYTES) {
@@ -41,7 +44,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
  * text that is refused for what it holds.
  *
  * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json`, `invalid_body` (too deep, too many, a
- * member twice). Rejects as the body does when the client goes away.
+ * member twice); `invalid_json` too where the client goes away in the middle of it.
  */
 export async function readJson(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type')

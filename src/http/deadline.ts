@@ -31,7 +31,11 @@ export class Deadline {
 
   /** Aborted when the deadline passes or the client goes away. */
   get signal(): AbortSignal {
-    this.#controller ??= this.#arm()
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      // Known before it is armed: where the client has left already, those who wait look at this signal at once.
+      this.#arm(this.#controller)
+    }
     // Work that does not let the event loop turn keeps the timer from telling.
     if (this.#hasPassed()) this.#controller.abort(new DeadlinePassed())
     return this.#controller.signal
@@ -77,9 +81,8 @@ export class Deadline {
     }
   }
 
-  #arm(): AbortController {
-    const armed = new AbortController()
-    if (this.#over) return armed
+  #arm(armed: AbortController): void {
+    if (this.#over) return
     clearTimeout(this.#timer)
     for (const act of this.#waiting) armed.signal.addEventListener('abort', act, { once: true })
     const client = this.#request.signal
@@ -88,6 +91,5 @@ export class Deadline {
     else client.addEventListener('abort', leave, { once: true })
     this.#forget = () => client.removeEventListener('abort', leave)
     this.#timer = setTimeout(() => armed.abort(new DeadlinePassed()), this.#endsAt - performance.now())
-    return armed
   }
 }

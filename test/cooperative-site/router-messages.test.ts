@@ -151,4 +151,18 @@ describe('the messages of a host', () => {
     expect(JSON.stringify(got.body)).not.toContain('secret')
     expect(errors).toMatchObject([{ message: 'secret' }])
   })
+
+  it('that their sender cuts short are nobody else’s fault: the host is told nothing', async () => {
+    const errors: unknown[] = []
+    const world = await createWorld({ onError: (error) => errors.push(error) })
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.error(new TypeError('the request body was cut short'))
+      },
+    })
+    const headers = { authorization: 'Bearer alice', 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body, duplex: 'half' }
+    const response = await world.relay(new Request('http://relay.test/relay/messages', init as RequestInit))
+    expect([response.status, await response.json(), errors]).toMatchObject([400, { code: 'invalid_json' }, []])
+  })
 })

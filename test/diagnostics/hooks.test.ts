@@ -1,5 +1,6 @@
 /** What the hooks of a host are told of a request, and that they change no answer. */
 import { describe, expect, it } from 'vitest'
+import type { Ask } from '../../src/contract/page.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
@@ -86,6 +87,21 @@ describe('the hooks', () => {
       [SECRET, { route: '/contexts' }],
       [SECRET, { route: '/users', source: 'context_registry' }],
     ])
+  })
+
+  it.each([
+    '/contexts',
+    '/users',
+  ])('hear nothing of inspectors that the client of %s stopped by leaving', async (path) => {
+    const errors: unknown[] = []
+    const left = new AbortController()
+    const { router } = createWatched({ onError: (error) => errors.push(error) }, ({ args }) => {
+      const { signal } = args.at(-1) as Ask
+      left.abort()
+      return Promise.reject(signal.reason)
+    })
+    await get(router, path, { signal: left.signal })
+    expect(errors).toEqual([])
   })
 
   it('hear of an aggregate whose every source failed once per source', async () => {

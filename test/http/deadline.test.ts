@@ -24,6 +24,18 @@ describe('a deadline', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('ends what waits under it once, where the client has left before anybody looked', async () => {
+    const client = new AbortController()
+    const deadline = new Deadline(100, client)
+    const waiting = [1, 2].map(() =>
+      Promise.resolve(deadline.settle(new Promise(() => {}))).catch((reason: unknown) => reason),
+    )
+    client.abort('left')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await Promise.all(waiting)).toEqual(['left', 'left'])
+    deadline.clear()
+  })
+
   it('makes no signal for a promise that settles within its turn, and one for what goes on beyond it', async () => {
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')
