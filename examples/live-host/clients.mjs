@@ -1,7 +1,7 @@
 /** The clients that the host starts: each a process of its own, and none left behind. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { endAll } from './processes.mjs'
+import { endAll, own } from './processes.mjs'
 
 const PROGRAM = fileURLToPath(new URL('console-client.mjs', import.meta.url))
 
@@ -19,7 +19,7 @@ export function startClients({ urls, clients, onExit, onMessage = () => {} }) {
     // The administrator's key is none of a client's business.
     const { SERVICE_ADMIN_KEY, ...inherited } = process.env
     // The channel of fork() is how a client learns that the host is gone.
-    const child = fork(client.program ?? PROGRAM, { env: { ...inherited, ...env } })
+    const child = own(fork(client.program ?? PROGRAM, { env: { ...inherited, ...env } }))
     child.on('message', (message) => onMessage(client, message))
     child.on('exit', (code, signal) => onExit({ ...client, pid: child.pid }, signal ?? code))
     return child

@@ -10,7 +10,7 @@ export const COOPERATIVE_PREFIX = '/cooperative'
  * viewer who comes early, or back after a restart, waits instead of being turned away. Until the application declares
  * its site itself, the site can be watched and nothing can be invoked.
  */
-export async function openCooperation({ live, connector, authenticateHost, app, guests, viewersFile }) {
+export async function openCooperation({ live, connector, authenticateHost, app, guests, viewersFile, closeTimeoutMs }) {
   const { site_id, session_id, user_id, client_id } = app
   // #region relay
   const { facilities, sites, sessions, bus } = live
@@ -32,6 +32,7 @@ export async function openCooperation({ live, connector, authenticateHost, app, 
     authenticateHost,
     authenticateViewer: viewers.authenticate,
     prefix: COOPERATIVE_PREFIX,
+    closeTimeoutMs,
   })
   // #endregion
   return { router, viewers }

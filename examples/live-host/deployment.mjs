@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { PREFIX } from './host.mjs'
-import { endAll } from './processes.mjs'
+import { endAll, own } from './processes.mjs'
 import { openStore } from './store.mjs'
 
 const NODE_PROGRAM = fileURLToPath(new URL('node-process.mjs', import.meta.url))
@@ -19,24 +19,29 @@ const NODE_IDS = ['a', 'b']
  */
 export async function startDeployment({ redis, deploymentId, port, onExit, ...plan }) {
   const store = await openStore(redis)
-  const own = deploymentId ?? `live-host-${crypto.randomUUID().slice(0, 8)}`
+  const name = deploymentId ?? `live-host-${crypto.randomUUID().slice(0, 8)}`
   const children = []
   const portOf = (i) => (port === 0 ? 0 : port + i)
 
-  function watch(name, child) {
-    children.push(child)
-    child.on('exit', (code, signal) => onExit(name, child.pid, signal ?? code))
+  function watch(role, child) {
+    children.push(own(child))
+    child.on('exit', (code, signal) => onExit(role, child.pid, signal ?? code))
     return child
   }
 
   async function close() {
     await endAll(children)
-    if (deploymentId === undefined) await store.forget(own)
+    if (deploymentId === undefined) await store.forget(name)
     await store.close()
   }
 
   async function startNode(nodeId, i) {
-    const NODE_PLAN = JSON.stringify({ ...plan, nodeId, port: portOf(i), store: { url: store.url, deploymentId: own } })
+    const NODE_PLAN = JSON.stringify({
+      ...plan,
+      nodeId,
+      port: portOf(i),
+      store: { url: store.url, deploymentId: name },
+    })
     const child = watch(`node ${nodeId}`, fork(NODE_PROGRAM, { env: { ...process.env, NODE_PLAN } }))
     const [{ urls, guest }] = await first(child, 'message')
     return { nodeId, pid: child.pid, url: urls[0], guest }
@@ -45,7 +50,7 @@ export async function startDeployment({ redis, deploymentId, port, onExit, ...pl
   async function startObserver() {
     // A URL may hold a password, and a list of processes shows arguments.
     const env = { ...process.env, RELAYSCOPE_REDIS_URL: store.url, SERVICE_ADMIN_KEY: plan.key }
-    const args = ['observe', '--deployment', own, '--port', String(portOf(NODE_IDS.length)), '--prefix', PREFIX]
+    const args = ['observe', '--deployment', name, '--port', String(portOf(NODE_IDS.length)), '--prefix', PREFIX]
     const options = { env, stdio: ['ignore', 'pipe', 'inherit'] }
     const child = watch('the observer', spawn(process.execPath, [RELAYSCOPE, ...args], options))
     const [line] = await first(child, 'line', createInterface({ input: child.stdout }))

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
-import { endAll } from './processes.mjs'
+import { endAll, own } from './processes.mjs'
 
 // A server that was just started has its socket within that.
 const START_MS = 5_000
@@ -29,7 +29,7 @@ async function startServer() {
   const options = { port, bind: '127.0.0.1', dir, save: '', appendonly: 'no' }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
   // In a group of its own: Ctrl-C in a terminal must not end it before its nodes.
-  const child = spawn('redis-server', args, { stdio: 'ignore', detached: true })
+  const child = own(spawn('redis-server', args, { stdio: 'ignore', detached: true }))
   const close = async () => {
     await endAll([child])
     await rm(dir, { recursive: true, force: true })

@@ -16,6 +16,9 @@ export interface Observation {
   close(): Promise<{ cut: number }>
 }
 
+// With what the process takes besides it ends within 5 s.
+const CLOSE_TIMEOUT_MS = 4_000
+
 /** The address cannot be bound. */
 class PortError extends Error {
   override readonly name = 'PortError'
@@ -61,7 +64,8 @@ export async function startObservation(
       auth,
       prefix,
     })
-    const server = await serve(router, { host, port, allowedHosts: hasKey ? undefined : ['loopback'] })
+    const allowedHosts = hasKey ? undefined : ['loopback']
+    const server = await serve(router, { host, port, allowedHosts, closeTimeoutMs: CLOSE_TIMEOUT_MS })
     return {
       url: `${server.url}${router.prefix}/`,
       warnings,

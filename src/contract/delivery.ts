@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import type { Instance } from './connections.js'
 import { AttemptOutcome, RecoveryReason, TerminalReason } from './delivery-words.js'
+import type { Ending } from './ending.js'
 import { Id, Timestamp, toReason } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
 import { COUNTER_NAMES } from './limits.js'
@@ -210,6 +211,9 @@ export interface CommandDispatcher {
   settle(input: SettleInput): Awaitable<boolean>
   /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
   cancel(input: CancelInput): Awaitable<boolean>
-  /** Ends the loops and every waiter. Tracked commands stay as they are. */
-  close(): Awaitable<void>
+  /**
+   * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
+   * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
+   */
+  close(): Awaitable<Ending>
 }

@@ -107,6 +107,6 @@ export interface SiteEventBus {
    * the call on any node. Absent where that is always so. @throws Refusal `unavailable`, `closed`.
    */
   prepare?(topic: string): Promise<void>
-  /** Ends every subscription. */
+  /** Ends every subscription, at once: it waits for no reader and no store. */
   close(): void | Promise<void>
 }

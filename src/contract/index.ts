@@ -66,6 +66,7 @@ export {
   TerminalState,
   type Waiter,
 } from './delivery.js'
+export type { Ending } from './ending.js'
 export {
   type Delivery,
   type Gap,

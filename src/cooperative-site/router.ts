@@ -1,5 +1,5 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
-import { CLOSE_TIMEOUT_MS, endWithin } from '../contract/ending.js'
+import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { guardHook } from '../contract/hook.js'
 import { checkId, checkSegment, Id } from '../contract/ids.js'
@@ -61,7 +61,7 @@ export interface CooperativeSiteRouter {
    * Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended, or
    * after `closeTimeoutMs`, to how many had not.
    */
-  close(): Promise<{ cut: number }>
+  close(): Promise<Ending>
 }
 
 /** Without a key all of one user are one principal, so that nothing else of it is shown to the policy. */

@@ -195,6 +195,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
     async close() {
       loop.close()
       for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
+      return { cut: 0 }
     },
   }
 }

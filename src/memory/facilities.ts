@@ -1,5 +1,5 @@
 /** All live objects of one process, wired to each other. */
-import { CLOSE_TIMEOUT_MS, endWithin } from '../contract/ending.js'
+import { type Ending, endTogether } from '../contract/ending.js'
 import type { SpillStore } from '../contract/history.js'
 import { createIngest, type Ingest } from '../contract/ingest.js'
 import { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
@@ -67,7 +67,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     contexts,
     browserWindows,
     ingest,
-    /** Ends within 5 s, whatever stores and hooks do; resolves to how many of its parts had not ended by themselves. */
-    close: (): Promise<{ cut: number }> => endWithin([dispatcher.close(), rpc.close()], CLOSE_TIMEOUT_MS),
+    /** Waits for nobody. */
+    close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
   }
 }

@@ -1,5 +1,6 @@
 /** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
 import type { ConnectionRegistry } from '../contract/connections.js'
+import type { Ending } from '../contract/ending.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
@@ -45,8 +46,8 @@ export interface RpcCounters {
 
 export interface MemoryRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
-  /** Rejects every pending call with `Refusal` `closed`, and every later `open`. */
-  close(): Promise<void>
+  /** Rejects every pending call with `Refusal` `closed`, and every later `open`. Waits for nobody. */
+  close(): Promise<Ending>
 }
 
 type Call = Omit<PendingCall, 'age_ms'>
@@ -177,6 +178,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
     async close() {
       closed = true
       for (const entry of table.entries()) end(entry).reject(new Refusal('closed'))
+      return { cut: 0 }
     },
   }
 }

@@ -1,5 +1,6 @@
 /** The connections that wait at this node: who they are, that the store knows of them, and that it knows no others. */
 import type { Deliver } from '../contract/delivery.js'
+import { endWithin } from '../contract/ending.js'
 import { Refusal, wasNotRun } from '../refusal.js'
 import { clientRef, type DeliveryRun } from './delivery-run.js'
 import { ATTACH, DETACH, ORDER } from './scripts/delivery-nodes.js'
@@ -174,11 +175,24 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
       for (const waiter of [...leaving].slice(0, BATCH)) void sayDetached(waiter)
     },
 
-    async close(): Promise<void> {
-      await inBatches([...waiters.values()], async (waiter) => {
+    /** Nobody waits here any more, and the store is told so as far as it can be within `ms`. */
+    async close(ms: number): Promise<void> {
+      const all = [...waiters.values()]
+      for (const waiter of all) {
         drop(waiter)
-        await sayDetached(waiter)
+        leaving.add(waiter)
+      }
+      let isLate = false
+      const telling = inBatches(all, async (waiter) => {
+        if (!isLate) await sayDetached(waiter)
       })
+      await endWithin([telling], ms)
+      isLate = true
+    },
+
+    /** Those who do not wait any more and of whom the store could not be told. */
+    get untold() {
+      return leaving.size
     },
   }
 }

@@ -9,6 +9,7 @@ import {
   requireIdentity,
   SCOPE_CAPACITY,
 } from '../contract/delivery-rules.js'
+import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
@@ -200,11 +201,11 @@ export function commandDispatcherOn(
     }
   }
 
-  let closing: Promise<void> | undefined
-  async function close(): Promise<void> {
+  let closing: Promise<Ending> | undefined
+  async function close(): Promise<Ending> {
     await loop.close()
-    await waiters.close()
-    await report.close()
+    await endWithin([waiters.close(CLOSE_TIMEOUT_MS), report.close()], CLOSE_TIMEOUT_MS)
+    return { cut: waiters.untold }
   }
 
   return {

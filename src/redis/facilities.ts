@@ -1,6 +1,6 @@
 /** All live objects of one node over a shared store, wired to each other. */
 import { CONNECTION_BOUNDS } from '../contract/connections.js'
-import { CLOSE_TIMEOUT_MS, endWithin } from '../contract/ending.js'
+import { type Ending, endTogether } from '../contract/ending.js'
 import type { SpillStore } from '../contract/history.js'
 import { createIngestOver, type Ingest } from '../contract/ingest.js'
 import { resolveBounds } from '../contract/options.js'
@@ -76,7 +76,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     contexts,
     browserWindows,
     ingest,
-    /** Ends within 5 s, whatever stores and hooks do; resolves to how many of its parts had not ended by themselves. */
-    close: (): Promise<{ cut: number }> => endWithin([dispatcher.close(), rpc.close()], CLOSE_TIMEOUT_MS),
+    /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
+    close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
   }
 }

@@ -22,6 +22,7 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
   const waiting = new Map<string, number>()
   const listening = new Map<number, Promise<void>>()
   let subscriber: Subscriber | undefined
+  let closed = false
   let timer: ReturnType<typeof setInterval> | undefined
 
   const hear = (_channel: string, id: string) => {
@@ -51,6 +52,8 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
     listen(shard) {
       const known = listening.get(shard)
       if (known) return known
+      // A connection opened now would outlive whoever could close it.
+      if (closed) return Promise.resolve()
       subscriber ??= open(store.client)
       const heard = subscriber.subscribe(store.key(shard, 'calls', 'bell', node)).catch(() => {
         // Tried again with the next call; until then the poll has to do.
@@ -82,6 +85,7 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
       timer = undefined
     },
     async close() {
+      closed = true
       clearInterval(timer)
       timer = undefined
       await subscriber?.close()

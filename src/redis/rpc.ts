@@ -1,5 +1,6 @@
 /** The live correlator of a deployment in a shared store: a call opened on one node is settled from any. */
 import type { ConnectionRegistry } from '../contract/connections.js'
+import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { resolveBounds, shareOf } from '../contract/options.js'
@@ -41,8 +42,11 @@ export interface RpcCounters {
 
 export interface RedisRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
-  /** Rejects every call opened here with `Refusal` `closed`, and every later `open`. */
-  close(): Promise<void>
+  /**
+   * Rejects every call opened here with `Refusal` `closed`, and every later `open`; within 5 s, whatever the store does.
+   * Resolves to how many calls the store could not be told of: there they end by themselves.
+   */
+  close(): Promise<Ending>
 }
 
 interface Waiting {
@@ -74,7 +78,6 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
   const pending = new Map<string, Waiting>()
   const node = randomId()
   const replies = createReplies(store, node, (shard, id) => void take(shard, id))
-  let closed = false
 
   function end(id: string): Waiting | undefined {
     const waiting = pending.get(id)
@@ -112,21 +115,38 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
     }
   }
 
-  /** Takes a call away that ends here, unless its reply was faster. */
-  async function withdraw(id: string, why: 'timeout' | 'cancelled' | 'closed'): Promise<void> {
+  /** Takes a call away that ends here, unless its reply was faster. Whether the store knows. */
+  async function withdraw(id: string, why: 'timeout' | 'cancelled' | 'closed'): Promise<boolean> {
     const waiting = pending.get(id)
-    if (!waiting) return
+    if (!waiting) return true
     waiting.release()
     let text: unknown = null
+    let isTold = false
     try {
       text = await runScript(store, WITHDRAW, waiting.shard, id, waiting.attempt)
+      isTold = true
     } catch {
       // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
     }
-    if (typeof text === 'string') return deliver(id, text)
-    if (why === 'timeout') counters.timed_out++
-    if (why === 'cancelled') counters.cancelled++
-    end(id)?.reject(new Refusal(why))
+    if (typeof text === 'string') deliver(id, text)
+    else {
+      if (why === 'timeout') counters.timed_out++
+      if (why === 'cancelled') counters.cancelled++
+      end(id)?.reject(new Refusal(why))
+    }
+    return isTold
+  }
+
+  let closing: Promise<Ending> | undefined
+  async function close(): Promise<Ending> {
+    let cut = pending.size
+    const telling = [...pending.keys()].map(async (id) => {
+      if (await withdraw(id, 'closed')) cut--
+    })
+    await endWithin(telling, CLOSE_TIMEOUT_MS)
+    for (const id of [...pending.keys()]) end(id)?.reject(new Refusal('closed'))
+    await replies.close()
+    return { cut }
   }
 
   return {
@@ -136,7 +156,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       const { timeoutMs = defaultTimeoutMs, ...input } = parseInput(OpenCallInput, given)
       const { signal } = given
       const check = () => {
-        if (closed) throw new Refusal('closed')
+        if (closing) throw new Refusal('closed')
         if (signal?.aborted) throw new Refusal('cancelled')
       }
       check()
@@ -189,10 +209,9 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       if (became === 'settled' && local) void take(local.shard, correlationId)
       return became === 'settled'
     },
-    async close() {
-      closed = true
-      await Promise.all([...pending.keys()].map((id) => withdraw(id, 'closed')))
-      await replies.close()
+    close() {
+      closing ??= close()
+      return closing
     },
   }
 }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { readArguments, UsageError } from '../../src/cli/arguments.js'
 import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { openSocket, sendRaw } from '../control-server/wire.js'
 import { publishedAcl } from '../redis/observer.js'
 import { clients, describeRedis, freePort, type Server, startCluster, startServer } from '../redis/server.js'
 import { buildCommand, startCommand } from './process.js'
@@ -109,6 +110,43 @@ describeRedis('relayscope observe', () => {
     command.signal('SIGINT')
     expect((await command.ended).code).toBe(0)
     await own.stop()
+  })
+
+  it('ends on SIGTERM while the store does not answer and nobody takes or ends anything', async () => {
+    const own = await startServer()
+    onTestFinished(async () => {
+      own.resume()
+      await own.stop()
+    })
+    const command = observe(at(own.port))
+    const url = await command.ready()
+    const { port, host } = new URL(url)
+    own.pause()
+    const asked = [
+      `GET /contexts HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(8),
+      `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9\r\n\r\nx`,
+      `GET / HTTP/1.1\r\nHost: ${host}\r\n`,
+    ]
+    // They let go when the test is over, and not before.
+    for (const text of asked) {
+      const { socket } = await openSocket(Number(port))
+      await new Promise((resolve) => socket.pause().write(text, resolve))
+    }
+    command.signal('SIGTERM')
+    expect(await command.ended).toMatchObject({ code: 0 })
+  }, 60_000)
+
+  it('without a key answers only who names this machine', async () => {
+    const url = await observe(at(server.port)).ready()
+    const { port, host } = new URL(url)
+    const said = async (...headers: string[]) =>
+      (await sendRaw(Number(port), ['GET /capabilities HTTP/1.1', ...headers, 'Connection: close'])).status
+    expect(await said(`Host: ${host}`)).toBe(200)
+    expect(await said(`Host: localhost:${port}`, `Origin: http://localhost:${port}`)).toBe(200)
+    expect(await said(`Host: evil.test:${port}`)).toBe(403)
+    expect(await said('Host: 127.0.0.1:1')).toBe(403)
+    expect(await said(`Host: ${host}`, 'Origin: http://evil.test')).toBe(403)
+    expect(await said(`Host: ${host}`, 'Origin: null')).toBe(403)
   })
 
   it('finds out by itself that the store is a Cluster', async () => {

@@ -12,7 +12,7 @@ import type {
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
 
-export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<void> }, RpcInspector>
+export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<unknown> }, RpcInspector>
 
 /** What the correlator is told of connections: only `ann`'s `desk` is connected, with instance `one`. */
 export const CONNECTIONS = {

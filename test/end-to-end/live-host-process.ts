@@ -78,6 +78,21 @@ export async function startLiveHost(args: string[] = [], start = PROGRAM): Promi
   }
 }
 
+/** What a page of the host is handed when it opens; `headers` are those that its browser would add. */
+export async function askAsPage<T>(
+  url: string,
+  path: string,
+  headers: Record<string, string> = { origin: url },
+): Promise<T> {
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: '{}',
+  })
+  if (response.status !== 201) throw new Error(`${path} answers ${response.status}`)
+  return (await response.json()) as T
+}
+
 /** Ends it as Ctrl-C does. @returns its exit code, or the signal that had to end it. */
 export async function end({ child }: LiveHost, signal: NodeJS.Signals = 'SIGINT'): Promise<number | NodeJS.Signals> {
   if (child.exitCode !== null || child.signalCode !== null)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
 import type { Connection, Context, DeliveryNode, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
 import { describeRedis } from '../redis/server.js'
-import { end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
+import { askAsPage, end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 
 // A command has ten seconds; a slow machine shows its end later.
 const TERMINAL_MS = 30_000
@@ -90,11 +90,13 @@ describeRedis('the live host on a shared store', () => {
     const leave = new AbortController()
     const seen = new Set<string>()
     async function open(node: string) {
-      const page = await (await fetch(`${urlOf(node)}/notes`)).text()
-      const meta = (name: string) => new RegExp(`name="${name}" content="([^"]+)"`).exec(page)?.[1] ?? ''
-      const headers = { authorization: `Bearer ${meta('viewer-token')}` }
+      const { token, session_id: sessionId } = await askAsPage<{ token: string; session_id: string }>(
+        urlOf(node),
+        '/notes',
+      )
       const baseUrl = `${urlOf(node)}/cooperative`
-      const site = createCooperativeSiteClient({ baseUrl, sessionId: meta('session'), headers })
+      const headers = { authorization: `Bearer ${token}` }
+      const site = createCooperativeSiteClient({ baseUrl, sessionId, headers })
       const onEvent = () => void seen.add(node)
       await new Promise((onReady) => site.subscribe({ onReady, onEvent, signal: leave.signal }))
       return site

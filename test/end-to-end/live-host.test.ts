@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BrowserWindow, Connection, Context, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
-import { end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
+import { askAsPage, end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 
 type Items<T> = { items: T[] }
 
@@ -41,8 +41,7 @@ const send = (method: string, path: string, bearer: string, body?: unknown) =>
   })
 
 async function ticketOfPage(): Promise<string> {
-  const page = await (await fetch(`${host.url}/`)).text()
-  return /name="relay-ticket" content="([\w-]+)"/.exec(page)?.[1] ?? ''
+  return (await askAsPage<{ ticket: string }>(host.url, '/')).ticket
 }
 
 /** Connects as a browser tab does. */
@@ -172,6 +171,56 @@ describe('its wire', () => {
         .end()
     })
     expect(status).toBe(403)
+  })
+})
+
+describe('what its pages are handed', () => {
+  /** As a browser sends it for a page: `fetch` of Node adds nothing of this. */
+  async function handedOut(path: string, headers: Record<string, string>) {
+    const answer = await fetch(host.url + path, { method: 'POST', headers, body: '{}' })
+    return [answer.status, ((await answer.json()) as { code?: string }).code]
+  }
+  const numberOf = async () => {
+    const { user_id } = await askAsPage<{ user_id: string }>(host.url, '/notes')
+    return Number(user_id.split('-').at(-1))
+  }
+
+  it('is handed to a page of the host, which says so by its Origin or its Sec-Fetch-Site', async () => {
+    const local = host.url.replace('127.0.0.1', 'localhost')
+    for (const [url, headers] of [
+      [host.url, { origin: host.url }],
+      [local, { origin: local, 'sec-fetch-site': 'same-origin' }],
+      [host.url, { 'sec-fetch-site': 'same-origin' }],
+    ] as const)
+      expect(await askAsPage(url, '/notes', headers)).toMatchObject({
+        user_id: expect.stringMatching(/^guest-\d+$/),
+        token: expect.any(String),
+        session_id: 'notes-room',
+      })
+  })
+
+  it.each(['/', '/notes'])('is handed to nobody else at %s, and changes nothing', async (path) => {
+    const before = await numberOf()
+    // A name that is not the host's own is turned away before, by the guard that stands in front of everything.
+    const foreign: [Record<string, string>, string][] = [
+      [{}, 'cross_site'],
+      [{ origin: 'http://evil.test' }, 'bad_origin'],
+      [{ origin: 'null' }, 'bad_origin'],
+      [{ origin: host.url.replace(/\d+$/, '1') }, 'bad_origin'],
+      [{ origin: host.url.replace('127.0.0.1', 'localhost') }, 'cross_site'],
+      [{ 'sec-fetch-site': 'cross-site' }, 'cross_site'],
+      [{ 'sec-fetch-site': 'same-site' }, 'cross_site'],
+      [{ 'sec-fetch-site': 'none' }, 'cross_site'],
+      [{ origin: host.url, 'sec-fetch-site': 'cross-site' }, 'cross_site'],
+    ]
+    for (const [headers, code] of foreign)
+      for (const type of ['application/json', 'text/plain'])
+        expect(await handedOut(path, { 'content-type': type, ...headers })).toEqual([403, code])
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+      expect(await handedOut(path, { 'content-type': type, origin: host.url })).toEqual([415, 'unsupported_media_type'])
+    // Whatever else a page of another site can make a browser load.
+    for (let i = 0; i < 3; i++) expect((await fetch(host.url + path)).status).toBe(200)
+    expect(await numberOf()).toBe(before + 1)
   })
 })
 

@@ -50,7 +50,7 @@ describeStores('what is sent again', (_kind, place) => {
     const deployment = place()
     const { client, plan } = lossyClient(deployment.client)
     const rpc = createRedisRpcCorrelator({ ...deployment, client })
-    onTestFinished(() => rpc.close())
+    onTestFinished(async () => void (await rpc.close()))
     const once = async (n: number) => {
       const { correlation_id, result } = await rpc.open(call)
       expect(await rpc.settle(correlation_id, { ok: true, result: n })).toBe(true)
@@ -65,7 +65,7 @@ describeStores('what is sent again', (_kind, place) => {
 
   it('leaves each user a share of the pending calls', async () => {
     const rpc = createRedisRpcCorrelator({ ...place(), maxPendingPerUser: 2 })
-    onTestFinished(() => rpc.close())
+    onTestFinished(async () => void (await rpc.close()))
     await rpc.open(call)
     await rpc.open(call)
     await expect(async () => rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })

@@ -1,16 +1,17 @@
 /** A viewer of the shared notes: it listens to the session's events and refetches, and asks for actions by name. */
+import { askForOwn } from '/ask.mjs'
 import { createCooperativeSiteClient } from '/relayscope-browser.mjs'
 
 const LOG_MAX = 50
 
-const meta = (name) => document.querySelector(`meta[name=${name}]`).content
 const at = (id) => document.getElementById(id)
-at('viewer').textContent = meta('viewer')
+const { user_id, token, session_id } = await askForOwn('/notes')
+at('viewer').textContent = user_id
 
 const site = createCooperativeSiteClient({
   baseUrl: '/cooperative',
-  sessionId: meta('session'),
-  headers: { authorization: `Bearer ${meta('viewer-token')}` },
+  sessionId: session_id,
+  headers: { authorization: `Bearer ${token}` },
 })
 
 function element(name, text) {

@@ -1,4 +1,5 @@
 /** A browser tab as a client: reports what the tab and its window are doing, and answers what the host asks of it. */
+import { askForOwn } from '/ask.mjs'
 import { delay, runRelayClient } from '/relay-client.mjs'
 
 const REPORT_MS = 2_000
@@ -29,9 +30,11 @@ addEventListener('pagehide', () => leave.abort())
 // Back from the browser's cache, the page is a new life.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
+const { ticket } = await askForOwn('/')
+
 await runRelayClient({
   baseUrls: [location.origin],
-  ticket: document.querySelector('meta[name=relay-ticket]').content,
+  ticket,
   hello: {
     client_id: tab,
     client_type: 'browser',

@@ -44,10 +44,15 @@ export async function readBody(request) {
     throw new WireError(415, 'unsupported_media_type')
   const chunks = []
   let bytes = 0
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > BODY_BYTES) throw new WireError(413, 'body_too_large')
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength
+      if (bytes > BODY_BYTES) throw new WireError(413, 'body_too_large')
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    // The client has left, or has been cut off.
+    throw error instanceof WireError ? error : new WireError(400, 'body_cut_short')
   }
   let body
   try {
