@@ -151,7 +151,7 @@ describe('after a jump back of ten minutes', () => {
     clock.advance(4_001)
     expect(await get('/delivery/summary')).toMatchObject({ oldest_queued_age_ms: 5_001 })
     expect((await get('/delivery/nodes')).items).toMatchObject([
-      { stale: true, reconciliation_loop_alive: false, staleness_ms: 5_001, updated_at: at() },
+      { stale: true, reconciliation_loop_alive: null, staleness_ms: 5_001, updated_at: at() },
     ])
   })
 

@@ -173,25 +173,30 @@ describeRedis('a writer to a store that others write to', () => {
   })
 
   it('answers 503 for as long as a key of another type stands in the way, and works once it is gone', async () => {
-    const { relay, facilities } = await createNode('gone')
+    const { relay, facilities, sites } = await createNode('gone')
     await facilities.connections.connect({ ...instance, client_type: 'web' })
     for (const [key, request] of [
       ['messages:seq', '/messages'],
       ['dedup:seen', '/messages'],
-      ['sites:all', '/sites/s'],
     ] as const) {
       const ask = async () => {
         const [path, init] = requestsOf('none').find(([path]) => path === request) as [string, RequestInit]
         const answer = await relay(new Request(`http://h${path}`, init))
         return [key, answer.status, (await answer.json()).code]
       }
-      const success = [key, request === '/messages' ? 202 : 200, undefined]
+      const success = [key, 202, undefined]
       expect(await ask()).toEqual(success)
-      await plant(`relayscope:{gone:0}:${key}`, 'HSET', 'a', 'b')
+      await plant(`relayscope:{gone:0}:${key}`, 'RPUSH', 'a')
       expect(await ask()).toEqual([key, 503, 'unavailable'])
       await restore(`relayscope:{gone:0}:${key}`)
       expect(await ask()).toEqual(success)
     }
+    const put = (site_id: string) => sites.put({ site_id, owner: 'ada', mode: 'observe' })
+    await put('one')
+    await plant('relayscope:{gone:0}:sites:owners', 'RPUSH', 'a')
+    await expect(put('two')).rejects.toMatchObject({ code: 'unavailable' })
+    await restore('relayscope:{gone:0}:sites:owners')
+    expect(await put('two')).toMatchObject({ created: true })
   })
 
   it('replaces a site whose time is no time', async () => {
@@ -212,13 +217,12 @@ describeRedis('a writer to a store that others write to', () => {
   })
 
   it('cannot serve a deployment whose number of shards is of another type, and reports it', async () => {
-    await send('DEL', 'relayscope:{shards:0}:shards')
-    await send('RPUSH', 'relayscope:{shards:0}:shards', '1')
+    await send('RPUSH', 'relayscope:{list:0}:shards', '1')
     const told: unknown[] = []
     const onError = (error: unknown) => void told.push(String(error))
-    const observer = createObserver({ client: host.client, deploymentId: 'shards', onError })
+    const observer = createObserver({ client: host.client, deploymentId: 'list', onError })
     expect(await get(observer, '/contexts')).toMatchObject({ status: 503 })
-    const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'shards' })
+    const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'list' })
     await expect(contexts.close('x')).rejects.toMatchObject({ code: 'unavailable' })
     expect(told).toEqual(['WrongType: a key holds another type'])
   })
