@@ -1,7 +1,8 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
-import type { DeliveryStatus } from './delivery.js'
+import { DEADLINE_MAX_MS, type DeliveryStatus } from './delivery.js'
 import { checkSegment } from './ids.js'
+import { resolveBounds } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -41,3 +42,27 @@ export const HEARTBEAT_MS = 1_000
 export const STALE_MS = 5_000
 /** Commands that the oldest queued age is sampled from. */
 export const AGE_SAMPLE = 100
+
+/** What both dispatchers are given beside their own bounds. */
+interface SharedBounds {
+  deadlineMs?: number | undefined
+  capacity?: number | ((scope_id: string) => number) | undefined
+}
+
+/**
+ * The bounds of a dispatcher, each as `given` sets it, and the capacity of a scope.
+ *
+ * @throws RangeError as `resolveBounds`, and for a `deadlineMs` over the day that a command may name.
+ */
+export function resolveDispatcherBounds<N extends string>(
+  given: SharedBounds & { readonly [name in NoInfer<N>]?: unknown },
+  defaults: Readonly<Record<N | 'deadlineMs', number>>,
+) {
+  const { capacity = SCOPE_CAPACITY } = given
+  const bounds = resolveBounds(given as Partial<Record<N | 'deadlineMs', number>>, defaults)
+  if (bounds.deadlineMs > DEADLINE_MAX_MS)
+    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
+  if (typeof capacity === 'function') return { ...bounds, capacityOf: capacity }
+  const fixed = resolveBounds({ capacity }, { capacity })
+  return { ...bounds, capacityOf: () => fixed.capacity }
+}

@@ -1,5 +1,6 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
+export type { IdempotencyStore } from '../contract/idempotency.js'
 export type { ApprovalRequest, Approve } from './approval.js'
 export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './dispatch-connector.js'
 export { createDispatchConnector } from './dispatch-connector.js'
@@ -22,6 +23,7 @@ export type { IdempotencyStoreOptions } from './idempotency-store.js'
 export { createIdempotencyStore } from './idempotency-store.js'
 export type { HostMessage, IngestSiteMessageDeps } from './ingest.js'
 export { ingestCooperativeSiteMessage } from './ingest.js'
+export type { PublishingBus } from './publish-once.js'
 export type { Authenticate, CooperativeSiteRouter, CooperativeSiteRouterOptions } from './router.js'
 export { createCooperativeSiteRouter } from './router.js'
 export { createSessionPolicy } from './session-policy.js'

@@ -1,8 +1,14 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
 import type { ConnectionRegistry } from '../contract/connections.js'
-import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
-import { ACK_TIMEOUT_MS, ATTEMPTS_MAX, DEADLINE_MS, RETENTION_MS, SCOPE_CAPACITY } from '../contract/delivery-rules.js'
+import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
+import {
+  ACK_TIMEOUT_MS,
+  ATTEMPTS_MAX,
+  DEADLINE_MS,
+  RETENTION_MS,
+  resolveDispatcherBounds,
+} from '../contract/delivery-rules.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { METADATA_BYTES } from '../contract/limits.js'
@@ -53,7 +59,6 @@ const DEFAULTS = {
   ackTimeoutMs: ACK_TIMEOUT_MS,
   maxAttempts: ATTEMPTS_MAX,
   deadlineMs: DEADLINE_MS,
-  capacity: SCOPE_CAPACITY,
   // About 1 KiB each without payloads: a process of 0.5 GB stands it.
   maxTracked: 100_000,
   maxTrackedPerUser: 10_000,
@@ -87,21 +92,12 @@ export function createCommandDispatcher(
 
 /** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
-  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said, ...given } = options
+  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said } = options
   const metadata = said && JSON.parse(toJson(said, METADATA_BYTES).text)
-  const bounds = {
-    ...DEFAULTS,
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-  }
-  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[])
-    if (typeof bounds[name] !== 'function' && !(Number.isSafeInteger(bounds[name]) && bounds[name] >= 1))
-      throw new RangeError(`${name} must be a whole number from 1`)
-  if (bounds.deadlineMs > DEADLINE_MAX_MS)
-    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
-  const { capacity, ackTimeoutMs, maxRetained, retentionMs } = bounds
+  const bounds = resolveDispatcherBounds(options, DEFAULTS)
+  const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds
 
   const clock = createClock(now)
-  const capacityOf = typeof capacity === 'function' ? capacity : () => capacity
   const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs, clock })
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const drain = createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge })

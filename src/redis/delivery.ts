@@ -1,13 +1,13 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 import { type ConnectionRegistry, Instance } from '../contract/connections.js'
-import { type CommandDispatcher, DEADLINE_MAX_MS, type DeliveryInspector } from '../contract/delivery.js'
+import type { CommandDispatcher, DeliveryInspector } from '../contract/delivery.js'
 import {
   ACK_TIMEOUT_MS,
   ATTEMPTS_MAX,
   DEADLINE_MS,
   RETENTION_MS,
   requireIdentity,
-  SCOPE_CAPACITY,
+  resolveDispatcherBounds,
 } from '../contract/delivery-rules.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
 import { parseInput } from '../contract/input.js'
@@ -67,7 +67,6 @@ const DEFAULTS = {
   ackTimeoutMs: ACK_TIMEOUT_MS,
   maxAttempts: ATTEMPTS_MAX,
   deadlineMs: DEADLINE_MS,
-  capacity: SCOPE_CAPACITY,
   // About 1.5 KiB each in the store without payloads.
   maxTracked: 100_000,
   maxTrackedPerUser: 10_000,
@@ -104,18 +103,8 @@ export function commandDispatcherOn(
 ): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), connections, legacy } = options
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
-  const given = Object.entries(options).filter(([name, value]) => name in DEFAULTS && value !== undefined)
-  const bounds: typeof DEFAULTS & { capacity: number | ((scope_id: string) => number) } = {
-    ...DEFAULTS,
-    ...Object.fromEntries(given),
-  }
-  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[])
-    if (typeof bounds[name] !== 'function' && !(Number.isSafeInteger(bounds[name]) && bounds[name] >= 1))
-      throw new RangeError(`${name} must be a whole number from 1`)
-  if (bounds.deadlineMs > DEADLINE_MAX_MS)
-    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
-  const { capacity, ackTimeoutMs, retentionMs, maxRetained } = bounds
-  const capacityOf = typeof capacity === 'function' ? capacity : () => capacity
+  const bounds = resolveDispatcherBounds(options, DEFAULTS)
+  const { ackTimeoutMs, retentionMs, maxRetained } = bounds
 
   const boot = crypto.randomUUID()
   const onChange = () => report.changed()
@@ -158,7 +147,6 @@ export function commandDispatcherOn(
     store,
     delivery,
     connections,
-    capacityOf,
     ...bounds,
     isClosed: () => loop.closed,
     nudge,

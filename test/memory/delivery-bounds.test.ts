@@ -10,7 +10,13 @@ const { dispatcher, open, status } = createSubject<CommandDispatcherOptions>(cre
 
 describe('bounds', () => {
   it('refuses options that are no bounds', () => {
-    for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
+    for (const wrong of [
+      { ackTimeoutMs: 0 },
+      { maxAttempts: 1.5 },
+      { capacity: Number.NaN },
+      { maxRetained: -1 },
+      { retentionMs: 1e15 },
+    ])
       expect(() => createCommandDispatcher(wrong)).toThrow(RangeError)
     createCommandDispatcher({ deadlineMs: undefined } as CommandDispatcherOptions).close()
   })

@@ -8,7 +8,13 @@ import { describeNode } from './dispatcher-node.js'
 
 describeNode('a node of the dispatcher', ({ server, client, make, observe }) => {
   it('refuses options that are no bounds', () => {
-    for (const wrong of [{ ackTimeoutMs: 0 }, { maxAttempts: 1.5 }, { capacity: Number.NaN }, { maxRetained: -1 }])
+    for (const wrong of [
+      { ackTimeoutMs: 0 },
+      { maxAttempts: 1.5 },
+      { capacity: Number.NaN },
+      { maxRetained: -1 },
+      { retentionMs: 1e15 },
+    ])
       expect(() => make(wrong)).toThrow(RangeError)
   })
 
