@@ -32,9 +32,11 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     const { deploymentId, dispatcher } = make({ now: clock.now })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
+    // It has dispatched before, so that what it sends next goes out before any loop can come by at the new time.
+    const other = make({ deploymentId, now: clock.now }).dispatcher
+    await other.dispatch(command('c9', { client_id: 'elsewhere' }))
     // Taken for dead by now: another node leaves it no word, and in the end forgets that anybody waits there.
     clock.advance(70_000)
-    const other = make({ deploymentId, now: clock.now }).dispatcher
     expect((await other.dispatch(command('c0', { requireWaiter: true }))).terminal).toMatchObject({
       reason: 'no_waiter',
     })
