@@ -1,6 +1,6 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
-export type { IdempotencyStore } from '../contract/idempotency.js'
+export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/idempotency.js'
 export type { ApprovalRequest, Approve } from './approval.js'
 export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './dispatch-connector.js'
 export { createDispatchConnector } from './dispatch-connector.js'
