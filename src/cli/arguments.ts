@@ -1,6 +1,6 @@
 /** What the command line says, and what it may say. */
 import { parseArgs } from 'node:util'
-import { checkDeploymentId } from '../redis/keys.js'
+import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
 

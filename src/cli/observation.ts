@@ -2,9 +2,9 @@
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { createDiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
-import { redisComposition } from '../redis/composition.js'
-import { createFileSpillStore } from '../redis/file-bucket.js'
-import { createStore } from '../redis/store.js'
+import { redisComposition } from '../redis/composition/inspectors.js'
+import { createStore } from '../redis/store/store.js'
+import { createFileSpillStore } from '../spill/file-bucket.js'
 import { type ObserveArguments, UsageError } from './arguments.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 

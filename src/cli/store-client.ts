@@ -1,5 +1,5 @@
 /** The client of the command line: whatever `redis` package the host has installed, connected within a bound. */
-import type { RedisClient } from '../redis/client.js'
+import type { RedisClient } from '../redis/store/client.js'
 import { UsageError } from './arguments.js'
 
 /** Long enough for a handshake across a continent, short enough for somebody who waits. */

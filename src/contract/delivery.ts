@@ -1,8 +1,8 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
+import type { Ending } from '../async/ending.js'
 import type { Instance } from './connections.js'
 import { AttemptOutcome, RecoveryReason, TerminalReason } from './delivery-words.js'
-import type { Ending } from './ending.js'
 import { Id, Timestamp, toReason } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
 import { COUNTER_NAMES } from './limits.js'

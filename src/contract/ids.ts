@@ -90,3 +90,17 @@ export function compareIds(a: string, b: string): number {
   }
   return a.length - b.length
 }
+
+const PLAIN = /^[A-Za-z0-9_-]*$/
+
+/**
+ * `part` as one part of a key or of an object's name. Injective, and only `A-Z a-z 0-9 _ - %` come out, so no id can end a
+ * part or a hash tag.
+ */
+export function encodePart(part: string): string {
+  if (PLAIN.test(part)) return part
+  return encodeURIComponent(part).replace(
+    /[*!'()~.]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+}

@@ -1,4 +1,6 @@
 /** The public words of the house: what a host reads, writes or implements. Internal modules are imported directly. */
+
+export type { Ending } from '../async/ending.js'
 export {
   BrowserWindow,
   type BrowserWindowCounts,
@@ -66,7 +68,6 @@ export {
   TerminalState,
   type Waiter,
 } from './delivery.js'
-export type { Ending } from './ending.js'
 export {
   type Delivery,
   type Gap,

@@ -1,5 +1,5 @@
 /** What goes wrong behind the control server's door, as the problem that its caller reads. */
-import { DeadlinePassed } from '../http/deadline.js'
+import { DeadlinePassed } from '../async/deadline.js'
 import { type ProblemCode, ProblemError } from '../http/problem.js'
 import { RelayError } from '../publisher/relay-error.js'
 import { Refusal, type RefusalCode } from '../refusal.js'

@@ -1,14 +1,20 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
 export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/idempotency.js'
-export type { ApprovalRequest, Approve } from './approval.js'
-export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './dispatch-connector.js'
-export { createDispatchConnector } from './dispatch-connector.js'
-export type { CooperativeSiteEventBusOptions } from './event-bus.js'
-export { createCooperativeSiteEventBus } from './event-bus.js'
-export { ActionFailure } from './failure.js'
-export type { ActionGate, ActionGateOptions, InvokeInput } from './gate.js'
-export { createCooperativeActionGate } from './gate.js'
+export type { CooperativeSiteEventBusOptions } from '../memory/cooperative/event-bus.js'
+export { createCooperativeSiteEventBus } from '../memory/cooperative/event-bus.js'
+export type { IdempotencyStoreOptions } from '../memory/cooperative/idempotency.js'
+export { createIdempotencyStore } from '../memory/cooperative/idempotency.js'
+export type { SessionRegistryOptions } from '../memory/cooperative/sessions.js'
+export { createSessionRegistry } from '../memory/cooperative/sessions.js'
+export type { SiteRegistryOptions } from '../memory/cooperative/sites.js'
+export { createSiteRegistry } from '../memory/cooperative/sites.js'
+export type { ApprovalRequest, Approve } from './actions/approval.js'
+export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './actions/dispatch-connector.js'
+export { createDispatchConnector } from './actions/dispatch-connector.js'
+export { ActionFailure } from './actions/failure.js'
+export type { ActionGate, ActionGateOptions, InvokeInput } from './actions/gate.js'
+export { createCooperativeActionGate } from './actions/gate.js'
 export type {
   ActionCall,
   ActionContext,
@@ -17,17 +23,11 @@ export type {
   ActionOutcome,
   HandleOptions,
   ResultSink,
-} from './handlers.js'
-export { createActionHandlers } from './handlers.js'
-export type { IdempotencyStoreOptions } from './idempotency-store.js'
-export { createIdempotencyStore } from './idempotency-store.js'
-export type { HostMessage, IngestSiteMessageDeps } from './ingest.js'
-export { ingestCooperativeSiteMessage } from './ingest.js'
-export type { PublishingBus } from './publish-once.js'
+} from './actions/handlers.js'
+export { createActionHandlers } from './actions/handlers.js'
+export type { HostMessage, IngestSiteMessageDeps } from './events/ingest.js'
+export { ingestCooperativeSiteMessage } from './events/ingest.js'
+export type { PublishingBus } from './events/publish-once.js'
 export type { Authenticate, CooperativeSiteRouter, CooperativeSiteRouterOptions } from './router.js'
 export { createCooperativeSiteRouter } from './router.js'
-export { createSessionPolicy } from './session-policy.js'
-export type { SessionRegistryOptions } from './session-registry.js'
-export { createSessionRegistry } from './session-registry.js'
-export type { SiteRegistryOptions } from './site-registry.js'
-export { createSiteRegistry } from './site-registry.js'
+export { createSessionPolicy } from './sessions/policy.js'

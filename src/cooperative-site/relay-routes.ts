@@ -13,10 +13,10 @@ import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
-import { type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
-import type { ActionGate } from './gate.js'
-import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './ingest.js'
-import type { SessionStreams } from './session-streams.js'
+import { type CheckActionDeps, findSession, requireInvoker } from './actions/check-action.js'
+import type { ActionGate } from './actions/gate.js'
+import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './events/ingest.js'
+import type { SessionStreams } from './sessions/streams.js'
 
 /** What the routes work with. */
 export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {

@@ -1,7 +1,8 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../contract/ending.js'
+import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
+import { guardHook } from '../async/hook.js'
+import { DEADLINE_MS, withTimeout } from '../async/timeout.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
-import { guardHook } from '../contract/hook.js'
 import { checkId, checkSegment, Id } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
@@ -9,12 +10,11 @@ import { type FieldError, ProblemError } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import { createOwns, parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
-import { type ActionGateOptions, createCooperativeActionGate } from './gate.js'
-import { PROJECTION_MS } from './ingest.js'
+import { type ActionGateOptions, createCooperativeActionGate } from './actions/gate.js'
+import { PROJECTION_MS } from './events/ingest.js'
 import { toProblemError } from './relay-problem.js'
 import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './relay-routes.js'
-import { createSessionStreams } from './session-streams.js'
-import { DEADLINE_MS, withTimeout } from './with-timeout.js'
+import { createSessionStreams } from './sessions/streams.js'
 
 /**
  * Who asks: `{ user_id, key? }`. `null` and a throw are 401, `Refusal('forbidden')` is 403. Must not read the body. Without a

@@ -1,5 +1,5 @@
 /** What a host hears of each request: one access record, and the errors that no client is shown. */
-import { guardHook } from '../contract/hook.js'
+import { guardHook } from '../async/hook.js'
 
 /** One authenticated request. Never holds a body, a header or a key. */
 export interface AccessRecord {

@@ -1,9 +1,9 @@
 /** The diagnostics router: every check in its order, from the prefix to the answer of one row. */
 import { Router } from 'itty-router'
+import { Deadline } from '../async/deadline.js'
 import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { createAsk } from '../http/ask.js'
-import { Deadline } from '../http/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
 import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
 import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'

@@ -1,6 +1,7 @@
 /** What inspectors are asked with. */
+
+import type { Deadline } from '../async/deadline.js'
 import type { Ask, AskLimits } from '../contract/page.js'
-import type { Deadline } from './deadline.js'
 
 // By name and not privately: a wrapper that inherits from the ask, or a Proxy around it, finds it too.
 const DEADLINE = Symbol('deadline')

@@ -1,10 +1,10 @@
 /** One row of a route table, and the pipeline that answers every request for it. */
 import * as z from 'zod'
+import type { Deadline } from '../async/deadline.js'
 import { checkId } from '../contract/ids.js'
 import { type Ask, type Awaitable, examinable, type PageQuery, withRemaining } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
-import type { Deadline } from './deadline.js'
 import { createEncoder, TooLarge, UnacceptableAnswer } from './encode.js'
 import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js'
 import { parseQuery } from './query.js'

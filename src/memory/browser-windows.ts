@@ -14,7 +14,7 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { examinable } from '../contract/page.js'
-import { createReportedTable } from './reported-table.js'
+import { createReportedTable } from './table/presence.js'
 
 export interface BrowserWindowRegistryOptions {
   /** Epoch ms. @default Date.now */

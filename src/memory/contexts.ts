@@ -15,7 +15,7 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
 import { examinable, saying } from '../contract/page.js'
-import { createReportedTable } from './reported-table.js'
+import { createReportedTable } from './table/presence.js'
 
 export interface ContextRegistryOptions {
   /** Epoch ms. @default Date.now */

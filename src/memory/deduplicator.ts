@@ -1,11 +1,12 @@
 /** The live deduplicator of one process, and the inspector that looks through at it. */
+
+import { createClock } from '../async/clock.js'
 import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
-import { FairShare, type Place } from '../contract/fair-share.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { createClock } from './clock.js'
-import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
+import { FairShare, type Place } from '../fair-share/fair-share.js'
+import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
 export interface DeduplicatorOptions {
   /** Epoch ms. @default Date.now */

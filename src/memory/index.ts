@@ -1,11 +1,15 @@
 /** The face of `relayscope/memory`: the live objects of one process. */
 export { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
-export { type InspectedFacilities, memoryComposition } from './composition.js'
-export { type ConnectionRegistryOptions, createConnectionRegistry } from './connections.js'
+export {
+  createMemoryFacilities,
+  type MemoryFacilities,
+  type MemoryFacilitiesOptions,
+} from './composition/facilities.js'
+export { type InspectedFacilities, memoryComposition } from './composition/inspectors.js'
+export { type ConnectionRegistryOptions, createConnectionRegistry } from './connections/facility.js'
 export { type ContextRegistryOptions, createContextRegistry } from './contexts.js'
 export { createDeduplicator, type DeduplicatorOptions } from './deduplicator.js'
-export { type CommandDispatcherOptions, createCommandDispatcher } from './delivery.js'
-export { createMemoryFacilities, type MemoryFacilities, type MemoryFacilitiesOptions } from './facilities.js'
-export { createMessageHistory, type MessageHistoryOptions } from './history.js'
+export { type CommandDispatcherOptions, createCommandDispatcher } from './delivery/facility.js'
+export { createMessageHistory, type MessageHistoryOptions } from './history/facility.js'
+export { createMemorySpillStore, type MemorySpillStoreOptions } from './history/spill-store.js'
 export { createRpcCorrelator, type MemoryRpcCorrelator, type RpcCorrelatorOptions, type RpcCounters } from './rpc.js'
-export { createMemorySpillStore, type MemorySpillStoreOptions } from './spill-store.js'

@@ -1,6 +1,8 @@
 /** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
+
+import { createClock } from '../async/clock.js'
+import type { Ending } from '../async/ending.js'
 import type { ConnectionRegistry } from '../contract/connections.js'
-import type { Ending } from '../contract/ending.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
@@ -15,8 +17,7 @@ import {
   type RpcInspector,
 } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
-import { createClock } from './clock.js'
-import { createTable, type Entry } from './table.js'
+import { createTable, type Entry } from './table/table.js'
 
 export interface RpcCorrelatorOptions {
   /** Epoch ms. @default Date.now */

@@ -1,39 +1,44 @@
 /** The face of `relayscope/redis`: one deployment in a shared store, for its nodes and for whoever observes it. */
-export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows.js'
-export type { IoRedisClient, Listener, NodeRedisClient, RedisClient } from './client.js'
-export { type RedisCompositionOptions, redisComposition } from './composition.js'
+
+export { createFileBucket, createFileSpillStore, type FileBucketOptions } from '../spill/file-bucket.js'
+export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from '../spill/object-store.js'
+export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows/facility.js'
+export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './composition/facilities.js'
+export { type RedisCompositionOptions, redisComposition } from './composition/inspectors.js'
 export {
   type ConnectionLimits,
   createRedisConnectionRegistry,
   type RedisConnectionRegistryOptions,
-} from './connections.js'
-export { createRedisContextRegistry, type RedisContextRegistryOptions } from './contexts.js'
-export { createRedisDeduplicator, type DeduplicatorLimits, type RedisDeduplicatorOptions } from './deduplicator.js'
+} from './connections/facility.js'
+export { createRedisContextRegistry, type RedisContextRegistryOptions } from './contexts/facility.js'
+export {
+  createRedisDeduplicator,
+  type DeduplicatorLimits,
+  type RedisDeduplicatorOptions,
+} from './deduplicator/facility.js'
 export {
   createRedisCommandDispatcher,
   type DispatcherLimits,
   type RedisCommandDispatcher,
   type RedisCommandDispatcherOptions,
-} from './delivery.js'
-export { createRedisEventBus, type RedisEventBusOptions } from './event-bus.js'
-export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './facilities.js'
-export { createFileBucket, createFileSpillStore, type FileBucketOptions } from './file-bucket.js'
-export { createRedisMessageHistory, type HistoryLimits, type RedisMessageHistoryOptions } from './history.js'
-export { createRedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './idempotency.js'
-export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from './object-spill-store.js'
-export type { LegacyStream } from './observe/delivery-legacy.js'
-export type { ReportedOptions } from './reported.js'
+} from './delivery/facility.js'
+export type { LegacyStream } from './delivery/legacy.js'
+export { createRedisEventBus, type RedisEventBusOptions } from './event-bus/facility.js'
+export { createRedisMessageHistory, type HistoryLimits, type RedisMessageHistoryOptions } from './history/facility.js'
+export { createRedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './idempotency/facility.js'
+export type { ReportedOptions } from './presence/facility.js'
 export {
   createRedisRpcCorrelator,
   type RedisRpcCorrelator,
   type RedisRpcCorrelatorOptions,
   type RpcCounters,
   type RpcLimits,
-} from './rpc.js'
+} from './rpc/facility.js'
 export {
   createRedisSessionRegistry,
   type RedisSessionRegistry,
   type RedisSessionRegistryOptions,
-} from './session-registry.js'
-export { createRedisSiteRegistry, type RedisSiteRegistryOptions } from './site-registry.js'
-export type { StoreOptions } from './store.js'
+} from './sessions/facility.js'
+export { createRedisSiteRegistry, type RedisSiteRegistryOptions } from './sites/facility.js'
+export type { IoRedisClient, Listener, NodeRedisClient, RedisClient } from './store/client.js'
+export type { StoreOptions } from './store/store.js'

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { AppendInput, HistoryMessage } from '../../src/contract/history.js'
 import { resolveHistoryBounds } from '../../src/contract/history-bounds.js'
 import { createIngest, createIngestOver } from '../../src/contract/ingest.js'
-import { createSpilling } from '../../src/contract/spilling.js'
-import { publishOnce } from '../../src/cooperative-site/publish-once.js'
+import { publishOnce } from '../../src/cooperative-site/events/publish-once.js'
+import { createSpilling } from '../../src/spill/spilling.js'
 import { event } from './event-bus.js'
 
 const message: AppendInput = {

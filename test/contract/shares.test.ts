@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Holders } from '../../src/contract/holders.js'
 import { resolveBounds, shareOf } from '../../src/contract/options.js'
+import { Holders } from '../../src/fair-share/holders.js'
 
 describe('the bounds of a factory', () => {
   it('are those that are given, and the defaults of the rest', () => {

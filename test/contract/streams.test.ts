@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { checkId } from '../../src/contract/ids.js'
 import { isReservedStream, ownStream, userStream } from '../../src/contract/streams.js'
 import { parsePrefix } from '../../src/http/target.js'
-import { createMemoryFacilities } from '../../src/memory/facilities.js'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK } from './clock.js'
 
 const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter((text) => checkId(text) === undefined)

@@ -5,7 +5,7 @@ import {
   type CooperativeSiteControlServerOptions,
   startCooperativeSiteControlServer,
 } from '../../src/control-server/index.js'
-import { createSiteRegistry } from '../../src/cooperative-site/site-registry.js'
+import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import type { CooperativeSitePublisher } from '../../src/publisher/index.js'
 
 export const TOKEN = 'correct-horse-battery'

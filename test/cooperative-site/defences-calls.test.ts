@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { IdempotencyClaim } from '../../src/contract/idempotency.js'
 import { createDispatchConnector, createIdempotencyStore } from '../../src/cooperative-site/index.js'
-import { createSessionGrants } from '../../src/cooperative-site/session-grants.js'
+import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
 import { Refusal } from '../../src/refusal.js'
 import { claimOf } from '../contract/idempotency.js'
 import { createWorld as createGate, refusal, START } from './gate-world.js'

@@ -1,11 +1,11 @@
 /** Single defences of gate, handlers, streams and ring, each of which could be weakened without another test's notice. */
 import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
-import { createTopic } from '../../src/contract/event-topic.js'
 import type { Session } from '../../src/contract/sessions.js'
 import type { Site } from '../../src/contract/sites.js'
 import { createActionHandlers, createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
-import { createSessionGrants } from '../../src/cooperative-site/session-grants.js'
+import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
+import { createTopic } from '../../src/event-ring/topic.js'
 import { collect, event } from '../contract/event-bus.js'
 import { deferred } from './deferred.js'
 import { createWorld as createGate, refusal } from './gate-world.js'

@@ -2,8 +2,8 @@ import { getEventListeners } from 'node:events'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery, Subscription } from '../../src/contract/event-bus.js'
-import { createTopic } from '../../src/contract/event-topic.js'
-import { createCooperativeSiteEventBus } from '../../src/cooperative-site/event-bus.js'
+import { createTopic } from '../../src/event-ring/topic.js'
+import { createCooperativeSiteEventBus } from '../../src/memory/cooperative/event-bus.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 
 eventBusBattery('one process', async (options) => {

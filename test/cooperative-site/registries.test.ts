@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createSessionPolicy } from '../../src/cooperative-site/session-policy.js'
-import { createSessionRegistry } from '../../src/cooperative-site/session-registry.js'
-import { createSiteRegistry } from '../../src/cooperative-site/site-registry.js'
+import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
+import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
+import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
 

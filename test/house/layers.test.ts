@@ -43,9 +43,14 @@ describe('the direction table', () => {
   it.each([
     ['a store in a view', { 'views/users.ts': "import '../memory/history.js'" }],
     ['a family in http', { 'http/route.ts': "import '../contract/history.js'" }],
-    ['HTTP in a store', { 'memory/history.ts': "import '../http/problem.js'" }],
-    ['one store in the other', { 'redis/history.ts': "import '../memory/history.js'" }],
-    ['one family in another', { 'memory/delivery.ts': "export * from './rpc.js'" }],
+    ['HTTP in a store', { 'memory/history/facility.ts': "import '../../http/problem.js'" }],
+    ['one store in the other', { 'redis/history/facility.ts': "import '../../memory/rpc.js'" }],
+    ['one family in another', { 'memory/delivery/facility.ts': "export * from '../rpc.js'" }],
+    ['one family in another, however deep', { 'redis/contexts/a/b.ts': "import '../../delivery/facility.js'" }],
+    ['a script in a reader', { 'redis/contexts/inspector.ts': "import './scripts.js'" }],
+    ['a script in the table', { 'redis/table/pages.ts': "import '../contexts/scripts.js'" }],
+    ['a family in the table', { 'redis/table/pages.ts': "import '../contexts/format.js'" }],
+    ['the table in the store', { 'redis/store/store.ts': "import '../table/pages.js'" }],
     ['a family in another by type', { 'diagnostics/rpc.ts': "type A = import('./history.js').A" }],
     ['the face from inside', { 'contract/rpc.ts': "import type { A } from './index.js'" }],
     ['itty-router in a second file', { 'diagnostics/rows.ts': "import { Router } from 'itty-router'" }],
@@ -55,7 +60,7 @@ describe('the direction table', () => {
     ['more than types in the browser', { 'browser/client.ts': "import { a } from '../cooperative-site/site.js'" }],
     ['the command line anywhere', { 'testing/fakes.ts': "import '../cli/main.js'" }],
     ['a folder without a layer', { 'shared/a.ts': "import 'zod'" }],
-    ['a Redis client in the library', { 'redis/client.ts': "import { createClient } from 'redis'" }],
+    ['a Redis client in the library', { 'redis/store/client.ts': "import { createClient } from 'redis'" }],
   ])('refuses %s', (_what, texts) => {
     expect(misdirected(tree(texts))).toHaveLength(1)
   })
@@ -66,7 +71,7 @@ describe('the direction table', () => {
       'diagnostics/router.ts': "import { Router } from 'itty-router'; import { answer } from '../http/route.js'",
       'browser/client.ts': "import type { Site } from '../cooperative-site/site.js'",
       'adapters/express.ts': "import { toNodeHandler } from './node.js'; import 'node:http'",
-      'memory/facilities.ts': "import { createRpcCorrelator } from './rpc.js'; import './history.js'",
+      'memory/composition/facilities.ts': "import { createRpcCorrelator } from './rpc.js'; import './history.js'",
     }
     expect(misdirected(tree(texts))).toEqual([])
   })

@@ -1,8 +1,20 @@
 /** The direction table of the house as data, and what of a set of files breaks it. */
 import type { Import, SourceFile } from './imports.js'
 
-/** The families that bear the same file name in every layer. */
-export const FAMILIES = ['history', 'connections', 'rpc', 'deduplicator', 'contexts', 'browser-windows', 'delivery']
+/** The families, each under this name in every layer. */
+export const FAMILIES = [
+  'history',
+  'connections',
+  'rpc',
+  'deduplicator',
+  'contexts',
+  'browser-windows',
+  'delivery',
+  'sites',
+  'sessions',
+  'event-bus',
+  'idempotency',
+]
 
 interface Layer {
   /** Own paths: a file (`refusal.ts`), a folder (`contract/`), or a folder's types alone (`type cooperative-site/`). */
@@ -14,24 +26,35 @@ interface Layer {
 // What http may know of the contract: its grammar (pages, ids, bounds), no family and no inspector.
 const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'json'].map((name) => `contract/${name}.ts`)
 
+// What stands below both stores.
+const GROUND = ['contract/', 'refusal.ts', 'async/', 'fair-share/', 'event-ring/', 'spill/']
+
 /** What each layer may import beside itself. A folder that is not listed may not exist. */
 export const LAYERS: Record<string, Layer> = {
   'refusal.ts': { own: [] },
   'version.ts': { own: [] },
   'index.ts': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/', 'diagnostics/'] },
-  'contract/': { own: ['refusal.ts'], packages: ['zod'] },
-  'http/': { own: ['refusal.ts', ...GRAMMAR], packages: ['zod'] },
-  'views/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
-  'memory/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
-  'redis/': { own: ['contract/', 'refusal.ts'], packages: ['zod'] },
-  'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/'], packages: ['zod'] },
-  'cooperative-site/': { own: ['contract/', 'refusal.ts', 'http/'], packages: ['zod'] },
+  'async/': { own: ['refusal.ts'] },
+  'contract/': { own: ['refusal.ts', 'async/'], packages: ['zod'] },
+  'fair-share/': { own: [] },
+  'event-ring/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
+  'spill/': { own: ['contract/', 'refusal.ts', 'async/'] },
+  'http/': { own: ['refusal.ts', 'async/', ...GRAMMAR], packages: ['zod'] },
+  'views/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
+  'memory/': { own: GROUND, packages: ['zod'] },
+  'redis/': { own: GROUND, packages: ['zod'] },
+  'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
+  'cooperative-site/': {
+    // What is shared by several relays has a default for one.
+    own: ['contract/', 'refusal.ts', 'async/', 'fair-share/', 'http/', 'memory/cooperative/'],
+    packages: ['zod'],
+  },
   // Facts about names and paths that have no dependency of their own.
   'adapters/': { own: ['http/spelling.ts', 'http/guard.ts'], node: true },
   'browser/': { own: ['type cooperative-site/', 'type contract/'] },
   'publisher/': { own: ['type cooperative-site/', 'type contract/'] },
   'control-server/': {
-    own: ['contract/', 'refusal.ts', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
+    own: ['contract/', 'refusal.ts', 'async/', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
     packages: ['zod'],
     node: true,
   },
@@ -39,12 +62,26 @@ export const LAYERS: Record<string, Layer> = {
   'cli/': { own: [''], packages: ['redis'], node: true },
 }
 
+/** The floors of a store, the lowest first; what is in none of them is a family, or puts families together. */
+const STORE_FLOORS: Record<string, string[]> = {
+  'redis/': ['store/', 'table/', 'presence/'],
+  'memory/': ['table/'],
+}
+
+/** Families that stand on another one of their store, and on what of it. */
+const FAMILY_IMPORTS: Record<string, string[]> = {
+  // Whether a claim that has been won may be heard: the message is kept in the same step.
+  'redis/history': ['redis/deduplicator/scripts.ts'],
+  // A call belongs to the instance that holds the client.
+  'redis/rpc': ['redis/connections/current-instance.ts'],
+}
+
 /** Single files that may import more than their layer. */
 const EXTRA: Record<string, string[]> = {
   'diagnostics/router.ts': ['itty-router'],
   'cooperative-site/router.ts': ['itty-router'],
   // The reference of the bucket port; asked for only when one is made, so that the layer loads without Node.
-  'redis/file-bucket.ts': ['node:fs/promises'],
+  'spill/file-bucket.ts': ['node:fs/promises'],
 }
 
 // Contract files are the vocabulary that families share (`ClientType`, `Instance`), so they may name each other.
@@ -56,10 +93,27 @@ export function layerOf(path: string): string {
   return at < 0 ? path : path.slice(0, at + 1)
 }
 
-/** The family that a path below `src` belongs to, as a file or as a folder of its layer. */
+/** The family that a path below `src` belongs to, at any depth: the first folder or file that bears the name of one. */
 function familyOf(path: string): string | undefined {
-  const name = path.split('/')[1]?.replace(/\.ts$/, '')
-  return FAMILIES.find((family) => family === name)
+  const names = path.split('/').slice(1)
+  return names.map((name) => name.replace(/\.ts$/, '')).find((name) => FAMILIES.includes(name))
+}
+
+/** Scripts write; whoever only reads must not know them. */
+const isReader = (path: string) => /\/table\/|\/inspector\.ts$|\/format\.ts$/.test(path)
+const isScript = (path: string) => /^redis\/.*\/script(s|-[a-z-]+)?\.ts$/.test(path)
+
+/** Why an import within one store points the wrong way. */
+function checkWithin(layer: string, path: string, target: string): string | undefined {
+  if (isReader(path) && isScript(target)) return 'a reader imports a script'
+  const floors = STORE_FLOORS[layer] ?? []
+  const floorOf = (file: string) => floors.findIndex((floor) => file.startsWith(layer + floor))
+  const [from, to] = [floorOf(path), floorOf(target)]
+  if (from >= 0 && (to < 0 || to > from)) return 'points up the floors of a store'
+  if (!FAMILY_LAYERS.includes(layer)) return undefined
+  const [family, other] = [familyOf(path), familyOf(target)]
+  if (!family || !other || family === other) return undefined
+  return FAMILY_IMPORTS[layer + family]?.includes(target) ? undefined : 'one family imports another'
 }
 
 function permits(rule: string, { target, typeOnly }: Import): boolean {
@@ -83,9 +137,7 @@ function checkImport(path: string, imported: Import): string | undefined {
     if (layerOf(target) === 'cli/') return 'nothing imports the command line'
     return layer.own.some((rule) => permits(rule, imported)) ? undefined : 'points against the direction table'
   }
-  if (!FAMILY_LAYERS.includes(name)) return undefined
-  const [from, to] = [familyOf(path), familyOf(target)]
-  return from && to && from !== to ? 'one family imports another' : undefined
+  return checkWithin(name, path, target)
 }
 
 /** Every import that breaks the table, as `from → to: why`. */

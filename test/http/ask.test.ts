@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { Deadline } from '../../src/async/deadline.js'
 import { createAsk } from '../../src/http/ask.js'
-import { Deadline } from '../../src/http/deadline.js'
 
 const LIMITS = { examined: 10 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Deadline, DeadlinePassed } from '../../src/http/deadline.js'
+import { Deadline, DeadlinePassed } from '../../src/async/deadline.js'
 
 /** A client that never leaves. */
 const STAYING = new AbortController()

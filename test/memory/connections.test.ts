@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createConnectionRegistry } from '../../src/memory/connections.js'
+import { createConnectionRegistry } from '../../src/memory/connections/facility.js'
 import { ASK, createClock, FIRST, walk } from '../contract/clock.js'
 import { connectionBattery } from '../contract/connections.js'
 

@@ -1,6 +1,6 @@
 /** Connections that misbehave when a command is handed to them. */
 import { describe, expect, it } from 'vitest'
-import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
 

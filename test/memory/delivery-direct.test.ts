@@ -1,6 +1,6 @@
 /** What a dispatcher in one process shows of itself. */
 import { describe, expect, it } from 'vitest'
-import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, walk } from '../contract/clock.js'
 import { command, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'

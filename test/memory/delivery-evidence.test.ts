@@ -1,7 +1,7 @@
 /** The worked examples of `docs/evidence.md` are records of this run, to the letter. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { createCommandDispatcher } from '../../src/memory/delivery.js'
+import { createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK } from '../contract/clock.js'
 
 const page = readFileSync(new URL('../../docs/evidence.md', import.meta.url), 'utf8')

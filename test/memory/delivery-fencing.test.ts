@@ -1,6 +1,6 @@
 /** A dispatcher that asks a connection registry which instance is current. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { Refusal } from '../../src/refusal.js'
 import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'

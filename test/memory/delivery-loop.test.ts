@@ -1,7 +1,7 @@
 /** The loop of a dispatcher: its passes, its pauses, its clock and its end. */
 import { getActiveResourcesInfo } from 'node:process'
 import { describe, expect, it, vi } from 'vitest'
-import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, at } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { DeliveryStatus } from '../../src/contract/index.js'
-import { assembleDispatcher } from '../../src/memory/delivery.js'
+import { assembleDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, createClock } from '../contract/clock.js'
 
 const CAPACITY = 3

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ExpiryQueue, unqueued } from '../../src/memory/expiry-queue.js'
+import { ExpiryQueue, unqueued } from '../../src/memory/table/expiry-queue.js'
 
 const create = () => {
   const queue = new ExpiryQueue<ReturnType<typeof unqueued> & { name: string }>()

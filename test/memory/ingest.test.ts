@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createIngest } from '../../src/contract/ingest.js'
-import { createMemoryFacilities } from '../../src/memory/facilities.js'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ingestBattery } from '../contract/ingest.js'
 
 ingestBattery('memory', (options) => createMemoryFacilities(options))

@@ -1,9 +1,9 @@
 /** Shares of what one process keeps. */
 import { describe, expect, it } from 'vitest'
 import { createBrowserWindowRegistry } from '../../src/memory/browser-windows.js'
-import { createConnectionRegistry } from '../../src/memory/connections.js'
+import { createConnectionRegistry } from '../../src/memory/connections/facility.js'
 import { createContextRegistry } from '../../src/memory/contexts.js'
-import { ExpiryQueue, unqueued } from '../../src/memory/expiry-queue.js'
+import { ExpiryQueue, unqueued } from '../../src/memory/table/expiry-queue.js'
 import { connectionSharesBattery, reportedSharesBattery } from '../contract/shares.js'
 
 connectionSharesBattery('memory', (options) => createConnectionRegistry(options))

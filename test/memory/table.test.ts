@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createTable, type Entry } from '../../src/memory/table.js'
+import { createTable, type Entry } from '../../src/memory/table/table.js'
 import { walk } from '../contract/clock.js'
 
 interface Row {

@@ -1,4 +1,4 @@
-import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows.js'
+import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
 import { browserWindowBattery } from '../contract/browser-windows.js'
 import { describeStores } from './matrix.js'
 

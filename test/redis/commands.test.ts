@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createClock } from '../contract/clock.js'
 import { type Counted, countCommands } from './counted-client.js'
 import { inBatches } from './in-batches.js'

@@ -1,4 +1,4 @@
-import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
+import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { connectionBattery } from '../contract/connections.js'
 import { describeStores } from './matrix.js'
 

@@ -1,4 +1,4 @@
-import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import { contextBattery } from '../contract/contexts.js'
 import { describeStores } from './matrix.js'
 

@@ -7,10 +7,10 @@ import {
   createDispatchConnector,
   createSessionPolicy,
 } from '../../src/cooperative-site/index.js'
-import { createRedisEventBus } from '../../src/redis/event-bus.js'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
-import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
-import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
+import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
+import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { notes } from '../contract/sites.js'
 import { changed, laptop, whoAsks } from '../cooperative-site/world.js'
 import { describeStores, type Place } from './matrix.js'

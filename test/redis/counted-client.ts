@@ -1,5 +1,5 @@
 /** A client that tells which commands it was given, for which shard, and how often it was given some while none was under way. */
-import type { RedisClient } from '../../src/redis/client.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 
 export interface Counted {
   client: RedisClient

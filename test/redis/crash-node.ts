@@ -1,7 +1,7 @@
 /** One host node as a process of its own, for the crash campaign: it may be killed, or kill itself at a given step. */
 import { createClient } from 'redis'
-import type { RedisClient } from '../../src/redis/client.js'
-import { createRedisCommandDispatcher } from '../../src/redis/delivery.js'
+import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 
 /** What a node is started with. */
 export interface NodePlan {

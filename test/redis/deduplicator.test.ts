@@ -1,4 +1,4 @@
-import { createRedisDeduplicator } from '../../src/redis/deduplicator.js'
+import { createRedisDeduplicator } from '../../src/redis/deduplicator/facility.js'
 import { deduplicatorBattery } from '../contract/deduplicator.js'
 import { describeStores } from './matrix.js'
 

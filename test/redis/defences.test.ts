@@ -1,6 +1,6 @@
 /** What a reader checks although nobody of ours would write it: each of these answers wrongly without its check. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createClock } from '../contract/clock.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'

@@ -1,6 +1,6 @@
 /** A node of the dispatcher whose store, registry or connection fails it. */
 import { expect, it } from 'vitest'
-import { createRedisCommandDispatcher } from '../../src/redis/delivery.js'
+import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'

@@ -1,9 +1,9 @@
 /** Who waits at a mailbox is decided by the order of the attaches, however late any answer is. */
 import { expect, it, vi } from 'vitest'
-import { keyOf, shardPrefix } from '../../src/redis/keys.js'
-import { runScript } from '../../src/redis/script.js'
-import { ATTACH, ORDER } from '../../src/redis/scripts/delivery-nodes.js'
-import { createStore } from '../../src/redis/store.js'
+import { ATTACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
+import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { command, connection, first, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'

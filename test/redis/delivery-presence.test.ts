@@ -1,6 +1,6 @@
 /** Where a client waits, and what becomes of that when a node falls silent, leaves or dies. */
 import { expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'

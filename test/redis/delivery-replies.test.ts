@@ -1,9 +1,9 @@
 /** A dispatcher whose replies are lost, come late or whose commands come twice: nobody goes deaf, no command is stranded. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import { shardOf } from '../../src/redis/keys.js'
-import type { Script } from '../../src/redis/script.js'
-import { ACKNOWLEDGE, ADMIT, CLAIM, CONCLUDE, END, RELEASE, RESERVE } from '../../src/redis/scripts/delivery.js'
-import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/scripts/delivery-nodes.js'
+import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
+import { ACKNOWLEDGE, ADMIT, CLAIM, CONCLUDE, END, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
+import { shardOf } from '../../src/redis/store/keys.js'
+import type { Script } from '../../src/redis/store/script.js'
 import { ASK, FIRST, walk } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'

@@ -1,8 +1,8 @@
 /** Two nodes of a dispatcher over one store: what they tell each other, and what an observer sees of them. */
 import { afterEach, expect, it } from 'vitest'
-import { redisComposition } from '../../src/redis/composition.js'
-import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
-import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
+import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
+import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery/facility.js'
 import { ASK, FIRST, walk } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
 import { describeStores } from './matrix.js'

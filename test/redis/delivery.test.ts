@@ -1,5 +1,5 @@
 /** The contract of a dispatcher, over a shared store. */
-import { createRedisCommandDispatcher } from '../../src/redis/delivery.js'
+import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { deliveryContract } from '../contract/delivery.js'
 import { describeStores } from './matrix.js'
 

@@ -1,9 +1,9 @@
 /** Nodes of a dispatcher on a server of their own, and what an observer sees of them. */
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { DeliveryInspector } from '../../src/contract/delivery.js'
-import type { RedisClient } from '../../src/redis/client.js'
-import { redisComposition } from '../../src/redis/composition.js'
-import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
+import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery/facility.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
 export interface NodeSubject {

@@ -1,8 +1,8 @@
 /** The event bus over a shared store: the battery, two nodes of one deployment, and what happens when the link is lost. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
-import { createRedisEventBus } from '../../src/redis/event-bus.js'
-import { BadRow } from '../../src/redis/observe/rows.js'
+import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
+import { BadRow } from '../../src/redis/table/rows.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 import { describeStores } from './matrix.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'

@@ -1,8 +1,8 @@
 /** What was given up is never done later, and what is said of a failed write is so: over both clients. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createFence } from '../../src/redis/fence.js'
-import { defineScript, runScript } from '../../src/redis/script.js'
-import { createStore } from '../../src/redis/store.js'
+import { createFence } from '../../src/redis/store/fence.js'
+import { defineScript, runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { wasNotRun } from '../../src/refusal.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 

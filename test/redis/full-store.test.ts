@@ -1,6 +1,6 @@
 /** A store without memory left, or without writes: what is over leaves by the loop of a node. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createRedisFacilities, type RedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, type Clock, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'

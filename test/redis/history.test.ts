@@ -1,4 +1,4 @@
-import { createRedisMessageHistory } from '../../src/redis/history.js'
+import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { historyBattery } from '../contract/history.js'
 import { historySharesBattery } from '../contract/history-shares.js'
 import { describeStores } from './matrix.js'

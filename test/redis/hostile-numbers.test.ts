@@ -1,6 +1,6 @@
 /** Numbers in the store that nobody of ours wrote: each route answers, whichever of them is absurd. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { type Answer, createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
-import { redisComposition } from '../../src/redis/composition.js'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
-import { createStore } from '../../src/redis/store.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 

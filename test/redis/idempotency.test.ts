@@ -1,8 +1,8 @@
 /** Idempotency keys over a shared store: the battery, two relays, and replies that are lost on the way. */
 import { describe, expect, it } from 'vitest'
 import type { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
-import { createRedisIdempotencyStore } from '../../src/redis/idempotency.js'
-import { CLAIM, KEEP, RELEASE } from '../../src/redis/scripts/idempotency.js'
+import { createRedisIdempotencyStore } from '../../src/redis/idempotency/facility.js'
+import { CLAIM, KEEP, RELEASE } from '../../src/redis/idempotency/scripts.js'
 import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
 import { bob, createWorld } from '../cooperative-site/gate-world.js'
 import { lossyClient } from './lossy-client.js'

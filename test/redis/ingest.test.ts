@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
-import { INGEST } from '../../src/redis/scripts/history.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { INGEST } from '../../src/redis/history/scripts.js'
 import { ASK } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'
 import { ingestBattery } from '../contract/ingest.js'

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { checkDeploymentId, crc16, encodePart, keyOf, shardOf, shardPrefix } from '../../src/redis/keys.js'
-import { defineScript, runScript } from '../../src/redis/script.js'
-import { createStore } from '../../src/redis/store.js'
+import { encodePart } from '../../src/contract/ids.js'
+import { checkDeploymentId, crc16, keyOf, shardOf, shardPrefix } from '../../src/redis/store/keys.js'
+import { defineScript, runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { clients, describeRedis, startServer } from './server.js'
 
 describe('a key', () => {

@@ -1,5 +1,5 @@
 /** A client whose commands or replies get lost, are late or come twice; the connection beneath it stays as it is. */
-import type { RedisClient } from '../../src/redis/client.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 import { createPlan, type Plan } from './lossy-plan.js'
 
 /** What the clients say of a connection that ended while a reply was awaited. */

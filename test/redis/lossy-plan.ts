@@ -1,5 +1,5 @@
 /** Which commands on their way to a store meet with what misfortune, for `lossy-store.ts` and `lossy-client.ts`. */
-import type { Script } from '../../src/redis/script.js'
+import type { Script } from '../../src/redis/store/script.js'
 
 /**
  * What happens to a command that is met:

@@ -1,7 +1,7 @@
 /** What tests rely on when they lose replies: that exactly the planned command meets exactly the planned fault. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { defineScript } from '../../src/redis/script.js'
-import { createStore, type Store } from '../../src/redis/store.js'
+import { defineScript } from '../../src/redis/store/script.js'
+import { createStore, type Store } from '../../src/redis/store/store.js'
 import { lossyClient } from './lossy-client.js'
 import { named, type Plan, runsOf } from './lossy-plan.js'
 import { startLossyStore } from './lossy-store.js'

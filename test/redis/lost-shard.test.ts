@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
-import { shardOf } from '../../src/redis/keys.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { shardOf } from '../../src/redis/store/keys.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, startCluster } from './server.js'
 

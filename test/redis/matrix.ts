@@ -1,6 +1,6 @@
 /** Every battery over every way in: both clients on one server, both on a Cluster with several shards. */
 import { afterAll, beforeAll, describe } from 'vitest'
-import type { RedisClient } from '../../src/redis/client.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
 
 /** What a facility of a fresh deployment is made with. */

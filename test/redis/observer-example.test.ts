@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import { createRedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { clients, describeRedis, startServer } from './server.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/observer/main.mjs', import.meta.url))

@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createRedisFacilities, type RedisFacilities } from '../../src/redis/facilities.js'
+import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createClock } from '../contract/clock.js'
 import { countCommands } from './counted-client.js'
 import { connectObserver } from './observer.js'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import type { RedisClient } from '../../src/redis/client.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 import type { Connected, Server } from './server.js'
 
 const PASSWORD = 'change-me'

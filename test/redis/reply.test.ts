@@ -1,6 +1,6 @@
 /** What an error of a client means. */
 import { expect, it } from 'vitest'
-import { toError, UnknownScript } from '../../src/redis/reply.js'
+import { toError, UnknownScript } from '../../src/redis/store/reply.js'
 
 it.each([
   ['a lost link', new Error('Socket closed unexpectedly')],

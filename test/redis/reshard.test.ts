@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startCluster } from './server.js'
 

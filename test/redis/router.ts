@@ -1,7 +1,7 @@
 /** The diagnostics router over a deployment in a real store, and how the tests of the store ask it. */
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
-import { type RedisCompositionOptions, redisComposition } from '../../src/redis/composition.js'
+import { type RedisCompositionOptions, redisComposition } from '../../src/redis/composition/inspectors.js'
 
 export type Router = ReturnType<typeof createDiagnosticsRouter>
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRedisRpcCorrelator } from '../../src/redis/rpc.js'
+import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { Refusal } from '../../src/refusal.js'
 import { rpcBattery } from '../contract/rpc.js'
 import { describeStores } from './matrix.js'

@@ -1,8 +1,8 @@
 /** What a client does that sends a write again which it had sent: nothing is done twice, and the answer is the first one. */
 import { describe, expect, it } from 'vitest'
-import type { RedisClient } from '../../src/redis/client.js'
-import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
-import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
+import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 import { notes } from '../contract/sites.js'
 import { describeStores } from './matrix.js'
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { describe, it } from 'vitest'
-import type { RedisClient } from '../../src/redis/client.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
 
 const run = promisify(execFile)
 const BINARY = 'redis-server'

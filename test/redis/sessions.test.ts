@@ -1,7 +1,7 @@
 /** The registry of sessions over a shared store. */
 import { describe, expect, it } from 'vitest'
-import { createRedisSessionRegistry } from '../../src/redis/session-registry.js'
-import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
+import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { createClock } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { describeStores } from './matrix.js'

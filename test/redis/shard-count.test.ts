@@ -1,7 +1,7 @@
 /** A store that has lost its data is given back its number of shards, and two numbers never live side by side unnoticed. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { defineScript, runScript } from '../../src/redis/script.js'
-import { createStore } from '../../src/redis/store.js'
+import { defineScript, runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
 
 const WRITE = defineScript(`redis.call('SET', K('made'), '1') return 1`)

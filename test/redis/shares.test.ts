@@ -1,8 +1,8 @@
 /** Shares of what a shared store keeps, and what one user's heartbeat pays for others. */
 import { expect, it } from 'vitest'
-import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows.js'
-import { createRedisConnectionRegistry } from '../../src/redis/connections.js'
-import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
+import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
+import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import { createClock } from '../contract/clock.js'
 import { connectionSharesBattery, reportedSharesBattery } from '../contract/shares.js'
 import { describeStores } from './matrix.js'

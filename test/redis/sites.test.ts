@@ -1,6 +1,6 @@
 /** The registry of sites over a shared store. */
 import { describe, expect, it } from 'vitest'
-import { createRedisSiteRegistry } from '../../src/redis/site-registry.js'
+import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { createClock } from '../contract/clock.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
 import { describeStores } from './matrix.js'

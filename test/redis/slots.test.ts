@@ -1,6 +1,6 @@
 /** A client of a Cluster that knows a part of the slots is waited for within the deadline, since nothing was sent. */
 import { expect, it } from 'vitest'
-import { createRedisContextRegistry } from '../../src/redis/contexts.js'
+import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import { clients, describeRedis, freePort, startServer } from './server.js'
 
 const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const

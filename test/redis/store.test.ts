@@ -1,7 +1,7 @@
 /** Commands, scripts, shards and time of a store, over every client. */
 import { expect, it } from 'vitest'
-import { defineScript, runScript } from '../../src/redis/script.js'
-import { createStore } from '../../src/redis/store.js'
+import { defineScript, runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
 
 const signal = () => new AbortController().signal

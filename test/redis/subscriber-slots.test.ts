@@ -1,7 +1,7 @@
 /** A Cluster of ioredis that becomes ready before it knows its slots, as one does whose node is lost. */
 import { EventEmitter } from 'node:events'
 import { expect, it } from 'vitest'
-import { openSubscriber } from '../../src/redis/subscriber.js'
+import { openSubscriber } from '../../src/redis/store/subscriber.js'
 
 /** What ioredis does of it: a command throws at once while its slot is unknown, in its own queue too. */
 class Unslotted extends EventEmitter {

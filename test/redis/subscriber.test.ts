@@ -1,8 +1,8 @@
 /** A subscriber hears the channels of every shard, over every client. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { createStore } from '../../src/redis/store.js'
-import { openSubscriber } from '../../src/redis/subscriber.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { openSubscriber } from '../../src/redis/store/subscriber.js'
 import { describeStores } from './matrix.js'
 
 describeStores('a subscriber', (_kind, place) => {

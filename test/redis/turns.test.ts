@@ -1,6 +1,6 @@
 /** Who waits for the store: in order, while there is a link, within a bound, and gone at once who gives up. */
 import { describe, expect, it, vi } from 'vitest'
-import { createTurns } from '../../src/redis/turns.js'
+import { createTurns } from '../../src/async/turns.js'
 
 const isReady = () => undefined
 

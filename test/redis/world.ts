@@ -1,5 +1,5 @@
 /** The same life told to any facilities, so that two compositions can be compared answer by answer. */
-import type { createMemoryFacilities } from '../../src/memory/facilities.js'
+import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Clock } from '../contract/clock.js'
 
 /** What memory and Redis facilities have in common. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/inspectors.js'
-import { memoryComposition } from '../../src/memory/composition.js'
+import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { inspectorContract } from '../../src/testing/inspectors.js'
 import { connection, context, createWorld } from '../diagnostics/world.js'

@@ -1,5 +1,5 @@
 /** Memory facilities after some life: many users, every status, superseded instances, tasks, commands in every state. */
-import { createMemoryFacilities } from '../../src/memory/facilities.js'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Known } from '../../src/testing/inspectors.js'
 import { createClock } from '../contract/clock.js'
 

@@ -5,7 +5,7 @@ const GATE = 'test/cooperative-site/gate-conditions.test.ts'
 const DEFENCES = 'test/cooperative-site/defences.test.ts'
 
 export const ACTIONS = [
-  ...weaken('src/cooperative-site/gate.ts', DEFENCES, [
+  ...weaken('src/cooperative-site/actions/gate.ts', DEFENCES, [
     ['everything is read again after the approval', 'if (approve || claim) admitted = await again(input)', ''],
     ['a call takes so long', 'timeout_ms > TIMEOUT_MAX_MS)', 'false)', 'test/cooperative-site/defences-calls.test.ts'],
     [
@@ -42,7 +42,7 @@ export const ACTIONS = [
       'test/cooperative-site/gate-deadline.test.ts',
     ],
   ]),
-  ...weaken('src/cooperative-site/check-action.ts', GATE, [
+  ...weaken('src/cooperative-site/actions/check-action.ts', GATE, [
     [
       'a policy that does not answer true says no',
       'return (await policy.check(question)) === true',
@@ -141,7 +141,7 @@ export const ACTIONS = [
       ['test/cooperative-site/router-sites.test.ts', 'test/cooperative-site/router.test.ts'],
     ],
   ]),
-  ...weaken('src/cooperative-site/parameters.ts', 'test/cooperative-site/gate-parameters.test.ts', [
+  ...weaken('src/cooperative-site/actions/parameters.ts', 'test/cooperative-site/gate-parameters.test.ts', [
     ['parameters hold no prototype', `if (key === '__proto__') throw refuse('has a __proto__ key')`, ''],
     ['parameters nest so deep', 'if (depth === JSON_DEPTH) throw', 'if (false) throw'],
     ['parameters hold so many objects and lists', 'if (budget.containers-- === 0) throw', 'if (false) throw'],
@@ -170,10 +170,10 @@ export const ACTIONS = [
       ['test/cooperative-site/gate-approval.test.ts', 'test/cooperative-site/gate-parameters.test.ts'],
     ],
   ]),
-  ...weaken('src/cooperative-site/approval.ts', 'test/cooperative-site/gate-approval.test.ts', [
+  ...weaken('src/cooperative-site/actions/approval.ts', 'test/cooperative-site/gate-approval.test.ts', [
     ['an approval that is not true is a no', 'if (answer !== true) throw', 'if (!answer) throw', DEFENCES],
   ]),
-  ...weaken('src/cooperative-site/shares.ts', 'test/cooperative-site/gate-races.test.ts', [
+  ...weaken('src/cooperative-site/actions/shares.ts', 'test/cooperative-site/gate-races.test.ts', [
     [
       'calls under way are counted by user',
       'if (own >= perUser) throw',
@@ -181,7 +181,7 @@ export const ACTIONS = [
       'test/cooperative-site/gate.test.ts',
     ],
   ]),
-  ...weaken('src/cooperative-site/handlers.ts', 'test/cooperative-site/handlers.test.ts', [
+  ...weaken('src/cooperative-site/actions/handlers.ts', 'test/cooperative-site/handlers.test.ts', [
     ['a call delivered twice runs once', 'if (seen.has(id)) return false', ''],
     [
       'ids of calls that were seen are bounded',
@@ -219,7 +219,7 @@ export const ACTIONS = [
     ['parameters that a handler declared otherwise are refused', 'if (!read.success) throw', 'if (false) throw'],
     ['an approver of a handler is asked', `if (!(await allowed(options.approve))) throw`, 'if (false) throw'],
   ]),
-  ...weaken('src/cooperative-site/keyed-call.ts', 'test/cooperative-site/gate-idempotency.test.ts', [
+  ...weaken('src/cooperative-site/actions/keyed-call.ts', 'test/cooperative-site/gate-idempotency.test.ts', [
     [
       'a key is kept with a digest of its call',
       'await digest(canonicalJson({ action, parameters, timeout_ms }))',
@@ -236,7 +236,7 @@ export const ACTIONS = [
       'test/cooperative-site/defences-calls.test.ts',
     ],
   ]),
-  ...weaken('src/cooperative-site/idempotency-store.ts', 'test/cooperative-site/idempotency.test.ts', [
+  ...weaken('src/memory/cooperative/idempotency.ts', 'test/cooperative-site/idempotency.test.ts', [
     [
       'another call under the same key is told',
       `if (known.fingerprint !== claim.fingerprint) return { state: 'reused' }`,
@@ -273,7 +273,7 @@ export const ACTIONS = [
     ['a key stands for ten minutes', 'if (entry.at + IDEMPOTENCY_KEPT_MS > now()) return', ''],
   ]),
   ...weaken(
-    'src/cooperative-site/dispatch-connector.ts',
+    'src/cooperative-site/actions/dispatch-connector.ts',
     ['test/cooperative-site/dispatch-connector.test.ts', 'test/cooperative-site/dispatch-connector-lost.test.ts'],
     [
       ['a dispatcher that did not answer may have sent', 'if (mayHaveSent(error)) return sendAgain(command)', ''],
@@ -297,7 +297,7 @@ export const ACTIONS = [
     ],
   ),
   ...weaken(
-    'src/cooperative-site/action-reply.ts',
+    'src/cooperative-site/actions/action-reply.ts',
     ['test/cooperative-site/dispatch-connector.test.ts', 'test/cooperative-site/dispatch-connector-lost.test.ts'],
     [
       [

@@ -208,7 +208,7 @@ export const HTTP = [
       'test/control-server/routes.test.ts',
     ],
   ]),
-  ...weaken('src/http/deadline.ts', 'test/http/deadline.test.ts', [
+  ...weaken('src/async/deadline.ts', 'test/http/deadline.test.ts', [
     [
       'an answer at hand after the deadline is late',
       'if (isLate()) throw this.signal.reason',

@@ -63,7 +63,7 @@ export const INGEST = [
   ...weaken('src/contract/site-messages.ts', 'test/cooperative-site/ingest.test.ts', [
     ['a site’s stream has one spelling', 'encodeURIComponent(siteId) === segment && ', ''],
   ]),
-  ...weaken('src/cooperative-site/ingest.ts', 'test/cooperative-site/ingest.test.ts', [
+  ...weaken('src/cooperative-site/events/ingest.ts', 'test/cooperative-site/ingest.test.ts', [
     [
       'a stream is always below its host',
       'const stream = canonicalStream(host.user_id, message.stream)',
@@ -108,7 +108,7 @@ export const INGEST = [
       '',
     ],
   ]),
-  ...weaken('src/cooperative-site/publish-once.ts', 'test/cooperative-site/ingest-again.test.ts', [
+  ...weaken('src/cooperative-site/events/publish-once.ts', 'test/cooperative-site/ingest-again.test.ts', [
     ['an event is published once', 'if (known) {', 'if (false) {'],
     [
       'an event whose publication failed can be published',
@@ -123,7 +123,7 @@ export const INGEST = [
       'test/contract/defences.test.ts',
     ],
   ]),
-  ...weaken('src/memory/history.ts', 'test/memory/history.test.ts', [
+  ...weaken('src/memory/history/facility.ts', 'test/memory/history.test.ts', [
     ['a message is retained once', 'if (before) return { message: show(before), isNew: false }', ''],
     [
       'a message is retained once, however long its payload takes',
@@ -143,7 +143,7 @@ export const INGEST = [
     ],
   ]),
   ...weaken(
-    'src/contract/fair-share.ts',
+    'src/fair-share/fair-share.ts',
     ['test/contract/shares.test.ts'],
     [
       [
@@ -203,7 +203,7 @@ export const INGEST = [
     ['a claim given back is not counted', 'counters.accepted--', ''],
   ]),
   ...weaken(
-    'src/contract/hydration.ts',
+    'src/spill/hydration.ts',
     ['test/memory/history.test.ts'],
     [
       [
@@ -220,7 +220,7 @@ export const INGEST = [
       ],
     ],
   ),
-  ...weaken('src/contract/spilling.ts', 'test/memory/history.test.ts', [
+  ...weaken('src/spill/spilling.ts', 'test/memory/history.test.ts', [
     [
       'a payload that was given up and put all the same is deleted',
       '() => discard(ref),\n          () => {},',
@@ -240,14 +240,14 @@ export const INGEST = [
       'test/contract/defences.test.ts',
     ],
   ]),
-  ...weaken('src/memory/spill-store.ts', 'test/memory/history.test.ts', [
+  ...weaken('src/memory/history/spill-store.ts', 'test/memory/history.test.ts', [
     ['texts are bounded in bytes', 'while (total + bytes > maxBytes && queue.oldest) drop(queue.oldest)', ''],
   ]),
-  ...weaken('src/redis/file-bucket.ts', 'test/redis/spill.test.ts', [
+  ...weaken('src/spill/file-bucket.ts', 'test/redis/spill.test.ts', [
     ['a key is a file name', 'if (!NAME.test(key) || key.length > NAME_BYTES) throw', 'if (false) throw'],
     ['an object that is too large is not read', '(await stat(path)).size > maxBytes', 'false'],
   ]),
-  ...weaken('src/redis/object-spill-store.ts', 'test/redis/spill.test.ts', [
+  ...weaken('src/spill/object-store.ts', 'test/redis/spill.test.ts', [
     ['a reference names an object below the prefix', 'prefix + encodePart(ref)', 'prefix + ref'],
   ]),
 ]

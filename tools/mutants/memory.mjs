@@ -4,7 +4,7 @@ import { weaken } from './mutant.mjs'
 const DELIVERY = ['test/memory/delivery.test.ts']
 
 export const MEMORY = [
-  ...weaken('src/memory/connections.ts', 'test/memory/connections.test.ts', [
+  ...weaken('src/memory/connections/facility.ts', 'test/memory/connections.test.ts', [
     [
       'a newer instance takes over',
       `if (previous?.record.instance_id === instance_id)
@@ -34,7 +34,7 @@ export const MEMORY = [
       lives.beat(`,
     ],
   ]),
-  ...weaken('src/memory/connection-lives.ts', 'test/memory/connections.test.ts', [
+  ...weaken('src/memory/connections/lifecycle.ts', 'test/memory/connections.test.ts', [
     [
       'a silent connection is lost',
       `record.status === 'connected' && touchedAt + heartbeatTimeoutMs <= time`,
@@ -47,7 +47,7 @@ export const MEMORY = [
     ],
   ]),
   ...weaken(
-    'src/memory/reported-table.ts',
+    'src/memory/table/presence.ts',
     ['test/memory/contexts.test.ts', 'test/memory/browser-windows.test.ts'],
     [
       [
@@ -111,7 +111,7 @@ export const MEMORY = [
     ],
     ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
   ]),
-  ...weaken('src/memory/delivery-dispatch.ts', DELIVERY, [
+  ...weaken('src/memory/delivery/calls.ts', DELIVERY, [
     [
       'an id of a command stands for one payload',
       `if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')`,
@@ -210,7 +210,7 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts'],
     ],
   ]),
-  ...weaken('src/memory/delivery-drain.ts', DELIVERY, [
+  ...weaken('src/memory/delivery/attempts.ts', DELIVERY, [
     [
       'attempts are bounded',
       `if (command.attempts >= command.maxAttempts) return end(command, 'failed', 'attempts_exhausted')`,
@@ -290,7 +290,7 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts'],
     ],
   ]),
-  ...weaken('src/memory/delivery-loop.ts', 'test/memory/delivery-loop.test.ts', [
+  ...weaken('src/memory/delivery/loop.ts', 'test/memory/delivery-loop.test.ts', [
     [
       'a pass ends',
       'const PASS_MAX = 1_000',
@@ -304,7 +304,7 @@ export const MEMORY = [
       ['test/memory/delivery-loop.test.ts', 'test/memory/facilities.test.ts'],
     ],
   ]),
-  ...weaken('src/memory/delivery-store.ts', DELIVERY, [
+  ...weaken('src/memory/delivery/commands.ts', DELIVERY, [
     ['a command that ended gives its place back', 'reservations.release(command.scope_id, command)', ''],
     [
       'a user’s place comes back with the end',

@@ -7,7 +7,7 @@ const REPLIES = 'test/redis/delivery-replies.test.ts'
 const BOUNDS = 'test/redis/delivery-bounds.test.ts'
 
 export const REDIS_DELIVERY = [
-  ...weaken('src/redis/scripts/delivery.ts', CONTRACT, [
+  ...weaken('src/redis/delivery/scripts.ts', CONTRACT, [
     [
       'in a store, an id of a command stands for one payload',
       `return reply({ same and 'known' or 'conflict', shown(known) })`,
@@ -122,7 +122,7 @@ export const REDIS_DELIVERY = [
       [REPLIES, 'test/redis/delivery-shared.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/scripts/delivery-moves.ts', CONTRACT, [
+  ...weaken('src/redis/delivery/script-moves.ts', CONTRACT, [
     [
       'in a store, attempts are bounded',
       `if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
@@ -181,7 +181,7 @@ export const REDIS_DELIVERY = [
       'return false',
     ],
   ]),
-  ...weaken('src/redis/scripts/delivery-nodes.ts', PRESENCE, [
+  ...weaken('src/redis/delivery/script-nodes.ts', PRESENCE, [
     [
       'the clearing up removes no waiter that moved',
       `if redis.call('HGET', key, 'boot') == dead then redis.call('DEL', key) end`,
@@ -244,7 +244,7 @@ export const REDIS_DELIVERY = [
       [PRESENCE, 'test/redis/hostile.test.ts', BOUNDS],
     ],
   ]),
-  ...weaken('src/redis/scripts/delivery-notices.ts', REPLIES, [
+  ...weaken('src/redis/delivery/script-notices.ts', REPLIES, [
     ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
     ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', '', PRESENCE],
     [
@@ -258,7 +258,7 @@ export const REDIS_DELIVERY = [
       `redis.call('ZREM', todo, places[i])`,
     ],
   ]),
-  ...weaken('src/redis/delivery.ts', CONTRACT, [
+  ...weaken('src/redis/delivery/facility.ts', CONTRACT, [
     [
       'in a store, a stale instance does not attach',
       'if (connections && current !== instance.instance_id) throw',
@@ -290,7 +290,7 @@ export const REDIS_DELIVERY = [
     ],
   ]),
   ...weaken(
-    'src/redis/delivery-waiters.ts',
+    'src/redis/delivery/waiters.ts',
     [REPLIES, PRESENCE],
     [
       [
@@ -311,7 +311,7 @@ export const REDIS_DELIVERY = [
     ],
   ),
   ...weaken(
-    'src/redis/mailboxes.ts',
+    'src/redis/delivery/mailboxes.ts',
     [CONTRACT, PRESENCE],
     [
       [
@@ -335,7 +335,7 @@ export const REDIS_DELIVERY = [
       ],
     ],
   ),
-  ...weaken('src/redis/observe/delivery.ts', 'test/redis/defences.test.ts', [
+  ...weaken('src/redis/delivery/inspector.ts', 'test/redis/defences.test.ts', [
     ['an observer shows no status of another user', 'found?.status.user_id !== user_id ||', ''],
     ['an observer shows no status of another client', 'found.status.client_id !== client_id ||', ''],
     [

@@ -4,7 +4,7 @@ import { weaken } from './mutant.mjs'
 const WRITERS = 'test/redis/hostile-writers.test.ts'
 
 export const REDIS_TABLES = [
-  ...weaken('src/redis/scripts/connections.ts', 'test/redis/connections.test.ts', [
+  ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
     [
       'in a store, a newer instance takes over',
       `else finish(known, was, was_body, 'superseded', 'new_instance', now) end`,
@@ -51,7 +51,7 @@ export const REDIS_TABLES = [
     ],
   ]),
   ...weaken(
-    'src/redis/scripts/reported.ts',
+    'src/redis/presence/scripts.ts',
     ['test/redis/contexts.test.ts'],
     [
       [
@@ -87,7 +87,7 @@ export const REDIS_TABLES = [
       ],
     ],
   ),
-  ...weaken('src/redis/scripts/sites.ts', 'test/redis/sites.test.ts', [
+  ...weaken('src/redis/sites/scripts.ts', 'test/redis/sites.test.ts', [
     [
       'in a store, a site of another owner is not replaced',
       `if old and old.owner ~= owner then return refuse('owner_mismatch') end`,
@@ -111,7 +111,7 @@ export const REDIS_TABLES = [
       WRITERS,
     ],
   ]),
-  ...weaken('src/redis/scripts/sessions.ts', 'test/redis/sessions.test.ts', [
+  ...weaken('src/redis/sessions/scripts.ts', 'test/redis/sessions.test.ts', [
     [
       'in a store, a session moves as it may',
       `if not string.find(ARGV[6], ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end`,
@@ -140,7 +140,7 @@ export const REDIS_TABLES = [
     ],
   ]),
   ...weaken(
-    'src/redis/scripts/shares.ts',
+    'src/redis/store/shares.ts',
     ['test/redis/connections.test.ts', 'test/redis/sessions.test.ts'],
     [
       [
@@ -153,7 +153,7 @@ export const REDIS_TABLES = [
     ],
   ),
   ...weaken(
-    'src/redis/scripts/fair-share.ts',
+    'src/redis/store/fair-share.ts',
     ['test/redis/history.test.ts', 'test/redis/deduplicator.test.ts'],
     [
       [
@@ -183,7 +183,7 @@ export const REDIS_TABLES = [
       ],
     ],
   ),
-  ...weaken('src/redis/scripts/history.ts', 'test/redis/history.test.ts', [
+  ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
     ['in a store, a stream is bounded', 'if state.message_count > tonumber(ARGV[11]) then', 'if false then'],
     ['in a store, messages are bounded', `make_room('history', message.user_id, id, bounds, evict)`, ''],
@@ -222,7 +222,7 @@ export const REDIS_TABLES = [
       ['test/redis/ingest.test.ts', 'test/redis/history.test.ts', 'test/redis/second-arrival.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/scripts/deduplicator.ts', 'test/redis/deduplicator.test.ts', [
+  ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
     [
       'in a store, claims are bounded',
@@ -237,7 +237,7 @@ export const REDIS_TABLES = [
       ['test/redis/deduplicator.test.ts', 'test/redis/ingest.test.ts', 'test/redis/lossy.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/scripts/idempotency.ts', 'test/redis/idempotency.test.ts', [
+  ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
     ['in a store, another call under the same key is told', `if held[2] ~= ARGV[6] then return { 'reused' } end`, ''],
     [
       'in a store, a call under way keeps its key',
@@ -266,7 +266,7 @@ export const REDIS_TABLES = [
       'if not isOld then break end',
     ],
   ]),
-  ...weaken('src/redis/scripts/rpc.ts', 'test/redis/rpc.test.ts', [
+  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
       `if call.user_id ~= ARGV[5] or call.client_id ~= ARGV[6] then return 'foreign' end`,
@@ -324,7 +324,7 @@ export const REDIS_TABLES = [
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/scripts/event-bus.ts', 'test/redis/event-bus.test.ts', [
+  ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/event-bus.test.ts', [
     [
       'a publication that arrives twice is one',
       `if redis.call('ZSCORE', sent, ARGV[8]) then return 0 end`,
@@ -355,7 +355,7 @@ export const REDIS_TABLES = [
       'test/redis/actions-replies.test.ts',
     ],
   ]),
-  ...weaken('src/redis/local-topic.ts', 'test/redis/event-bus.test.ts', [
+  ...weaken('src/redis/event-bus/local-topic.ts', 'test/redis/event-bus.test.ts', [
     [
       'a message that is no event is a hole',
       'return read.success ? (deepFreeze(read.data) as SiteEvent) : undefined',

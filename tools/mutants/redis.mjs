@@ -6,19 +6,21 @@ const HOSTILE = 'test/redis/hostile.test.ts'
 const WRITERS = 'test/redis/hostile-writers.test.ts'
 
 export const REDIS = [
-  ...weaken('src/redis/keys.ts', 'test/redis/keys.test.ts', [
-    [
-      'a deployment id names one deployment',
-      `if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))`,
-      'if (false)',
-      HOSTILE,
-    ],
+  ...weaken('src/contract/ids.ts', 'test/redis/keys.test.ts', [
     [
       'an id ends no part of a key',
       `.replace(
     /[*!'()~.]/g,`,
       `.replace(
     /[*!'()~]/g,`,
+    ],
+  ]),
+  ...weaken('src/redis/store/keys.ts', 'test/redis/keys.test.ts', [
+    [
+      'a deployment id names one deployment',
+      `if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))`,
+      'if (false)',
+      HOSTILE,
     ],
     [
       'scripts spell keys as JavaScript does',
@@ -27,7 +29,7 @@ export const REDIS = [
       [HOSTILE, 'test/redis/keys.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/fence.ts', 'test/redis/fence.test.ts', [
+  ...weaken('src/redis/store/fence.ts', 'test/redis/fence.test.ts', [
     ['a write that comes too late does nothing', 'if stored_now >= tonumber(ends) then return', 'if false then return'],
     [
       'a clock heard late makes a fence earlier',
@@ -43,7 +45,7 @@ export const REDIS = [
     ['a question that somebody else gave up is asked anew', 'if (!isGivenUp) throw error', 'throw error'],
     ['what failed before a write was not run', 'throw beforeWrite(error)', 'throw error'],
   ]),
-  ...weaken('src/redis/scripts/prelude.ts', WRITERS, [
+  ...weaken('src/redis/store/prelude.ts', WRITERS, [
     [
       'half a deployment with another number of shards writes nothing',
       `if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end`,
@@ -64,7 +66,7 @@ export const REDIS = [
       ['test/redis/contexts.test.ts', 'test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/shard-count.ts', 'test/redis/shard-count.test.ts', [
+  ...weaken('src/redis/store/shard-count.ts', 'test/redis/shard-count.test.ts', [
     [
       'two halves of a deployment are told of each other',
       'if (own !== undefined && own !== count) throw',
@@ -79,7 +81,7 @@ export const REDIS = [
     ['a reader looks again at the number of shards', 'if (String(stored) !== String(known)) known = undefined', ''],
     ['a shard that lost its number is given it back', 'if (shard !== 0) await claimIn(shard)', ''],
   ]),
-  ...weaken('src/redis/script.ts', 'test/redis/shard-count.test.ts', [
+  ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [
     [
       'a store that lost its number of shards is mended',
       'await store.confirmShards(shard)\n      return tried()',
@@ -98,7 +100,7 @@ export const REDIS = [
       ['test/redis/store.test.ts', 'test/redis/faults.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/reply.ts', 'test/redis/reply.test.ts', [
+  ...weaken('src/redis/store/reply.ts', 'test/redis/reply.test.ts', [
     [
       'a script that failed half-way is unknown',
       'INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)',
@@ -118,12 +120,12 @@ export const REDIS = [
       [HOSTILE, 'test/redis/hostile-numbers.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/turns.ts', 'test/redis/turns.test.ts', [
+  ...weaken('src/async/turns.ts', 'test/redis/turns.test.ts', [
     ['who waits is bounded', 'if (size + itsSize > sizes) return undefined', ''],
     ['so many run at a time', 'while (first && running < most) {', 'while (first) {'],
     ['who gave up is not started', 'turn.isWaiting = false\n    size -= turn.size\n', 'size -= turn.size\n'],
   ]),
-  ...weaken('src/redis/scripts/once.ts', 'test/redis/second-arrival.test.ts', [
+  ...weaken('src/redis/store/once.ts', 'test/redis/second-arrival.test.ts', [
     ['a write that arrives twice is done once', 'if before then', 'if false then'],
     [
       'a refusal that arrives twice is one',
@@ -131,7 +133,7 @@ export const REDIS = [
       'if refused then return answer end local reply = { answer = answer }',
     ],
   ]),
-  ...weaken('src/redis/observe/rows.ts', DEFENCES, [
+  ...weaken('src/redis/table/rows.ts', DEFENCES, [
     ['rows longer than a record are not parsed', `if (value.length > ROW_BYTES) return 'is too long'`, ''],
     [
       'a row is what its schema says',
@@ -152,7 +154,7 @@ export const REDIS = [
       HOSTILE,
     ],
   ]),
-  ...weaken('src/redis/observe/users.ts', DEFENCES, [
+  ...weaken('src/redis/table/users.ts', DEFENCES, [
     [
       'what a user has is what its records say',
       '.filter((record) => (record as { user_id?: string }).user_id === user_id)',
@@ -171,7 +173,7 @@ export const REDIS = [
       ['test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/observe/pages.ts', DEFENCES, [
+  ...weaken('src/redis/table/pages.ts', DEFENCES, [
     [
       'a page holds what its filter says, whatever the index does',
       'wanted.every(([field, value]) => record[field as keyof R] === value)',
@@ -190,7 +192,7 @@ export const REDIS = [
       ['test/redis/dead.test.ts', 'test/redis/one-truth.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/observe/contexts.ts', 'test/redis/contexts.test.ts', [
+  ...weaken('src/redis/contexts/inspector.ts', 'test/redis/contexts.test.ts', [
     [
       'a context counts in a window of its own user and client',
       'context?.window_id === window_id && isOf(owner, context)',

@@ -5,7 +5,7 @@ const DEFENCES = 'test/cooperative-site/defences.test.ts'
 const BUS = 'test/cooperative-site/event-bus.test.ts'
 
 export const STREAMS = [
-  ...weaken('src/cooperative-site/session-grants.ts', 'test/cooperative-site/event-stream-permission.test.ts', [
+  ...weaken('src/cooperative-site/sessions/grants.ts', 'test/cooperative-site/event-stream-permission.test.ts', [
     [
       'a change during a read is not forgotten',
       'if (!changed) freshAt = held.startedAt\n        } while (changed && held.holders.size > 0)',
@@ -54,7 +54,7 @@ export const STREAMS = [
     ],
   ]),
   ...weaken(
-    'src/cooperative-site/session-stream.ts',
+    'src/cooperative-site/sessions/stream.ts',
     [
       'test/cooperative-site/event-stream-permission.test.ts',
       'test/cooperative-site/event-stream-release.test.ts',
@@ -94,7 +94,7 @@ export const STREAMS = [
     ],
   ),
   ...weaken(
-    'src/cooperative-site/event-frames.ts',
+    'src/cooperative-site/sessions/event-frames.ts',
     ['test/cooperative-site/event-stream.test.ts', 'test/cooperative-site/event-stream-resume.test.ts'],
     [
       [
@@ -112,7 +112,7 @@ export const STREAMS = [
       ['a position is spelled in one way', String.raw`!/^(0|[1-9][0-9]{0,15})$/.test(seq) || `, ''],
     ],
   ),
-  ...weaken('src/cooperative-site/session-streams.ts', 'test/cooperative-site/event-stream-end.test.ts', [
+  ...weaken('src/cooperative-site/sessions/streams.ts', 'test/cooperative-site/event-stream-end.test.ts', [
     [
       'a relay that is closed opens no stream',
       `if (closed) stream.end('shutdown')`,
@@ -121,7 +121,7 @@ export const STREAMS = [
     ],
     ['heartbeats go on when the wall clock is set back', 'const clock = steady(now)', 'const clock = now', DEFENCES],
   ]),
-  ...weaken('src/contract/event-topic.ts', BUS, [
+  ...weaken('src/event-ring/topic.ts', BUS, [
     [
       'the ring reads no event older than its size',
       'seq > this.head - this.size ? slot',
@@ -135,7 +135,7 @@ export const STREAMS = [
       'this.readers--\n    if (this.readers > 0) return',
     ],
   ]),
-  ...weaken('src/contract/event-cursor.ts', BUS, [
+  ...weaken('src/event-ring/cursor.ts', BUS, [
     [
       'a reader that lags is told what it lost',
       'Math.max(this.ahead, this.ring.head - this.ring.size + 1)',
@@ -150,7 +150,7 @@ export const STREAMS = [
     ],
     ['an aborted reader ends', `signal.addEventListener('abort', stop, { once: true })`, ''],
   ]),
-  ...weaken('src/cooperative-site/event-bus.ts', BUS, [
+  ...weaken('src/memory/cooperative/event-bus.ts', BUS, [
     ['unread topics are bounded', 'if (unread.size < UNREAD_MAX) return', 'if (unread.size >= 0) return'],
     [
       'an unread topic that goes is of whoever has most',
@@ -161,7 +161,7 @@ export const STREAMS = [
     ['an unread topic is forgotten in time', 'if (touchedAt + UNREAD_MS > now()) break\n      forget(name)', 'break'],
     ['a closed bus takes nothing', `if (closed) throw new Refusal('closed', 'the event bus is closed')`, ''],
   ]),
-  ...weaken('src/cooperative-site/site-registry.ts', 'test/cooperative-site/registries.test.ts', [
+  ...weaken('src/memory/cooperative/sites.ts', 'test/cooperative-site/registries.test.ts', [
     [
       'a site of another owner is not replaced',
       `if (old && old.owner !== input.owner) throw new Refusal('owner_mismatch')`,
@@ -197,7 +197,7 @@ export const STREAMS = [
       'if (site === null) return',
     ],
   ]),
-  ...weaken('src/cooperative-site/session-registry.ts', 'test/cooperative-site/registries.test.ts', [
+  ...weaken('src/memory/cooperative/sessions.ts', 'test/cooperative-site/registries.test.ts', [
     ['a session moves as it may', 'if (!SESSION_MOVES[state].includes(session.state))', 'if (false)'],
     ['shares of a session are bounded', '!entry.shares.has(share.user_id) && entry.shares.size >= SHARES_MAX', 'false'],
     ['a share that is over gives nothing', 'share === undefined || hasPassed(share.expires_at)', 'share === undefined'],
@@ -207,7 +207,7 @@ export const STREAMS = [
       '',
     ],
   ]),
-  ...weaken('src/cooperative-site/session-entries.ts', 'test/cooperative-site/registries.test.ts', [
+  ...weaken('src/memory/cooperative/session-entries.ts', 'test/cooperative-site/registries.test.ts', [
     ['an owner has so many sessions', 'if (own() >= maxSessionsPerUser)\n        throw', 'if (false)\n        throw'],
     ['sessions are bounded', `if (live.all.size >= maxSessions) throw`, 'if (false) throw'],
     ['sessions that ended are bounded', 'while (ended.all.size > maxSessions) {', 'while (false) {'],

@@ -1,6 +1,6 @@
 /** The calls of the dispatcher, from the admission of a command to its end. */
 import { expect } from 'vitest'
-import { shardOf } from '../../../src/redis/keys.js'
+import { shardOf } from '../../../src/redis/store/keys.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { command, connection, first, key, second } from '../../contract/delivery-commands.js'
 import { soon } from '../soon.js'

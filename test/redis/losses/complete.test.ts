@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Script } from '../../../src/redis/script.js'
+import type { Script } from '../../../src/redis/store/script.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from '../server.js'
 import { FACTORIES, SHARDS } from './act.js'
 import { DELIVERY_ACTS } from './acts-delivery.js'

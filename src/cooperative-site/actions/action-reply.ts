@@ -1,0 +1,88 @@
+/** What becomes of a client's reply: call, command and history come to agree, however often it has to be sent. */
+import type { CommandDispatcher, DeliveryInspector, SettleInput } from '../../contract/delivery.js'
+import { type InvocationError, InvocationError as PublicError } from '../../contract/invocations.js'
+import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
+import { Refusal } from '../../refusal.js'
+import { ActionFailure, toInvocationError } from './failure.js'
+import type { ActionOutcome } from './handlers.js'
+import { readResult } from './result.js'
+
+/** How a client answers a command that it was delivered. */
+export interface ActionReply {
+  user_id: string
+  client_id: string
+  instance_id: string
+  /** The `command_id` under which it arrived. */
+  correlation_id: string
+  /** What `execute` answered. `undefined`, its answer to a repeated call, is no reply. */
+  outcome: ActionOutcome | undefined
+}
+
+/** Where call and command stand. Without the inspectors a reply that was cut off half-way cannot be finished. */
+export interface ReplyFacilities {
+  rpc: RpcCorrelator & { inspector?: Pick<RpcInspector, 'getPending'> }
+  dispatcher: CommandDispatcher & { inspector?: Pick<DeliveryInspector, 'status'> }
+}
+
+const ASK = { signal: new AbortController().signal }
+
+/** What a reply or the correlator said instead of a result. */
+export function toFailure(error: unknown): unknown {
+  const said = PublicError.safeParse(error)
+  return said.success && !(error instanceof Error) ? new ActionFailure(said.data.code, said.data.message) : error
+}
+
+type Read = { ok: true; result: unknown } | { ok: false; error: InvocationError }
+
+/**
+ * What a client replied, as it is kept and shown: what JSON cannot carry within the bounds is a failure.
+ *
+ * @throws Refusal `invalid_input` for what is no outcome.
+ */
+function readOutcome(given: ActionOutcome): Read {
+  if (typeof given?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
+  if (!given.ok) return { ok: false, error: toInvocationError(toFailure(given.error)) }
+  const read = readResult(given.result)
+  return read.ok ? { ok: true, result: read.result } : read
+}
+
+type End = Pick<SettleInput, 'state' | 'reason'>
+
+const endOf = (outcome: Read): End =>
+  outcome.ok ? { state: 'resulted' } : { state: 'failed', reason: outcome.error.code }
+
+/**
+ * `reply` over the facilities: settles the call, then the command, then records the result. Each step can be taken again,
+ * so that a client whose reply was lost on the way sends it again until it is answered.
+ */
+export function createReply(
+  { rpc, dispatcher }: ReplyFacilities,
+  record: (reply: Omit<ActionReply, 'outcome'>, outcome: Read) => Promise<unknown>,
+) {
+  /** Whether the call has ended: then a reply may be the rest of one that was cut off. One that is pending refused it. */
+  async function hasEnded(correlation_id: string): Promise<boolean> {
+    return rpc.inspector !== undefined && (await rpc.inspector.getPending(correlation_id, ASK)) === null
+  }
+
+  /** Whether the command ended as this reply would end it, by the same instance. */
+  async function endedSo({ correlation_id, instance_id, ...client }: Omit<ActionReply, 'outcome'>, end: End) {
+    const status = await dispatcher.inspector?.status({ ...client, command_id: correlation_id }, ASK)
+    const by = status?.acknowledgement.instance_id ?? instance_id
+    const { state, reason } = status?.terminal ?? {}
+    return by === instance_id && state === end.state && (reason ?? undefined) === end.reason
+  }
+
+  return async ({ outcome: given, ...from }: ActionReply): Promise<boolean> => {
+    if (given === undefined) return false
+    // First, so that what settles the call can settle the command and be recorded too.
+    const outcome = readOutcome(given)
+    const { user_id, client_id, instance_id, correlation_id } = from
+    const settled = await rpc.settle(correlation_id, { ...outcome, from: { user_id, client_id, instance_id } })
+    if (!settled && !(await hasEnded(correlation_id))) return false
+    const end = endOf(outcome)
+    const ended = await dispatcher.settle({ user_id, client_id, instance_id, command_id: correlation_id, ...end })
+    if (!settled && !ended && !(await endedSo(from, end))) return false
+    await record(from, outcome)
+    return settled || ended
+  }
+}

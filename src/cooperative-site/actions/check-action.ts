@@ -1,0 +1,109 @@
+/** Whether an action may be invoked now: the session, the rights and the four conditions, in their order. */
+import type { Principal, Session, SessionPolicy, SessionRegistry, SessionRight } from '../../contract/sessions.js'
+import { isGenericActionName, type Site, type SiteRegistry } from '../../contract/sites.js'
+import { Refusal, type RefusalCode } from '../../refusal.js'
+
+export interface CheckActionDeps {
+  sites: Pick<SiteRegistry, 'get'>
+  sessions: Pick<SessionRegistry, 'get'>
+  policy: SessionPolicy
+}
+
+/** The policy's word; its failure is no permission, except that a store out of reach is said to be one. */
+export async function isAllowed(
+  policy: SessionPolicy,
+  question: { viewer: Principal; session: Session; right: SessionRight },
+): Promise<boolean> {
+  try {
+    return (await policy.check(question)) === true
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'unavailable') throw error
+    return false
+  }
+}
+
+const EPOCH = new Date(0).toISOString()
+const NOBODYS: Omit<Session, 'session_id'> = Object.freeze({
+  site_id: '',
+  owner: '',
+  state: 'closed',
+  connector: null,
+  opened_at: EPOCH,
+  expires_at: null,
+  updated_at: EPOCH,
+  close_reason: null,
+})
+
+/**
+ * The session, for a viewer who may see it.
+ *
+ * @throws Refusal `session_not_found`, the same for one that is not there and one that is not the viewer's.
+ */
+export async function findSession(
+  { sessions, policy }: Pick<CheckActionDeps, 'sessions' | 'policy'>,
+  sessionId: string,
+  viewer: Principal,
+): Promise<Session> {
+  const found = await sessions.get(sessionId)
+  // Asked about one that is not there, too: whoever guesses learns nothing from how long it takes.
+  const session = found ?? { ...NOBODYS, session_id: sessionId }
+  const mayView = await isAllowed(policy, { viewer, session, right: 'view' })
+  if (!found || !mayView) throw new Refusal('session_not_found')
+  return found
+}
+
+/** The first of the four conditions (spec 4.4) that does not hold. */
+export function checkAction(
+  session: Session | null | undefined,
+  site: Site | null | undefined,
+  action: string,
+): RefusalCode | undefined {
+  if (session?.state !== 'active') return 'session_not_active'
+  if (!site || site.owner !== session.owner || site.mode !== 'cooperative') return 'site_not_cooperative'
+  if (site.capability_profile.action_invocation !== true) return 'action_invocation_disabled'
+  // A registry of the host's own may have let a generic name in: it stands for any action, which nobody has allowed.
+  if (!site.action_names.includes(action) || isGenericActionName(action)) return 'action_not_allowed'
+  return undefined
+}
+
+/** What an action may be sent with. */
+export interface Admitted {
+  session: Session
+  connector: { user_id: string; client_id: string }
+}
+
+interface Asked {
+  session: Session
+  viewer: Principal
+  action: string
+}
+
+/**
+ * Reads the four conditions afresh and answers what they allow. The session is read last, and nothing is
+ * awaited after it: a caller that sends at once sends into a session that was active then.
+ *
+ * @throws Refusal with the code of the first condition that does not hold.
+ */
+export async function admitAction({ sites, sessions, policy }: CheckActionDeps, asked: Asked): Promise<Admitted> {
+  const { session, viewer, action } = asked
+  const mayInvoke = await isAllowed(policy, { viewer, session, right: 'invoke' })
+  const site = await sites.get(session.site_id)
+  const fresh = await sessions.get(session.session_id)
+  const refused = checkAction(fresh, site, action)
+  if (refused) throw new Refusal(refused)
+  if (!mayInvoke) throw new Refusal('forbidden')
+  const { connector, owner } = fresh as Session
+  if (connector === null || connector.user_id !== owner) throw new Refusal('connector_unavailable', 'no connector')
+  return { session: fresh as Session, connector }
+}
+
+/**
+ * Turns away a viewer without the right to invoke, before anything is read of what it sent: who may not ask shall not
+ * cost.
+ *
+ * @throws Refusal with the code of the first condition that does not hold, the right itself being the last.
+ */
+export async function requireInvoker(deps: CheckActionDeps, asked: Asked): Promise<void> {
+  const { viewer, session } = asked
+  if (!(await isAllowed(deps.policy, { viewer, session, right: 'invoke' }))) await admitAction(deps, asked)
+}

@@ -1,0 +1,180 @@
+/** The connector over the ordinary facilities: an action is one command of the dispatcher and one call of the correlator. */
+
+import { guardHook } from '../../async/hook.js'
+import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { DeliveryStatus, DispatchInput } from '../../contract/delivery.js'
+import type { MessageHistory } from '../../contract/history.js'
+import type { ActionConnector } from '../../contract/invocations.js'
+import type { Awaitable } from '../../contract/page.js'
+import { commandStream } from '../../contract/streams.js'
+import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
+import { type ActionReply, createReply, type ReplyFacilities, toFailure } from './action-reply.js'
+import { ActionFailure } from './failure.js'
+
+export type { ActionReply } from './action-reply.js'
+
+export interface DispatchConnectorOptions extends ReplyFacilities {
+  connections: Pick<ConnectionRegistry, 'currentInstance'>
+  history: MessageHistory
+  /** Told what kept a command from the history. It changes no call. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface DispatchConnector extends ActionConnector {
+  /**
+   * Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped, and so is
+   * `undefined`. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
+   * `handler_error`. One that rejects is to be sent again, until it is answered: then call, command and history agree.
+   *
+   * @throws Refusal `invalid_input` for what is no outcome; the call goes on waiting. What the history refuses it
+   * refuses after the call was settled.
+   */
+  reply(reply: ActionReply): Promise<boolean>
+}
+
+// Pauses before a command is offered to the history again.
+const RECORD_AGAIN_MS = [500, 2_000]
+
+// Refusals that are no definite word: the command may have been admitted all the same.
+const OPEN: ReadonlySet<RefusalCode> = new Set(['unavailable', 'timeout', 'cancelled'])
+
+/** Whether a dispatcher that threw this may have admitted the command. */
+const mayHaveSent = (error: unknown) => !wasNotRun(error) && !(error instanceof Refusal && !OPEN.has(error.code))
+
+// What the gate is told as it is: the caller's own mistake, or its own end.
+const SAID: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
+
+/** What was thrown before anything was sent, in the words of the gate. */
+function toNotSent(error: unknown): unknown {
+  const code = error instanceof Refusal ? error.code : undefined
+  if (code === 'payload_too_large') return new ActionFailure('parameters_too_large')
+  // Only a caller's own id can meet itself: the same call is under way, here or on another node.
+  if (code === 'command_conflict') return new Refusal('idempotency_in_progress', undefined, { cause: error })
+  return code && SAID.has(code) ? error : new Refusal('connector_unavailable', undefined, { cause: error })
+}
+
+/**
+ * The ordinary way to an application: while an action runs, it stands in `/rpc/pending` and in `/delivery/status`, and
+ * its command and result are in the history of `users/{user_id}/clients/{client_id}/commands`. It is attempted once and
+ * only while a connection waits for it, so that an action runs at most once.
+ *
+ * A dispatcher that did not answer may have sent the command: it is asked once more, which sends the same command or
+ * finds it, and then the reply is waited for. Only what was certainly not sent is `connector_unavailable`.
+ *
+ * @example
+ * const connector = createDispatchConnector(facilities)
+ * await facilities.dispatcher.attach(instance, (command) => send(command)) // the client runs it, and then:
+ * await connector.reply({ ...instance, correlation_id: command.command_id, outcome })
+ */
+export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
+  const { rpc, dispatcher, connections, history } = options
+  const onError = guardHook(options.onError)
+
+  const record = async (
+    kind: 'command' | 'result',
+    { correlation_id, ...from }: Omit<ActionReply, 'outcome'>,
+    payload: unknown,
+  ) =>
+    history.append({
+      ...from,
+      message_id: kind === 'command' ? correlation_id : `${correlation_id}.result`,
+      stream: commandStream(from.user_id, from.client_id),
+      kind,
+      payload: JSON.parse(JSON.stringify(payload)),
+    })
+
+  /** Records an admitted command. The action is under way: it waits for no history, and no failure of one ends it. */
+  async function recordCommand(of: Omit<ActionReply, 'outcome'>, payload: object): Promise<void> {
+    for (const pause of [...RECORD_AGAIN_MS, undefined]) {
+      try {
+        return void (await record('command', of, payload))
+      } catch (error) {
+        const isFinal = error instanceof Refusal && !OPEN.has(error.code)
+        if (pause === undefined || isFinal) return onError(error)
+        await new Promise((resolve) => setTimeout(resolve, pause))
+      }
+    }
+  }
+
+  /** Sends the same command once more, or finds it. A no to this attempt says nothing of the first. */
+  async function sendAgain(command: DispatchInput): Promise<boolean> {
+    try {
+      return (await dispatcher.dispatch(command)).admission.state === 'admitted'
+    } catch {
+      return false
+    }
+  }
+
+  /**
+   * Whether the command was admitted; `false` where nobody can tell.
+   *
+   * @throws what kept it from being sent, for certain, or `timeout` for one that was sent before.
+   */
+  async function send(command: DispatchInput): Promise<boolean> {
+    let status: DeliveryStatus
+    try {
+      status = await dispatcher.dispatch(command)
+    } catch (error) {
+      if (mayHaveSent(error)) return sendAgain(command)
+      throw toNotSent(error)
+    }
+    if (status.admission.state === 'rejected')
+      throw new Refusal('connector_unavailable', 'the command was not admitted')
+    if (status.terminal !== null) throw new Refusal('timeout', 'a command of this id has run before')
+    return true
+  }
+
+  /** What must answer before anything is sent. */
+  const before = <T>(work: () => Awaitable<T>): Promise<T> =>
+    (async () => work())().catch((error) => {
+      throw toNotSent(error)
+    })
+
+  return {
+    async call(client, { action, parameters, timeout_ms, signal, command_id }) {
+      const instance_id = await before(() => connections.currentInstance(client))
+      if (instance_id === null) throw new Refusal('connector_unavailable', 'the client is not connected')
+      const named = command_id === undefined ? {} : { correlation_id: command_id }
+      const call = await before(() =>
+        rpc.open({ ...client, action, instance_id, timeoutMs: timeout_ms, signal, ...named }),
+      )
+      const key = { ...client, command_id: call.correlation_id }
+      const recorded = () =>
+        void recordCommand({ ...client, instance_id, correlation_id: key.command_id }, { action, parameters })
+      const cancel = () => void (async () => dispatcher.cancel({ ...key, reason: 'cancelled' }))().catch(() => {})
+      // Whatever ends the call before it is awaited below must not count as unhandled.
+      call.result.catch(() => {})
+      let isAdmitted: boolean
+      try {
+        if (signal.aborted) throw new Refusal('cancelled')
+        isAdmitted = await send({
+          ...key,
+          action,
+          payload: parameters as never,
+          deadlineMs: timeout_ms,
+          maxAttempts: 1,
+          requireWaiter: true,
+        })
+      } catch (error) {
+        // Out of the pending calls; where that fails it leaves them at its deadline.
+        await (async () => rpc.settle(call.correlation_id, { ok: false, error }))().catch(onError)
+        throw error
+      }
+      // Not earlier: what was never admitted has never happened.
+      if (isAdmitted) recorded()
+      signal.addEventListener('abort', cancel, { once: true })
+      try {
+        if (signal.aborted) cancel()
+        const result = await call.result
+        if (!isAdmitted) recorded()
+        return result
+      } catch (error) {
+        throw toFailure(error)
+      } finally {
+        signal.removeEventListener('abort', cancel)
+      }
+    },
+
+    reply: createReply(options, (of, outcome) => record('result', of, outcome)),
+  }
+}

@@ -1,0 +1,33 @@
+/** How an action fails in a way that its viewers may read. */
+import { toReason } from '../../contract/ids.js'
+import type { InvocationError } from '../../contract/invocations.js'
+
+// A sentence for a person; more is a payload in the wrong place.
+const MESSAGE_LENGTH = 1_024
+
+/**
+ * Thrown by a handler to say no with words for viewers. Anything else that a handler throws reaches them as
+ * `handler_error` without a message.
+ *
+ * @example
+ * throw new ActionFailure('note_locked', 'Somebody is editing this note')
+ */
+export class ActionFailure extends Error {
+  override readonly name = 'ActionFailure'
+  /** A low-cardinality name; anything else reads as `other`. */
+  readonly code: string
+  readonly publicMessage: string | null
+
+  constructor(code: string, publicMessage: string | null = null) {
+    super(publicMessage === null ? code : `${code}: ${publicMessage}`)
+    this.code = toReason(code) as string
+    this.publicMessage = publicMessage?.slice(0, MESSAGE_LENGTH).toWellFormed() ?? null
+  }
+}
+
+/** What viewers learn of what a handler threw: its own words if it chose them, else nothing but that it failed. */
+export function toInvocationError(thrown: unknown): InvocationError {
+  return thrown instanceof ActionFailure
+    ? { code: thrown.code, message: thrown.publicMessage }
+    : { code: 'handler_error', message: null }
+}

@@ -1,0 +1,196 @@
+/** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
+import { guardHook } from '../../async/hook.js'
+import { DEADLINE_MS, withTimeout } from '../../async/timeout.js'
+import type { IdempotencyStore } from '../../contract/idempotency.js'
+import { toTimestamp } from '../../contract/ids.js'
+import {
+  type ActionConnector,
+  type Invocation,
+  TIMEOUT_DEFAULT_MS,
+  TIMEOUT_MAX_MS,
+} from '../../contract/invocations.js'
+import type { Principal, Session } from '../../contract/sessions.js'
+import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
+import { Refusal } from '../../refusal.js'
+import { callApplication } from './application-call.js'
+import { type Approve, requireApproval } from './approval.js'
+import { admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
+import { claimKey, type KeyScope } from './keyed-call.js'
+import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
+import { createShares } from './shares.js'
+
+// Calls that one viewer may have under way: each holds a request, a timer and a pending call.
+const CALLS_PER_VIEWER = 1_000
+// Looks at stores between claiming a key and saying what became of it.
+const LOOKS = 4
+
+export interface ActionGateOptions extends CheckActionDeps {
+  connector: ActionConnector
+  /** Asked before each call is sent. Default: nobody is asked. */
+  approve?: Approve | undefined
+  /** For a call that names no `timeout_ms`. @default 30000 */
+  timeoutMs?: number | undefined
+  /** How long whoever approves may take. Default: as long as the call itself. */
+  approvalTimeoutMs?: number | undefined
+  /** Where idempotency keys are kept: several relays share one. @default createIdempotencyStore() */
+  idempotency?: IdempotencyStore | undefined
+  /** Calls that one viewer may have under way. @default 1000 */
+  callsPerViewer?: number | undefined
+  /** For one look at the stores and the policy. @default 5000 */
+  deadlineMs?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Makes invocation ids. */
+  newId?: (() => string) | undefined
+  /** Told what a handler or a connector threw. It never reaches a viewer. A hook that throws or rejects changes nothing. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface InvokeInput {
+  session_id: string
+  action: string
+  parameters?: unknown
+  viewer: Principal
+  /** Aborted when the viewer goes away: the call is cancelled, and whether it took effect is unknown. */
+  signal?: AbortSignal | undefined
+  /** 1–120,000. */
+  timeout_ms?: number | undefined
+  idempotency_key?: string | undefined
+}
+
+export interface ActionGate {
+  /**
+   * Invokes an allowed action once (spec 4.4): no retry, no queue.
+   *
+   * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
+   * does not answer, `capacity_exceeded` when the viewer has too many calls under way, `action_timeout` when the outcome
+   * is unknown, `cancelled` when the viewer went away.
+   */
+  invoke(input: InvokeInput): Promise<Invocation>
+  /** Calls under way, from the moment that their session is found. */
+  readonly pending: number
+}
+
+interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal'> {
+  session: Session
+  timeout_ms: number
+  scope: KeyScope | undefined
+}
+
+const isUnsent = (error: unknown) =>
+  error instanceof Refusal && (error.code === 'connector_unavailable' || error.code === 'idempotency_in_progress')
+
+/**
+ * The gate of one process.
+ *
+ * @throws TypeError when the policy is missing.
+ *
+ * @example
+ * const gate = createCooperativeActionGate({ sites, sessions, policy, connector })
+ * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
+ */
+export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
+  const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs, deadlineMs = DEADLINE_MS } = options
+  const { callsPerViewer = CALLS_PER_VIEWER } = options
+  if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
+  const onError = guardHook(options.onError)
+  const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
+  const calls = createShares(callsPerViewer)
+
+  /** What stores and the policy answer, within the deadline and while the viewer is there. */
+  const read = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) =>
+    withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
+
+  /** Everything once more, after what took a while: whatever was taken back meanwhile counts. */
+  const again = ({ session, viewer, action, signal }: Found) =>
+    read(async () => {
+      const fresh = await findSession(options, session.session_id, viewer)
+      return admitAction(options, { session: fresh, viewer, action })
+    }, signal)
+
+  /** The rest of the way, for a call into a session that its viewer may see. */
+  async function run(input: Found): Promise<Invocation> {
+    const { session, action, viewer, signal, timeout_ms, scope } = input
+    const { session_id, site_id } = session
+    requireObject(input.parameters)
+    await read(() => requireInvoker(options, { session, viewer, action }), signal)
+    const parameters = parseParameters(input.parameters)
+    let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
+    refuseReserved(parameters)
+    if (signal?.aborted) throw new Refusal('cancelled')
+    const invocation_id = newId()
+    const approvalMs = approve ? (approvalTimeoutMs ?? timeout_ms) : 0
+    const claim =
+      scope &&
+      (await claimKey(
+        scope,
+        { action, parameters, timeout_ms },
+        // Not `invocation_id`: a host's own ids need not be without repeats.
+        {
+          store,
+          attempt: crypto.randomUUID(),
+          leaseMs: timeout_ms + approvalMs + LOOKS * deadlineMs,
+          read: (work) => read(async () => work(), undefined),
+          onError,
+        },
+      ))
+    if (claim && 'status' in claim) return claim
+
+    const startedAt = now()
+    let sent = false
+    try {
+      if (approve)
+        await requireApproval(
+          { invocation_id, session_id, site_id, action, parameters, viewer },
+          { approve, ms: approvalMs, signal, onError },
+        )
+      if (approve || claim) admitted = await again(input)
+      sent = true
+      const command = claim && { command_id: claim.command_id }
+      const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
+      const { result, error } = await callApplication(connector, {
+        client: admitted.connector,
+        request,
+        signal,
+        onError,
+      })
+      const invocation: Invocation = Object.freeze({
+        invocation_id,
+        action,
+        status: error === null ? 'succeeded' : 'failed',
+        result,
+        error,
+        started_at: toTimestamp(startedAt),
+        finished_at: toTimestamp(now()),
+      })
+      await claim?.keep(invocation)
+      return invocation
+    } catch (error) {
+      // What did not come back may have taken effect: under its key it must not run again.
+      if (sent && !isUnsent(error)) await claim?.keep(null)
+      else await claim?.release()
+      throw error
+    }
+  }
+
+  return {
+    get pending() {
+      return calls.size
+    },
+    async invoke({ session_id, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
+      const { viewer, signal } = input
+      if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
+        throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
+      const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
+      const session = await read(() => findSession(options, session_id, viewer), signal)
+      // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
+      const release = calls.take(viewer.user_id)
+      try {
+        return await run({ ...input, session, timeout_ms, scope })
+      } finally {
+        release()
+      }
+    },
+  }
+}

@@ -1,0 +1,173 @@
+/** The application's end of an action: which actions it handles, and what must hold before one of them runs. */
+import type * as z from 'zod'
+import { guardHook } from '../../async/hook.js'
+import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
+import { deepFreeze } from '../../contract/json.js'
+import type { Awaitable } from '../../contract/page.js'
+import { ActionName, isGenericActionName } from '../../contract/sites.js'
+import { Refusal } from '../../refusal.js'
+import { ActionFailure, toInvocationError } from './failure.js'
+import { withReserved } from './parameters.js'
+
+// Correlation ids that are remembered, so that a command delivered twice runs once. Older ones have long timed out.
+const SEEN_MAX = 10_000
+
+/** A call as it arrives by RPC. */
+export interface ActionCall {
+  action: string
+  /** With the runtime's two reserved ones. */
+  parameters?: Record<string, unknown> | undefined
+  /** The same id again is the same call, and is dropped. */
+  correlation_id?: string | undefined
+}
+
+/** What accompanies a handler's parameters. The session and the site are the runtime's word, `null` outside of one. */
+export interface ActionContext {
+  action: string
+  correlation_id: string | null
+  session_id: string | null
+  site_id: string | null
+  /** Aborted when nobody waits for the result any more. */
+  signal: AbortSignal
+}
+
+/** What becomes of a call. */
+export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: InvocationError }
+
+export interface HandleOptions<Schema extends z.ZodType> {
+  /** Reads the parameters without the reserved ones; the handler gets what it returns. */
+  parameters: Schema
+  /** The local authorizer: anything but `true`, and a throw, is a no. */
+  authorize?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
+  /** Asked once per call, after `authorize`, about exactly these parameters, which are frozen. */
+  approve?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
+  /** One call at a time; with a name, one among all actions of that name. A second one is refused, not queued. */
+  lease?: boolean | string | undefined
+}
+
+/** Told once of every call, refused ones too, but not of a repeated one. A sink that throws or rejects changes no outcome. */
+export type ResultSink = (record: ActionContext & { outcome: ActionOutcome }) => void
+
+export type ActionHandler<Schema extends z.ZodType> = (
+  parameters: z.output<Schema> & Record<string, unknown>,
+  context: ActionContext,
+) => unknown
+
+export interface ActionHandlers {
+  /**
+   * Declares an action.
+   *
+   * @throws Refusal `generic_action_name`, `invalid_input` for a name that is none or is taken.
+   */
+  handle<Schema extends z.ZodType>(name: string, options: HandleOptions<Schema>, handler: ActionHandler<Schema>): void
+  /**
+   * Runs one call: new, known, valid, authorized, approved, leased, in that order. Never rejects. `undefined` for a
+   * correlation id that was seen before: that call has its own answer, and to this one nobody replies.
+   */
+  execute(call: ActionCall, options?: { signal?: AbortSignal | undefined }): Promise<ActionOutcome | undefined>
+  /** The declared names: what a client says it offers when it connects. */
+  readonly names: string[]
+}
+
+interface Declared {
+  options: HandleOptions<z.ZodType>
+  handler: ActionHandler<z.ZodType>
+}
+
+const NEVER = new AbortController().signal
+
+/** What `work` yields, or the failure `cancelled` once nobody waits for it; the work itself goes on to its end. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(new ActionFailure('cancelled'))
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+}
+
+/**
+ * The handlers of one application.
+ *
+ * @example
+ * const handlers = createActionHandlers()
+ * handlers.handle('archive_note', { parameters: z.object({ id: z.int() }) }, ({ id }) => notes.archive(id))
+ * const outcome = await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })
+ */
+export function createActionHandlers({ resultSink }: { resultSink?: ResultSink | undefined } = {}): ActionHandlers {
+  const declared = new Map<string, Declared>()
+  const leases = new Set<string>()
+  const seen = new Set<string>()
+  const tell = guardHook(resultSink)
+
+  /** Whether the id is new. It is remembered from now on. */
+  function isNew(id: unknown): boolean {
+    if (typeof id !== 'string') return true
+    if (seen.has(id)) return false
+    seen.add(id)
+    const [oldest] = seen
+    if (seen.size > SEEN_MAX && oldest !== undefined) seen.delete(oldest)
+    return true
+  }
+
+  async function run(call: ActionCall, context: ActionContext): Promise<unknown> {
+    const known = declared.get(call.action)
+    if (known === undefined) throw new ActionFailure('unknown_action')
+    const { options, handler } = known
+    const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = call.parameters ?? {}
+    const read = await options.parameters.safeParseAsync(own)
+    if (!read.success) throw new ActionFailure('invalid_parameters')
+    const parameters = deepFreeze(read.data)
+    const allowed = async (check: typeof options.authorize) => {
+      try {
+        return check === undefined || (await check(parameters, context)) === true
+      } catch {
+        return false
+      }
+    }
+    if (!(await allowed(options.authorize))) throw new ActionFailure('not_authorized')
+    if (!(await allowed(options.approve))) throw new ActionFailure('approval_denied')
+    if (context.signal.aborted) throw new ActionFailure('cancelled')
+    const lease = options.lease === true ? call.action : options.lease || undefined
+    if (lease !== undefined && leases.has(lease)) throw new ActionFailure('busy')
+    if (lease !== undefined) leases.add(lease)
+    try {
+      return await handler(withReserved(parameters as object, sessionId, siteId), context)
+    } finally {
+      if (lease !== undefined) leases.delete(lease)
+    }
+  }
+
+  return {
+    get names() {
+      return [...declared.keys()]
+    },
+    handle(name, options, handler) {
+      if (isGenericActionName(name)) throw new Refusal('generic_action_name')
+      if (!ActionName.safeParse(name).success) throw new Refusal('invalid_input', 'not the name of an action')
+      if (declared.has(name)) throw new Refusal('invalid_input', 'the action is declared already')
+      declared.set(name, { options, handler } as unknown as Declared)
+    },
+    async execute(given, { signal = NEVER } = {}) {
+      // Commands come from the wire: one that is no call at all is answered like one that nobody handles.
+      const call: ActionCall = given ?? { action: '' }
+      if (!isNew(call.correlation_id)) return undefined
+      const text = (value: unknown) => (typeof value === 'string' ? value : null)
+      const context: ActionContext = Object.freeze({
+        action: call.action,
+        correlation_id: call.correlation_id ?? null,
+        session_id: text(call.parameters?.[SESSION_PARAMETER]),
+        site_id: text(call.parameters?.[SITE_PARAMETER]),
+        signal,
+      })
+      let outcome: ActionOutcome
+      try {
+        outcome = { ok: true, result: (await untilAborted(run(call, context), signal)) ?? null }
+      } catch (error) {
+        outcome = { ok: false, error: toInvocationError(error) }
+      }
+      tell({ ...context, outcome })
+      return outcome
+    },
+  }
+}

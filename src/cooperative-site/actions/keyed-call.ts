@@ -1,0 +1,93 @@
+/** One call under an idempotency key: claimed before anybody is asked, answered for by whoever claimed it. */
+import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
+import type { Invocation } from '../../contract/invocations.js'
+import { canonicalJson, type JsonObject } from '../../contract/json.js'
+import { Refusal } from '../../refusal.js'
+
+/** Whose key it is. */
+export type KeyScope = Pick<IdempotencyClaim, 'session_id' | 'user_id' | 'key'>
+
+/** The call that the key stands for. */
+export interface KeyedRequest {
+  action: string
+  parameters: JsonObject
+  /** The one that holds: a call that names the default is the call that names none. */
+  timeout_ms: number
+}
+
+/** A claimed key, and what its holder must say in the end. Neither rejects: what is not said in time reads as unknown. */
+export interface KeyedCall {
+  /** The same for whoever meets this key within its time, and not to be guessed without it. */
+  command_id: string
+  keep(answer: Invocation | null): Promise<void>
+  release(): Promise<void>
+}
+
+async function digest(text: string): Promise<string> {
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/**
+ * The id of the command that a key stands for. Another one when the key has come to stand for another call, ten minutes
+ * after its claim: a dispatcher remembers commands for longer than that.
+ */
+async function toCommandId({ session_id, user_id, key }: KeyScope, claimedAt: number): Promise<string> {
+  const life = Math.floor(claimedAt / IDEMPOTENCY_KEPT_MS)
+  return (await digest(JSON.stringify([session_id, user_id, key, life]))).slice(0, 32)
+}
+
+export interface ClaimKeyOptions {
+  store: IdempotencyStore
+  attempt: string
+  leaseMs: number
+  /** Bounds one answer of the store. */
+  read<T>(work: () => T | Promise<T>): Promise<T>
+  onError: (error: unknown) => void
+}
+
+/**
+ * Claims the key, or answers what its call came to.
+ *
+ * @throws Refusal `idempotency_key_reused` (another call had it), `idempotency_in_progress`, `action_timeout` for a call
+ * whose outcome is unknown, `capacity_exceeded`, `unavailable`.
+ */
+export async function claimKey(
+  scope: KeyScope,
+  { action, parameters, timeout_ms }: KeyedRequest,
+  { store, attempt, leaseMs, read, onError }: ClaimKeyOptions,
+): Promise<KeyedCall | Invocation> {
+  // A digest, because a key may be kept for ten minutes and its parameters are a quarter of a mebibyte.
+  const fingerprint = await digest(canonicalJson({ action, parameters, timeout_ms }))
+  const claim: IdempotencyClaim = { ...scope, fingerprint, attempt, leaseMs }
+
+  /** Said again once when the store did not answer: it knows the attempt, so that twice is once. */
+  async function say(what: () => unknown): Promise<void> {
+    try {
+      await read(async () => what()).catch(() => read(async () => what()))
+    } catch (error) {
+      onError(error)
+    }
+  }
+  const release = () => say(() => store.release(claim))
+
+  let found: Awaited<ReturnType<IdempotencyStore['claim']>>
+  try {
+    found = await read(async () => store.claim(claim))
+  } catch (error) {
+    // It may hold the key all the same, and nothing was run under it.
+    if (!(error instanceof Refusal && error.code === 'capacity_exceeded')) await release()
+    throw error instanceof Refusal ? error : new Refusal('unavailable', undefined, { cause: error })
+  }
+  if (found.state === 'reused') throw new Refusal('idempotency_key_reused')
+  if (found.state === 'running') throw new Refusal('idempotency_in_progress')
+  if (found.state === 'ended') {
+    if (found.answer === null) throw new Refusal('action_timeout')
+    return found.answer
+  }
+  return {
+    command_id: await toCommandId(scope, found.at),
+    keep: (answer) => say(() => store.keep(claim, answer)),
+    release,
+  }
+}

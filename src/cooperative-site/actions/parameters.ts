@@ -1,0 +1,85 @@
+/** The parameters of an action: what a caller may send, and what the runtime adds behind it. */
+import { utf8Length } from '../../contract/ids.js'
+import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
+import type { Json, JsonObject } from '../../contract/json.js'
+import { JSON_DEPTH } from '../../contract/limits.js'
+import { Refusal } from '../../refusal.js'
+
+// The bound of the body that brings them.
+const PARAMETERS_BYTES = 262_144
+
+// As many as a body may hold.
+const CONTAINERS_MAX = 32_768
+
+const refuse = (detail: string) => new Refusal('invalid_parameters', detail)
+
+/** What is left of the bounds while a value is copied. */
+interface Budget {
+  containers: number
+  /** At least as many as what is copied will have as JSON. */
+  bytes: number
+}
+
+/** Whether JSON says all of `value`: a date or a class in it would arrive as something else. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
+}
+
+/** A frozen copy, made in the same pass as every check of it. */
+function copyPlain(value: unknown, depth: number, budget: Budget): Json {
+  budget.bytes -= typeof value === 'string' ? value.length : Array.isArray(value) ? value.length : 1
+  if (budget.bytes < 0) throw refuse(`more than ${PARAMETERS_BYTES} bytes`)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value !== 'object' || !isPlain(value)) throw refuse('not plain JSON')
+  if (depth === JSON_DEPTH) throw refuse(`nested deeper than ${JSON_DEPTH} levels`)
+  if (budget.containers-- === 0) throw refuse(`more than ${CONTAINERS_MAX} objects and lists`)
+  if (Array.isArray(value)) {
+    // What a list leaves out, JSON says as null.
+    return Object.freeze(Array.from(value, (item) => copyPlain(item ?? null, depth + 1, budget))) as Json[]
+  }
+  const copy: JsonObject = {}
+  for (const [key, child] of Object.entries(value)) {
+    // An own key of that name is harmless here and a prototype to whoever copies by assignment.
+    if (key === '__proto__') throw refuse('has a __proto__ key')
+    if (child !== undefined) copy[key] = copyPlain(child, depth + 1, budget)
+  }
+  return Object.freeze(copy)
+}
+
+/** @throws Refusal `invalid_parameters` for what is not even an object: the one look that costs nothing. */
+export function requireObject(given: unknown = {}): void {
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('not an object')
+}
+
+/**
+ * A frozen copy of `given`, so that what was checked and approved is what is sent.
+ *
+ * @throws Refusal `invalid_parameters` unless it is a plain JSON object of at most 32 levels, 32,768 objects and lists and
+ * 256 KiB without a `__proto__` key at any level.
+ */
+export function parseParameters(given: unknown = {}): JsonObject {
+  requireObject(given)
+  let copy: JsonObject
+  try {
+    copy = copyPlain(given, 0, { containers: CONTAINERS_MAX, bytes: PARAMETERS_BYTES }) as JsonObject
+  } catch (cause) {
+    // A getter of theirs may throw anything.
+    if (cause instanceof Refusal) throw cause
+    throw new Refusal('invalid_parameters', 'cannot be read', { cause })
+  }
+  const bytes = utf8Length(JSON.stringify(copy))
+  if (bytes > PARAMETERS_BYTES) throw refuse(`${bytes} bytes, at most ${PARAMETERS_BYTES}`)
+  return copy
+}
+
+/** @throws Refusal `reserved_parameter` for a name that only the runtime may set. */
+export function refuseReserved(parameters: JsonObject): void {
+  if (Object.keys(parameters).some((name) => name.startsWith(RESERVED_PREFIX))) throw new Refusal('reserved_parameter')
+}
+
+/** The parameters with the runtime's two, written last: whatever the caller sent, these are the runtime's. */
+export function withReserved<T extends object>(parameters: T, sessionId: unknown, siteId: unknown): T & JsonObject {
+  return Object.freeze({ ...parameters, [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId }) as T & JsonObject
+}

@@ -1,0 +1,143 @@
+/** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
+
+import { guardHook } from '../../async/hook.js'
+import { withTimeout } from '../../async/timeout.js'
+import type { PublishedEvent } from '../../contract/event-bus.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Ingest } from '../../contract/ingest.js'
+import { parseInput } from '../../contract/input.js'
+import { isDeeperThan } from '../../contract/json.js'
+import { JSON_DEPTH } from '../../contract/limits.js'
+import type { Principal } from '../../contract/sessions.js'
+import {
+  type NotPublishedReason,
+  SiteMessage,
+  type SiteMessageAnswer,
+  siteIdOf,
+  siteStream,
+} from '../../contract/site-messages.js'
+import { EventName, type SiteRegistry } from '../../contract/sites.js'
+import { canonicalStream } from '../../contract/streams.js'
+import { Refusal } from '../../refusal.js'
+import { type PublishingBus, publishOnce } from './publish-once.js'
+
+/** Less than a publisher waits: one that got no answer sends again, and a retained message is then a duplicate. */
+export const PROJECTION_MS = 2_000
+
+export interface IngestSiteMessageDeps {
+  /** The ordinary ingest: identity, instance fencing, deduplication, history. */
+  ingest: Ingest
+  sites: Pick<SiteRegistry, 'get'>
+  bus: PublishingBus
+  /**
+   * How long finding the site and publishing may take together. Then the bus is unavailable; once it was asked, what it
+   * did is unknown. @default 2000
+   */
+  projectionMs?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+/** A message of an authenticated host. */
+export interface HostMessage {
+  host: Principal
+  message: SiteMessage
+}
+
+type Projection = { event: PublishedEvent } | { reason: NotPublishedReason }
+
+/** The four conditions of spec 6, in their order. */
+async function project(
+  { sites, now = Date.now }: IngestSiteMessageDeps,
+  { host, message }: HostMessage,
+): Promise<Projection> {
+  if (message.kind !== 'event') return { reason: 'not_an_event' }
+  const siteId = siteIdOf(message.stream)
+  if (siteId === null) return { reason: 'not_site_stream' }
+  const site = await sites.get(siteId)
+  if (!site) return { reason: 'unknown_site' }
+  if (site.owner !== host.user_id) return { reason: 'owner_mismatch' }
+  const payload = message.payload as { name?: unknown; data?: PublishedEvent['data'] } | null | undefined
+  const name = EventName.safeParse(payload?.name)
+  if (!name.success) return { reason: 'invalid_event_name' }
+  if (site.event_names.length > 0 && !site.event_names.includes(name.data)) return { reason: 'event_not_allowed' }
+  return {
+    event: {
+      event_id: message.message_id,
+      name: name.data,
+      site_id: siteId,
+      published_at: toTimestamp(now()),
+      data: payload?.data ?? null,
+    },
+  }
+}
+
+/** What is known of an event: whether it is on the bus, and why not. */
+type Published = Pick<SiteMessageAnswer, 'published' | 'not_published_reason'>
+
+const PUBLISHED: Published = { published: true, not_published_reason: null }
+const because = (reason: NotPublishedReason): Published => ({ published: false, not_published_reason: reason })
+const UNKNOWN: Published = { published: null, not_published_reason: 'unknown' }
+
+/** Whether a bus that failed with `error` has not published the event and will not. */
+const hasNotGoneOut = (error: unknown) =>
+  error instanceof Refusal && error.code !== 'timeout' && error.outcome !== 'unknown'
+
+/** Publishes a retained message. A duplicate is published where its first attempt did not come to that. */
+async function publish(deps: IngestSiteMessageDeps, sent: HostMessage, isDuplicate: boolean): Promise<Published> {
+  const { user_id: owner } = sent.host
+  let isHandedOver = false
+  async function attempt(signal: AbortSignal): Promise<Published> {
+    const projection = await project(deps, sent)
+    if ('reason' in projection) return because(isDuplicate ? 'duplicate' : projection.reason)
+    // Whoever was told that nothing was published must not be contradicted by a site that is found later.
+    signal.throwIfAborted()
+    isHandedOver = true
+    const topic = siteStream(owner, projection.event.site_id)
+    const isNew = await publishOnce(deps.bus, { owner, topic, event: projection.event })
+    return isNew || !isDuplicate ? PUBLISHED : because('duplicate')
+  }
+  try {
+    return await withTimeout(attempt, { ms: deps.projectionMs ?? PROJECTION_MS, code: 'timeout' })
+  } catch (error) {
+    guardHook(deps.onError)(error)
+    // What became of the first attempt nobody can say without the bus.
+    return !isDuplicate && (!isHandedOver || hasNotGoneOut(error)) ? because('bus_unavailable') : UNKNOWN
+  }
+}
+
+/**
+ * Takes in one message of `host` (spec 4.1, 6): names its stream under the host, hands it to the ordinary ingest, then
+ * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
+ * retained, and the answer says why nobody was told.
+ *
+ * @throws Refusal what the ordinary ingest refuses (`stale_instance`, `invalid_input`, `payload_too_large`,
+ * `unavailable`); such a message is never projected.
+ *
+ * @example
+ * await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
+ */
+export async function ingestCooperativeSiteMessage(
+  deps: IngestSiteMessageDeps,
+  { host, message: given }: HostMessage,
+): Promise<SiteMessageAnswer> {
+  const message = parseInput(SiteMessage, given)
+  if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
+  const stream = canonicalStream(host.user_id, message.stream)
+  const { accepted, duplicate, first = null } = await deps.ingest({ ...message, stream, user_id: host.user_id })
+  const answer = (published: Published): SiteMessageAnswer => ({
+    accepted,
+    duplicate,
+    ...(duplicate ? { first } : {}),
+    message_id: message.message_id,
+    stream,
+    ...published,
+  })
+  // Ours throws what it refuses; one that says it in its answer has not retained the message either.
+  if (!accepted) return answer({ published: false, not_published_reason: null })
+  // Another client's message has this id: what came now is retained nowhere, so that nobody is told of it.
+  if (duplicate && first !== null && first.client_id !== message.client_id) return answer(because('duplicate'))
+  return answer(await publish(deps, { host, message }, duplicate))
+}

@@ -1,0 +1,51 @@
+/** Events of a site as bytes of an event stream: encoded once, sent to every viewer that is level. */
+import { type Position, SiteEvent } from '../../contract/event-bus.js'
+import { encodeFrame } from '../../http/event-stream.js'
+
+// What one write carries at most, unless one event alone is larger: a burst costs one write, and a viewer that stalls
+// in the middle of it holds no more than this in bytes.
+const CHUNK_LENGTH = 65_536
+
+const encoder = new TextEncoder()
+
+/** Neighbouring events of a run as one chunk, and where the next one starts. */
+export interface EventChunk {
+  bytes: Uint8Array<ArrayBuffer>
+  next: number
+}
+
+// By the run, which viewers that are level share; an encoding lives as long as its run.
+const encoded = new WeakMap<readonly SiteEvent[], Map<number, EventChunk>>()
+
+/** How a position stands in the `id` of a frame. */
+export function toEventId({ epoch, seq }: Position): string {
+  return `${epoch}:${seq}`
+}
+
+/** The position that a `Last-Event-ID` names, or `null` for anything that we would not have sent. */
+export function parseEventId(id: string): Position | null {
+  const at = id.lastIndexOf(':')
+  const seq = id.slice(at + 1)
+  if (at < 1 || !/^(0|[1-9][0-9]{0,15})$/.test(seq) || !Number.isSafeInteger(Number(seq))) return null
+  return { epoch: id.slice(0, at), seq: Number(seq) }
+}
+
+function encodeChunk(events: readonly SiteEvent[], from: number, epoch: string): EventChunk {
+  let text = ''
+  let next = from
+  while (next < events.length && text.length < CHUNK_LENGTH) {
+    const event = SiteEvent.parse(events[next])
+    text += encodeFrame({ id: toEventId({ epoch, seq: event.seq }), event: 'site_event', data: event })
+    next++
+  }
+  return { bytes: encoder.encode(text), next }
+}
+
+/** The events of a run from index `from` on, at most 64 KiB of them or one event. */
+export function eventChunk(events: readonly SiteEvent[], from: number, epoch: string): EventChunk {
+  const chunks = encoded.get(events) ?? new Map<number, EventChunk>()
+  encoded.set(events, chunks)
+  const chunk = chunks.get(from) ?? encodeChunk(events, from, epoch)
+  chunks.set(from, chunk)
+  return chunk
+}

@@ -1,0 +1,206 @@
+/** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
+import type { Gap, Portion, Position, Run, SiteEventBus, Subscription } from '../../contract/event-bus.js'
+import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
+import type { Chunks } from '../../http/respond.js'
+import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
+import type { EndReason, Grant, GrantHolder } from './grants.js'
+
+/** How long a client waits before it reconnects, in milliseconds. */
+export const RETRY_MS = 5_000
+// After a shutdown all viewers come back: spread over this much more, they do not come at once.
+const SHUTDOWN_JITTER_MS = 5_000
+
+const encoder = new TextEncoder()
+const HEARTBEAT = encoder.encode(HEARTBEAT_FRAME)
+
+type Bytes = Uint8Array<ArrayBuffer>
+type Taken = IteratorResult<Bytes, undefined>
+
+const DONE: Taken = { done: true, value: undefined }
+
+export interface SessionStreamOptions {
+  bus: SiteEventBus
+  /** The canonical stream of the site. */
+  topic: string
+  session_id: string
+  site_id: string
+  subscription_id: string
+  lastEventId: string | null
+  heartbeatMs: number
+  now: () => number
+  hold(holder: GrantHolder): Grant
+  /** Its signal aborts when the client goes away. Kept as long as the stream: once it is collected its signal is mute. */
+  request: { readonly signal: AbortSignal }
+  onError?: ((error: unknown) => void) | undefined
+  onEnd(): void
+}
+
+/** A stream that is being read. */
+export interface SessionStream {
+  /** Read by one reader, one chunk at a time. */
+  frames: Chunks
+  /** Says why, and ends. */
+  end(reason: EndReason): void
+  /** Writes a heartbeat when the reader waits and nothing else was written for long enough. */
+  tick(): void
+}
+
+/** What a client that comes back has missed, as far as the positions tell; nothing when they are equal. */
+export function resumeGap(last: string, current: Position): Gap | undefined {
+  const seen = parseEventId(last)
+  if (seen?.epoch !== current.epoch || seen.seq > current.seq)
+    return { type: 'gap', reason: 'resume', dropped: null, first_seq: null, last_seq: null }
+  if (seen.seq === current.seq) return undefined
+  const dropped = current.seq - seen.seq
+  return { type: 'gap', reason: 'resume', dropped, first_seq: seen.seq + 1, last_seq: current.seq }
+}
+
+/** Opens the stream at the present of its topic. Nothing is written before the reader asks for it. */
+export function openSessionStream(options: SessionStreamOptions): SessionStream {
+  const { bus, topic, now, heartbeatMs, lastEventId, request, onError, onEnd } = options
+  const { session_id, site_id, subscription_id } = options
+  // The reader that waits.
+  let taker: ((taken: Taken) => void) | undefined
+  let farewell: Bytes | undefined
+  let over = false
+  let wroteAt = now()
+  // What a bus that knows no portions has handed over beyond what was written.
+  let rest: Run | undefined
+
+  const subscription: Subscription = bus.subscribe(topic, { wake: flush })
+  const start = subscription.position
+  const missed = lastEventId === null ? undefined : resumeGap(lastEventId, start)
+  const resumed = missed?.dropped ?? 0
+  const holder: GrantHolder = { fresh: flush, ended: end }
+  let opening: string | undefined
+  let grant: Grant
+  try {
+    opening = readyFrame() + (missed ? gapFrame(missed, start) : '')
+    grant = options.hold(holder)
+  } catch (error) {
+    subscription.close()
+    throw error
+  }
+  request.signal.addEventListener('abort', leave, { once: true })
+
+  function readyFrame(): string {
+    const data = {
+      subscription_id,
+      session_id,
+      site_id,
+      queue_limit: bus.queueSize,
+      replay: false,
+      heartbeat_ms: heartbeatMs,
+    }
+    return encodeFrame({ event: 'ready', id: toEventId(start), retry: RETRY_MS, data })
+  }
+
+  function gapFrame({ reason, dropped, first_seq, last_seq }: Gap, behind: Position): string {
+    const data = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
+    return encodeFrame({ event: 'gap', id: toEventId(behind), data })
+  }
+
+  /** The next bytes for the reader, if there are any. What is not in them stays where it is dropped when it gets too much. */
+  function nextChunk(): Bytes | undefined {
+    if (opening !== undefined) {
+      const bytes = encoder.encode(opening)
+      opening = undefined
+      return bytes
+    }
+    let chunk: EventChunk | undefined
+    const encode: Portion = (events, from) => {
+      chunk = eventChunk(events, from, subscription.position.epoch)
+      return chunk.next - from
+    }
+    const taken = rest ?? subscription.take(encode)
+    if (taken?.type === 'gap') return encoder.encode(gapFrame(taken, subscription.position))
+    if (taken === undefined || chunk) return chunk?.bytes
+    const { bytes, next } = eventChunk(taken.events, 0, subscription.position.epoch)
+    rest = next < taken.events.length ? { type: 'run', events: taken.events.slice(next) } : undefined
+    return bytes
+  }
+
+  function give(taken: Taken): void {
+    const waiting = taker
+    taker = undefined
+    waiting?.(taken)
+  }
+
+  function write(value: Bytes): void {
+    wroteAt = now()
+    give({ done: false, value })
+  }
+
+  function writeNext(): void {
+    try {
+      const bytes = nextChunk()
+      if (bytes) write(bytes)
+    } catch (error) {
+      // Published past the ingest, and nothing that a viewer could read: who comes back is told of it as a gap.
+      onError?.(error)
+      end('shutdown')
+    }
+  }
+
+  /** Writes one chunk if the reader waits for one, there is one, and the viewer may still have it. */
+  function flush(): void {
+    if (over || !taker) return
+    if (opening === undefined && rest === undefined && subscription.closed) end('shutdown')
+    else if (grant.isFresh) writeNext()
+    // Until there is a fresh word everything waits in the queue of the subscription.
+    else grant.refresh()
+  }
+
+  function end(reason: EndReason): void {
+    if (over) return
+    const retry = reason === 'shutdown' ? RETRY_MS + Math.floor(Math.random() * SHUTDOWN_JITTER_MS) : undefined
+    release()
+    farewell = encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry }))
+    if (taker) give(last())
+  }
+
+  function last(): Taken {
+    if (!farewell) return DONE
+    const value = farewell
+    farewell = undefined
+    return { done: false, value }
+  }
+
+  /** The client went away: nobody is told anything. */
+  function leave(): void {
+    release()
+    give(DONE)
+  }
+
+  /** Lets go of everything; nothing is written afterwards but an `end`. */
+  function release(): void {
+    if (over) return
+    over = true
+    rest = undefined
+    request.signal.removeEventListener('abort', leave)
+    subscription.close()
+    grant.release(holder)
+    onEnd()
+  }
+
+  if (request.signal.aborted) leave()
+
+  return {
+    frames: {
+      next: () =>
+        new Promise((resolve) => {
+          if (over) return resolve(last())
+          taker = resolve
+          flush()
+        }),
+      async return() {
+        leave()
+        return DONE
+      },
+    },
+    end,
+    tick() {
+      if (!over && taker && now() - wroteAt >= heartbeatMs) write(HEARTBEAT)
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
+
+import { steady } from '../../async/clock.js'
+import type { SiteEventBus } from '../../contract/event-bus.js'
+import type { Principal } from '../../contract/sessions.js'
+import type { Chunks } from '../../http/respond.js'
+import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './grants.js'
+import { openSessionStream, type SessionStream } from './stream.js'
+
+export interface SessionStreamsOptions extends SessionGrantsOptions {
+  bus: SiteEventBus
+  heartbeatMs: number
+  newId: () => string
+}
+
+export interface OpenStream {
+  viewer: Principal
+  session_id: string
+  site_id: string
+  topic: string
+  lastEventId: string | null
+  request: { readonly signal: AbortSignal }
+}
+
+export type SessionStreams = ReturnType<typeof createSessionStreams>
+
+/** The streams of one relay. Without streams it keeps no timer. */
+export function createSessionStreams(options: SessionStreamsOptions) {
+  const { bus, heartbeatMs, newId, now, onError } = options
+  const grants = createSessionGrants(options)
+  const clock = steady(now)
+  const streams = new Set<SessionStream>()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let closed = false
+
+  function tick(): void {
+    grants.tick()
+    for (const stream of streams) stream.tick()
+  }
+
+  function leave(stream: SessionStream | undefined): void {
+    if (stream) streams.delete(stream)
+    if (streams.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    /** Streams that are open. */
+    get size() {
+      return streams.size
+    },
+    /** A bus over several nodes must know where the topic stands before a viewer is told. */
+    prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
+    /** Opens a stream for a viewer that was found to have the right. */
+    open({ viewer, ...asked }: OpenStream): Chunks {
+      let stream: SessionStream | undefined
+      let over = false
+      stream = openSessionStream({
+        ...asked,
+        bus,
+        heartbeatMs,
+        now: clock,
+        onError,
+        subscription_id: newId(),
+        hold: (holder) => grants.hold(holder, viewer, asked.session_id),
+        onEnd() {
+          over = true
+          leave(stream)
+        },
+      })
+      if (!over) streams.add(stream)
+      timer ??= setInterval(tick, Math.min(RECHECK_MS, heartbeatMs))
+      if (streams.size === 0) leave(undefined)
+      if (closed) stream.end('shutdown')
+      return stream.frames
+    },
+    /** Ends every stream: the clients come back, spread over a few seconds. */
+    close(): void {
+      closed = true
+      for (const stream of [...streams]) stream.end('shutdown')
+    },
+  }
+}

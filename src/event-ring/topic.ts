@@ -1,0 +1,179 @@
+/** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
+import type { Position, Run, SiteEvent, SubscribeOptions, Subscription } from '../contract/event-bus.js'
+import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
+
+export interface TopicOptions {
+  /** Events kept for readers that lag. */
+  queueSize: number
+  /** Where the topic stands; `null` while nobody knows: then `begin` says so. */
+  position: Position | null
+  /** Called when the last reader has gone. */
+  onUnread?: (() => void) | undefined
+}
+
+/** A topic as a bus sees it. The bus decides where positions come from; the topic knows who has lost what. */
+export interface Topic {
+  /** Subscriptions now. */
+  readonly readers: number
+  /** Everything up to here has been appended, or is known to be lost. */
+  readonly position: Position
+  /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead or no safe integer is ignored. */
+  append(event: SiteEvent): void
+  /** Says where a topic made without a position stands: whoever has subscribed since starts there, without a gap. */
+  begin(position: Position): void
+  /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. As `append`. */
+  moveTo(position: Position): void
+  subscribe(options?: SubscribeOptions): Subscription
+  /** Ends every subscription. */
+  close(): void
+}
+
+/** The ring of `queueSize` events that all readers of a topic share. Holes read as gaps with reason `link_lost`. */
+export function createTopic(options: TopicOptions): Topic {
+  return new TopicRing(options)
+}
+
+class TopicRing implements Topic, Ring {
+  readers = 0
+  epoch: string
+  head: number
+  first: number
+  closed = false
+  readonly size: number
+  private readonly onUnread: (() => void) | undefined
+  /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
+  private slots: Slot[] = []
+  private shared: Run | undefined
+  /** Who found nothing and waits. Each knows its place, so that leaving is O(1). */
+  private parked: Cursor[] = []
+  /** The list of the wake before, emptied: ten thousand readers need no new one per event. */
+  private spare: Cursor[] = []
+  private waking = false
+  /** Who subscribed before the position was known. */
+  private unplaced: Set<Cursor> | undefined
+
+  constructor({ queueSize, position, onUnread }: TopicOptions) {
+    this.size = queueSize
+    this.onUnread = onUnread
+    this.epoch = position?.epoch ?? ''
+    this.head = position?.seq ?? 0
+    this.first = this.head + 1
+    this.unplaced = position ? undefined : new Set()
+  }
+
+  get position(): Position {
+    return { epoch: this.epoch, seq: this.head }
+  }
+
+  append(event: SiteEvent): void {
+    if (event.seq <= this.head || !Number.isSafeInteger(event.seq)) return
+    this.head = event.seq
+    // Without readers only the position matters: nothing is ever replayed.
+    if (this.readers === 0) return
+    const result = { done: false, value: { type: 'event', event } } as const
+    this.slots[event.seq % this.size] = { event, result, settled: undefined }
+    this.shared = undefined
+    this.wake()
+  }
+
+  begin({ epoch, seq }: Position): void {
+    this.epoch = epoch
+    this.head = seq
+    this.first = seq + 1
+    for (const cursor of this.unplaced ?? []) cursor.begin(this)
+    this.unplaced = undefined
+  }
+
+  moveTo({ epoch, seq }: Position): void {
+    if (!Number.isSafeInteger(seq)) return
+    if (epoch === this.epoch) {
+      if (seq > this.head) this.head = seq
+    } else {
+      this.epoch = epoch
+      this.head = seq
+      this.first = seq + 1
+      this.forget()
+    }
+    this.wake()
+  }
+
+  subscribe(options: SubscribeOptions = {}): Subscription {
+    const cursor = new Cursor(this, options)
+    if (!cursor.closed) {
+      this.readers++
+      this.unplaced?.add(cursor)
+    }
+    return cursor
+  }
+
+  close(): void {
+    this.closed = true
+    this.wake()
+  }
+
+  at(seq: number): Slot | undefined {
+    const slot = this.slots[seq % this.size]
+    return slot?.event.seq === seq && seq > this.head - this.size ? slot : undefined
+  }
+
+  run(from: number): Run {
+    return this.shared?.events[0]?.seq === from ? this.shared : this.share(from)
+  }
+
+  around(from: number): Run {
+    const { events } = this.shared ?? {}
+    return this.shared && events?.[from - (events[0] as SiteEvent).seq] ? this.shared : this.share(from)
+  }
+
+  private share(from: number): Run {
+    const events: SiteEvent[] = []
+    for (let seq = from; seq <= this.head; seq++) {
+      const slot = this.at(seq)
+      if (slot === undefined) break
+      events.push(slot.event)
+    }
+    this.shared = { type: 'run', events }
+    return this.shared
+  }
+
+  park(cursor: Cursor): void {
+    if (cursor.place < 0) cursor.place = this.parked.push(cursor) - 1
+  }
+
+  leave(cursor: Cursor): void {
+    // While a wake is under way a cursor may still stand in the list of that wake, under the same number.
+    if (this.parked[cursor.place] === cursor) {
+      const last = this.parked.pop() as Cursor
+      if (last !== cursor) this.parked[cursor.place] = last
+      last.place = cursor.place
+    }
+    this.unplaced?.delete(cursor)
+    this.readers--
+    if (this.readers > 0) return
+    this.forget()
+    this.onUnread?.()
+  }
+
+  private forget(): void {
+    this.slots = []
+    this.shared = undefined
+  }
+
+  /** Wakes who is parked, once for all that one tick brings. */
+  private wake(): void {
+    if (this.waking || this.parked.length === 0) return
+    this.waking = true
+    queueMicrotask(() => {
+      this.waking = false
+      const woken = this.parked
+      this.parked = this.spare
+      for (const cursor of woken) {
+        if (cursor.place === CLOSED) continue
+        cursor.place = -1
+        cursor.woken()
+      }
+      woken.length = 0
+      this.spare = woken
+    })
+  }
+}

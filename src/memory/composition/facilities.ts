@@ -1,0 +1,73 @@
+/** All live objects of one process, wired to each other. */
+import { type Ending, endTogether } from '../../async/ending.js'
+import type { SpillStore } from '../../contract/history.js'
+import { createIngest, type Ingest } from '../../contract/ingest.js'
+import { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from '../browser-windows.js'
+import { type ConnectionRegistryOptions, createConnectionRegistry } from '../connections/facility.js'
+import { type ContextRegistryOptions, createContextRegistry } from '../contexts.js'
+import { createDeduplicator, type DeduplicatorOptions } from '../deduplicator.js'
+import { type CommandDispatcherOptions, createCommandDispatcher } from '../delivery/facility.js'
+import { createMessageHistory, type MessageHistoryOptions } from '../history/facility.js'
+import { createMemorySpillStore } from '../history/spill-store.js'
+import { createRpcCorrelator, type RpcCorrelatorOptions } from '../rpc.js'
+
+export interface MemoryFacilitiesOptions {
+  /** Epoch ms, for all of them. @default Date.now */
+  now?: () => number
+  /** Ids of connections and spilled payloads. @default crypto.randomUUID */
+  newId?: () => string
+  /** What connections and delivery records say of the node; one process needs no name. */
+  nodeId?: string
+  /** Where payloads go that are too large for their message. @default createMemorySpillStore() */
+  spill?: SpillStore
+  connections?: ConnectionRegistryOptions
+  history?: MessageHistoryOptions
+  rpc?: RpcCorrelatorOptions
+  deduplicator?: DeduplicatorOptions
+  dispatcher?: CommandDispatcherOptions
+  contexts?: ContextRegistryOptions
+  browserWindows?: BrowserWindowRegistryOptions
+}
+
+/** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
+export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
+
+/** Bytes of large payloads in the process itself: half of what its store takes, so that the history alone decides who goes. */
+const SPILLED_BYTES = 64 * 1_048_576
+
+const spilling = (spill: SpillStore | undefined) =>
+  spill === undefined ? { spill: createMemorySpillStore(), maxSpilledBytes: SPILLED_BYTES } : { spill }
+
+/**
+ * All facilities of one process. The correlator and the dispatcher know the connections, so that both tell a current
+ * instance from a fenced one; `ingest` fences, deduplicates and retains a message. `close()` ends the dispatcher's loop
+ * and rejects every pending call.
+ *
+ * @example
+ * const facilities = createMemoryFacilities()
+ * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
+ */
+export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
+  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
+  const node = nodeId === undefined ? {} : { nodeId }
+  const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
+  const history = createMessageHistory({ now, newId, ...spilling(options.spill), ...options.history })
+  const rpc = createRpcCorrelator({ now, connections, ...options.rpc })
+  const deduplicator = createDeduplicator({ now, ...options.deduplicator })
+  const dispatcher = createCommandDispatcher({ now, ...node, connections, ...options.dispatcher })
+  const contexts = createContextRegistry({ now, ...options.contexts })
+  const browserWindows = createBrowserWindowRegistry({ now, ...options.browserWindows })
+  const ingest: Ingest = createIngest({ connections, deduplicator, history })
+  return {
+    connections,
+    history,
+    rpc,
+    deduplicator,
+    dispatcher,
+    contexts,
+    browserWindows,
+    ingest,
+    /** Waits for nobody. */
+    close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
+  }
+}

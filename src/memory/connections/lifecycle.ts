@@ -1,0 +1,167 @@
+/**
+ * The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
+ * `time` is one of the steady clock; what is shown is the wall's, as it stands in the records.
+ */
+import {
+  type ActionDescriptor,
+  ClientType,
+  type Connection,
+  type ConnectionCounts,
+  type ConnectionEvent,
+  ConnectionStatus,
+} from '../../contract/connections.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { Holders } from '../../fair-share/holders.js'
+import { ExpiryQueue } from '../table/expiry-queue.js'
+import { FairQueue } from '../table/fair-queue.js'
+import { createTable, type Entry } from '../table/table.js'
+import { createActionIndex } from './action-index.js'
+
+/** How a connection ended. */
+interface Life {
+  end: 'superseded' | 'disconnected'
+  reason: string | null
+}
+
+export type LivingConnection = Entry<Connection, Life>
+
+interface ConnectionLivesOptions {
+  heartbeatTimeoutMs: number
+  retentionMs: number
+  maxDisconnected: number
+}
+
+type Client = Pick<Connection, 'user_id' | 'client_id'>
+
+// Ids hold no control character, so that the pair is unmistakable.
+const clientKey = ({ user_id, client_id }: Client) => `${user_id}\n${client_id}`
+
+/** The connections that there are, connected or kept after their end, with everything that is counted of them. */
+export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLivesOptions) {
+  const table = createTable<Connection, Life, ConnectionCounts>({
+    fields: ['client_id'],
+    dimensions: [
+      { name: 'status', values: ConnectionStatus.options, counted: true },
+      { name: 'client_type', values: ClientType.options, counted: true },
+    ],
+  })
+  const actions = createActionIndex()
+  const connected = new ExpiryQueue<LivingConnection>()
+  const disconnected = new FairQueue<LivingConnection>(({ record }) => record.user_id)
+  const holders = new Holders()
+  const current = new Map<string, LivingConnection>()
+  const lastSeen = new Map<string, string>()
+
+  const isLost = ({ record, touchedAt }: LivingConnection, time: number) =>
+    record.status === 'connected' && touchedAt + heartbeatTimeoutMs <= time
+
+  const lostAt = ({ last_seen_at }: Connection) => toTimestamp(Date.parse(last_seen_at) + heartbeatTimeoutMs)
+
+  /** Ends an entry that has left the queue of the connected. */
+  function close(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
+    Object.assign(entry.state, life)
+    actions.remove(entry.record)
+    holders.remove(entry.record.user_id)
+    table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at }))
+    // One of a client is connected at a time: whoever ends while connected is current.
+    current.delete(clientKey(entry.record))
+    disconnected.push(entry, time)
+    const { surplus } = disconnected
+    if (disconnected.size <= maxDisconnected || !surplus) return
+    disconnected.remove(surplus)
+    leave(surplus)
+  }
+
+  function lose(entry: LivingConnection): void {
+    const life: Life = { end: 'disconnected', reason: 'heartbeat_lost' }
+    close(entry, life, entry.touchedAt + heartbeatTimeoutMs, lostAt(entry.record))
+  }
+
+  function leave(entry: LivingConnection): void {
+    const { user_id } = entry.record
+    table.remove(entry)
+    if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
+  }
+
+  /** Settles an entry for itself, where the sweep has not come to it; `undefined` when it is gone. */
+  function settleOne(entry: LivingConnection | undefined, time: number): LivingConnection | undefined {
+    if (!entry) return undefined
+    if (isLost(entry, time)) {
+      connected.remove(entry)
+      lose(entry)
+    }
+    if (table.get(entry.id) !== entry) return undefined
+    if (entry.record.status === 'connected' || entry.touchedAt + retentionMs > time) return entry
+    disconnected.remove(entry)
+    leave(entry)
+    return undefined
+  }
+
+  function sight({ user_id, last_seen_at }: Connection): void {
+    if ((lastSeen.get(user_id) ?? '') < last_seen_at) lastSeen.set(user_id, last_seen_at)
+  }
+
+  return {
+    table,
+    actions,
+
+    /** Settles what has come due; false when more is due than one call should pay for. */
+    settle(time: number): boolean {
+      const silent = connected.sweep(time - heartbeatTimeoutMs, lose, ({ record }) => record.actions.length)
+      return disconnected.sweep(time - retentionMs, leave) && silent
+    },
+
+    /** What an entry reads as, settled or not. */
+    view: (time: number) => (entry: LivingConnection) => {
+      if (isLost(entry, time)) {
+        return { ...entry.record, status: 'disconnected' as const, disconnected_at: lostAt(entry.record) }
+      }
+      const gone = entry.record.status === 'disconnected' && entry.touchedAt + retentionMs <= time
+      return gone ? undefined : entry.record
+    },
+
+    /** The entry of that id as it stands now, settled in any case. */
+    find: (id: string, time: number) => settleOne(table.get(id), time),
+
+    /** The connected entry that holds (user, client). */
+    holder(client: Client, time: number): LivingConnection | undefined {
+      const entry = settleOne(current.get(clientKey(client)), time)
+      return entry?.record.status === 'connected' ? entry : undefined
+    },
+
+    connectedCount: () => connected.size,
+
+    connectedOf: (userId: string) => holders.of(userId),
+
+    lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
+
+    begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
+      const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
+      connected.push(entry, time)
+      holders.add(record.user_id)
+      current.set(clientKey(record), entry)
+      actions.add(record, descriptors)
+      sight(record)
+    },
+
+    beat(entry: LivingConnection, time: number, last_seen_at: string): void {
+      connected.touch(entry, time)
+      table.replace(entry, Object.freeze({ ...entry.record, last_seen_at }))
+      sight(entry.record)
+    },
+
+    /** Ends a connected entry. */
+    end(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
+      connected.remove(entry)
+      close(entry, life, time, disconnected_at)
+    },
+  }
+}
+
+/** The life of a connection in order: how it began, and how it ended when it did. */
+export function eventsOf({ id: connection_id, record, state }: LivingConnection): ConnectionEvent[] {
+  const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: record.connected_at, reason: null }]
+  if (record.disconnected_at !== null)
+    events.push({ connection_id, event: state.end, at: record.disconnected_at, reason: state.reason })
+  return events
+}

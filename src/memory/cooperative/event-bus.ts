@@ -1,0 +1,110 @@
+/** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
+import { type PublishedEvent, QUEUE_SIZE, type SiteEvent, type SiteEventBus } from '../../contract/event-bus.js'
+import { createTopic, type Topic } from '../../event-ring/topic.js'
+import { Holders } from '../../fair-share/holders.js'
+import { Refusal } from '../../refusal.js'
+
+// How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
+const UNREAD_MS = 600_000
+// An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most. Beyond, the user who has
+// most of them loses its longest untouched one.
+const UNREAD_MAX = 10_000
+
+/** Whose topic it is: for sites, of the user in the canonical stream. */
+const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
+
+export interface CooperativeSiteEventBusOptions {
+  /** Events that wait for one subscriber. @default 100 */
+  queueSize?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Makes the epochs of topics: no two alike. */
+  newId?: (() => string) | undefined
+}
+
+/**
+ * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
+ * minutes after its last event or reader, then it starts a new epoch at 1.
+ *
+ * @example
+ * const bus = createCooperativeSiteEventBus()
+ * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
+ */
+export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus {
+  const { queueSize = QUEUE_SIZE, now = Date.now, newId = () => crypto.randomUUID() } = options
+  if (!Number.isSafeInteger(queueSize) || queueSize < 1) throw new RangeError('queueSize must be a whole number from 1')
+  const topics = new Map<string, Topic>()
+  // Unread topics, the longest untouched first, with the time of their last event or reader.
+  const unread = new Map<string, number>()
+  // The same by user, each in the same order.
+  const unreadOf = new Map<string, Set<string>>()
+  const holders = new Holders()
+  let closed = false
+
+  function isRead(name: string): void {
+    if (!unread.delete(name)) return
+    const user = userOf(name)
+    const own = unreadOf.get(user)
+    own?.delete(name)
+    if (own?.size === 0) unreadOf.delete(user)
+    holders.remove(user)
+  }
+
+  function touch(name: string): void {
+    isRead(name)
+    if (!topics.has(name)) return
+    const user = userOf(name)
+    unread.set(name, now())
+    unreadOf.set(user, (unreadOf.get(user) ?? new Set()).add(name))
+    holders.add(user)
+  }
+
+  function forget(name: string | undefined): void {
+    if (name === undefined) return
+    isRead(name)
+    topics.delete(name)
+  }
+
+  function forgetUnread(): void {
+    for (const [name, touchedAt] of unread) {
+      if (touchedAt + UNREAD_MS > now()) break
+      forget(name)
+    }
+    if (unread.size < UNREAD_MAX) return
+    const [oldest] = unreadOf.get(holders.fullest ?? '') ?? []
+    forget(oldest)
+  }
+
+  function topicOf(name: string): Topic {
+    if (closed) throw new Refusal('closed', 'the event bus is closed')
+    forgetUnread()
+    const known = topics.get(name)
+    if (known) return known
+    const topic = createTopic({ queueSize, position: { epoch: newId(), seq: 0 }, onUnread: () => touch(name) })
+    topics.set(name, topic)
+    return topic
+  }
+
+  return {
+    queueSize,
+    publish(name, event: PublishedEvent) {
+      const topic = topicOf(name)
+      const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })
+      topic.append(positioned)
+      if (topic.readers === 0) touch(name)
+      return topic.readers
+    },
+    subscribe(name, subscribeOptions) {
+      const topic = topicOf(name)
+      const subscription = topic.subscribe(subscribeOptions)
+      if (topic.readers === 0) touch(name)
+      else isRead(name)
+      return subscription
+    },
+    close() {
+      closed = true
+      for (const topic of topics.values()) topic.close()
+      topics.clear()
+    },
+  }
+}

@@ -1,0 +1,116 @@
+/** The sessions that there are, under way or ended, with the share of each owner, for the registry of one process. */
+
+import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../contract/sessions.js'
+import { Holders } from '../../fair-share/holders.js'
+import { Refusal } from '../../refusal.js'
+
+export interface SessionEntry {
+  session: Session
+  /** Epoch ms, or endless. */
+  readonly expiresAt: number
+  /** Epoch ms, once it has ended. */
+  endedAt: number
+  readonly shares: Map<string, SessionShare>
+  readonly watchers: Set<() => void>
+}
+
+interface SessionEntriesOptions {
+  maxSessions: number
+  maxSessionsPerUser: number
+  now: () => number
+}
+
+type Entries = Map<string, SessionEntry>
+
+/** Entries by id, and those of each owner by themselves; both in the order in which they came. */
+function createIndex() {
+  const all: Entries = new Map()
+  const byOwner = new Map<string, Entries>()
+  return {
+    all,
+    of: (owner: string): Entries | undefined => byOwner.get(owner),
+    add(entry: SessionEntry): void {
+      const { session_id, owner } = entry.session
+      all.set(session_id, entry)
+      const own = byOwner.get(owner)
+      if (own) own.set(session_id, entry)
+      else byOwner.set(owner, new Map([[session_id, entry]]))
+    },
+    remove({ session: { session_id, owner } }: SessionEntry): void {
+      all.delete(session_id)
+      const own = byOwner.get(owner)
+      own?.delete(session_id)
+      if (own?.size === 0) byOwner.delete(owner)
+    },
+  }
+}
+
+export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: SessionEntriesOptions) {
+  const live = createIndex()
+  const ended = createIndex()
+  const holders = new Holders()
+
+  function forget(entry: SessionEntry): void {
+    ended.remove(entry)
+    holders.remove(entry.session.owner)
+  }
+
+  /** Those whose hour is over go first, then the oldest of whoever has most of them. */
+  function forgetEnded(): void {
+    for (const entry of ended.all.values()) {
+      if (entry.endedAt + FINAL_KEPT_MS > now()) break
+      forget(entry)
+    }
+    while (ended.all.size > maxSessions) {
+      const [oldest] = ended.of(holders.fullest as string)?.values() ?? []
+      forget(oldest as SessionEntry)
+    }
+  }
+
+  function finish(entry: SessionEntry, session: Session, at: number): void {
+    live.remove(entry)
+    entry.session = session
+    entry.endedAt = at
+    ended.add(entry)
+    holders.add(session.owner)
+    forgetEnded()
+  }
+
+  /** Expiry needs no timer, only somebody who looks. */
+  function expire(entry: SessionEntry): void {
+    const { session, expiresAt } = entry
+    if (expiresAt <= now())
+      finish(
+        entry,
+        Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string }),
+        expiresAt,
+      )
+  }
+
+  return {
+    finish,
+
+    /** The entry as it stands now. */
+    find(sessionId: string): SessionEntry | undefined {
+      const entry = live.all.get(sessionId)
+      if (entry) {
+        expire(entry)
+        return entry
+      }
+      forgetEnded()
+      return ended.all.get(sessionId)
+    },
+
+    /** @throws Refusal `capacity_exceeded` when the owner's share, or the registry, is full of sessions under way. */
+    requireRoom(owner: string): void {
+      const own = () => live.of(owner)?.size ?? 0
+      if (own() >= maxSessionsPerUser) for (const entry of [...(live.of(owner) ?? new Map()).values()]) expire(entry)
+      if (own() >= maxSessionsPerUser)
+        throw new Refusal('capacity_exceeded', `${maxSessionsPerUser} sessions of one owner`)
+      if (live.all.size >= maxSessions) for (const entry of [...live.all.values()]) expire(entry)
+      if (live.all.size >= maxSessions) throw new Refusal('capacity_exceeded', `${maxSessions} sessions`)
+    },
+
+    add: live.add,
+  }
+}

@@ -1,0 +1,129 @@
+/** The sessions of one process, their states and who they are shared with. */
+import { toReason, toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import {
+  OpenSessionInput,
+  requireOneOwner,
+  SESSION_MOVES,
+  SESSIONS_MAX,
+  type Session,
+  type SessionRegistry,
+  SessionShare,
+  SHARES_MAX,
+} from '../../contract/sessions.js'
+import type { SiteRegistry } from '../../contract/sites.js'
+import { Refusal } from '../../refusal.js'
+import { createSessionEntries, type SessionEntry } from './session-entries.js'
+
+export interface SessionRegistryOptions {
+  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
+  sites?: Pick<SiteRegistry, 'get'> | undefined
+  /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
+  maxSessions?: number | undefined
+  /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
+  maxSessionsPerUser?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+  /** Makes session ids; they are capabilities to nothing, but should not be guessable. */
+  newId?: (() => string) | undefined
+}
+
+/**
+ * A registry of sessions in memory.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ */
+export function createSessionRegistry(options: SessionRegistryOptions = {}): SessionRegistry {
+  const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
+  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
+  const { find, finish, requireRoom, add } = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
+
+  const hasPassed = (instant: string | null) => instant !== null && Date.parse(instant) <= now()
+
+  function known(sessionId: string): SessionEntry {
+    const entry = find(sessionId)
+    if (entry === undefined) throw new Refusal('session_not_found')
+    return entry
+  }
+
+  function changed(entry: SessionEntry): void {
+    for (const notify of [...entry.watchers]) notify()
+  }
+
+  function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null = null): Session {
+    const entry = known(sessionId)
+    const { session } = entry
+    if (!SESSION_MOVES[state].includes(session.state))
+      throw new Refusal('invalid_transition', `${session.state} to ${state}`)
+    const at = now()
+    const moved: Session = Object.freeze({ ...session, state, updated_at: toTimestamp(at), close_reason: reason })
+    if (state === 'closed') finish(entry, moved, at)
+    else entry.session = moved
+    changed(entry)
+    return moved
+  }
+
+  return {
+    async get(sessionId) {
+      return find(sessionId)?.session ?? null
+    },
+    async open(given) {
+      const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
+      await requireOneOwner(input, sites)
+      requireRoom(input.owner)
+      const at = now()
+      const expiresAt = at + (ttlMs ?? Number.POSITIVE_INFINITY)
+      const session: Session = Object.freeze({
+        session_id: newId(),
+        ...input,
+        state: 'pending',
+        opened_at: toTimestamp(at),
+        expires_at: ttlMs === undefined ? null : toTimestamp(at + ttlMs),
+        updated_at: toTimestamp(at),
+        close_reason: null,
+      })
+      add({ session, expiresAt, endedAt: 0, shares: new Map(), watchers: new Set() })
+      return session
+    },
+    async activate(sessionId) {
+      return move(sessionId, 'active')
+    },
+    async suspend(sessionId) {
+      return move(sessionId, 'suspended')
+    },
+    async close(sessionId, reason) {
+      return move(sessionId, 'closed', toReason(reason))
+    },
+    async share(sessionId, given) {
+      const share = Object.freeze(parseInput(SessionShare, given))
+      const entry = known(sessionId)
+      for (const [userId, { expires_at }] of entry.shares) if (hasPassed(expires_at)) entry.shares.delete(userId)
+      if (!entry.shares.has(share.user_id) && entry.shares.size >= SHARES_MAX)
+        throw new Refusal('capacity_exceeded', `${SHARES_MAX} shares`)
+      entry.shares.set(share.user_id, share)
+      changed(entry)
+      return share
+    },
+    async unshare(sessionId, viewer) {
+      const entry = find(sessionId)
+      const had = entry?.shares.delete(typeof viewer === 'string' ? viewer : viewer.user_id) ?? false
+      if (entry && had) changed(entry)
+      return had
+    },
+    async getShare(sessionId, userId) {
+      const share = find(sessionId)?.shares.get(userId)
+      return share === undefined || hasPassed(share.expires_at) ? null : share
+    },
+    watch(sessionId, notify) {
+      const watchers = find(sessionId)?.watchers
+      // One entry per call, so that the same function can watch twice and end once.
+      const own = () => notify()
+      watchers?.add(own)
+      return () => {
+        watchers?.delete(own)
+      }
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/** The sites of one process. */
+
+import { toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import { deepFreeze, toJson } from '../../contract/json.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import { refuseGenericActionNames, SITES_MAX, type Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import { Holders } from '../../fair-share/holders.js'
+import { Refusal } from '../../refusal.js'
+
+export interface SiteRegistryOptions {
+  /** Most sites. @default 10000 */
+  maxSites?: number | undefined
+  /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
+  maxSitesPerUser?: number | undefined
+  /** Epoch ms. */
+  now?: (() => number) | undefined
+}
+
+/**
+ * A registry of sites in memory. Records are frozen: what was handed out is what was declared then.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ */
+export function createSiteRegistry(options: SiteRegistryOptions = {}): SiteRegistry {
+  const { now = Date.now } = options
+  const { maxSites } = resolveBounds(options, { maxSites: SITES_MAX })
+  const { maxSitesPerUser } = resolveBounds(options, { maxSitesPerUser: shareOf(maxSites) })
+  const sites = new Map<string, Site>()
+  const owners = new Holders()
+
+  function requireRoom(owner: string): void {
+    if (owners.of(owner) >= maxSitesPerUser)
+      throw new Refusal('capacity_exceeded', `${maxSitesPerUser} sites of one owner`)
+    if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `${maxSites} sites`)
+  }
+
+  return {
+    async get(siteId) {
+      return sites.get(siteId) ?? null
+    },
+    async put(given) {
+      refuseGenericActionNames(given)
+      const input = parseInput(SiteInput, given)
+      const old = sites.get(input.site_id)
+      if (old && old.owner !== input.owner) throw new Refusal('owner_mismatch')
+      if (!old) requireRoom(input.owner)
+      const at = toTimestamp(now())
+      const site = { ...input, created_at: old?.created_at ?? at, updated_at: at }
+      toJson(site, RECORD_BYTES)
+      sites.set(site.site_id, deepFreeze(site))
+      if (!old) owners.add(site.owner)
+      return { created: old === undefined, site }
+    },
+    async delete(siteId, { owner } = {}) {
+      const site = sites.get(siteId)
+      if (site === undefined || (owner !== undefined && site.owner !== owner)) return false
+      owners.remove(site.owner)
+      return sites.delete(siteId)
+    },
+  }
+}

@@ -1,0 +1,152 @@
+/** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
+
+import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, TerminalState } from '../../contract/delivery.js'
+import type { AttemptOutcome, RecoveryReason } from '../../contract/delivery-words.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Json } from '../../contract/json.js'
+import { type Queued, unqueued } from '../table/expiry-queue.js'
+import { byNumber, OrderedIndex } from '../table/ordered-index.js'
+
+/**
+ * Where a command stands: `ready` for an attempt, `attempted` (a timer waits for its acknowledgement), in `backoff`
+ * before the next attempt, `acknowledged`, or `ended`.
+ */
+export type Phase = 'ready' | 'attempted' | 'backoff' | 'acknowledged' | 'ended'
+
+/** What orders commands by an instant: equal instants follow admission. */
+export interface Scheduled {
+  seq: number
+  wakeAt: number
+  deadlineAt: number
+}
+
+/** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
+export interface TrackedCommand extends CommandKey, Scheduled, Queued {
+  key: string
+  scope_id: string
+  fingerprint: string
+  admittedAt: number
+  queuedAt: number
+  maxAttempts: number
+  /** `null` for a rejected one; it lies in no mailbox. */
+  mailbox: Mailbox | null
+  phase: Phase
+  action: string
+  payload: Json
+  payloadBytes: number
+  attempts: number
+  confirmed: number
+  lastAttemptAt: number | null
+  lastNodeId: string | null
+  lastInstanceId: string | null
+  /** `null` while the latest attempt is still open. */
+  lastOutcome: AttemptOutcome | null
+  acknowledged: 'none' | 'acknowledged' | 'refused'
+  acknowledgedAt: number | null
+  acknowledgedBy: string | null
+  recoveries: number
+  recoveredAt: number | null
+  recoveryReason: RecoveryReason | null
+  terminal: { state: TerminalState; at: number; reason: string | null } | null
+  controller: AbortController | null
+}
+
+/** The commands of one client of one user, and who waits for them. */
+export interface Mailbox {
+  key: string
+  user_id: string
+  client_id: string
+  /** `order`: greater than that of every attach that was begun before. */
+  waiter: { instance_id: string; order: number; deliver: Deliver } | null
+  /** The command that `deliver` has in hand; the drain waits for it. */
+  handover: TrackedCommand | null
+  ready: OrderedIndex<number, TrackedCommand>
+  /** Commands that are not terminal. */
+  tracked: number
+  /** Whether a drain is under way. */
+  draining: boolean
+}
+
+export function createMailbox(user_id: string, client_id: string): Mailbox {
+  const ready = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
+  const key = clientKey({ user_id, client_id })
+  return { key, user_id, client_id, waiter: null, handover: null, ready, tracked: 0, draining: false }
+}
+
+/** Ids hold no line break, so neither key can stand for two. */
+export const clientKey = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
+export const commandKey = (command: CommandKey) => `${clientKey(command)}\n${command.command_id}`
+
+/** What a command is at its admission, beyond what it was dispatched with. */
+type Admission = Pick<
+  TrackedCommand,
+  'seq' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
+>
+
+export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {
+  const { user_id, client_id, command_id, action, scope_id = user_id } = input
+  return {
+    user_id,
+    client_id,
+    command_id,
+    action,
+    scope_id,
+    ...admission,
+    ...unqueued(),
+    key: commandKey(input),
+    mailbox: null,
+    phase: 'ready',
+    wakeAt: 0,
+    attempts: 0,
+    confirmed: 0,
+    lastAttemptAt: null,
+    lastNodeId: null,
+    lastInstanceId: null,
+    lastOutcome: null,
+    acknowledged: 'none',
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+    recoveries: 0,
+    recoveredAt: null,
+    recoveryReason: null,
+    terminal: null,
+    controller: null,
+  }
+}
+
+const toTimestampOrNull = (at: number | null) => (at === null ? null : toTimestamp(at))
+
+/** The evidence about `command` as it stands on the wire. */
+export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
+  const { user_id, client_id, command_id, scope_id, terminal } = command
+  const rejected = terminal?.state === 'rejected'
+  return {
+    user_id,
+    client_id,
+    command_id,
+    admission: {
+      state: rejected ? 'rejected' : 'admitted',
+      at: toTimestamp(command.admittedAt),
+      scope_id,
+      deadline_at: rejected ? null : toTimestamp(command.deadlineAt),
+    },
+    attempts: {
+      count: command.attempts,
+      confirmed: command.confirmed,
+      last_at: toTimestampOrNull(command.lastAttemptAt),
+      last_node_id: command.lastNodeId,
+      last_outcome: command.lastOutcome,
+    },
+    acknowledgement: {
+      state: command.acknowledged,
+      at: toTimestampOrNull(command.acknowledgedAt),
+      instance_id: command.acknowledgedBy,
+    },
+    recovery: {
+      count: command.recoveries,
+      last_at: toTimestampOrNull(command.recoveredAt),
+      reason: command.recoveryReason,
+    },
+    terminal: terminal && { ...terminal, at: toTimestamp(terminal.at) },
+  }
+}

@@ -1,0 +1,182 @@
+/** Every command of the dispatcher and each move that it can make; the drain, the loop and the inspector stand on it. */
+
+import type { Clock } from '../../async/clock.js'
+import type { TerminalState } from '../../contract/delivery.js'
+import { byNumber, OrderedIndex } from '../table/ordered-index.js'
+import { clientKey, createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
+import { byDeadline, createReservations } from './reservations.js'
+import { createRetention } from './retention.js'
+
+export interface DeliveryStoreOptions {
+  capacity: (scope_id: string) => number
+  maxRetained: number
+  retentionMs: number
+  clock: Clock
+}
+
+/** How many each user has; who has none takes no room. */
+function createTally() {
+  const counts = new Map<string, number>()
+  return {
+    of: (user_id: string) => counts.get(user_id) ?? 0,
+    add(user_id: string, step: number) {
+      const count = (counts.get(user_id) ?? 0) + step
+      if (count > 0) counts.set(user_id, count)
+      else counts.delete(user_id)
+    },
+  }
+}
+
+const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
+const itself = (command: TrackedCommand) => command
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>
+
+export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock }: DeliveryStoreOptions) {
+  const tracked = new Map<string, TrackedCommand>()
+  const mailboxes = new Map<string, Mailbox>()
+  const reservations = createReservations(capacity)
+  /** Not acknowledged, in the order of admission. */
+  const queued = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
+  const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
+  /** Attempted: when the patience for an acknowledgement ends. */
+  const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
+  /** In backoff: when the next attempt may begin. */
+  const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
+  const ended = createRetention(maxRetained, retentionMs, clock)
+  // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
+  const rejected = createRetention(maxRetained, retentionMs, clock)
+  const counters = {
+    recovery: {} as Record<string, number>,
+    outcome: {} as Record<string, number>,
+    acknowledgement: {} as Record<string, number>,
+    other: {} as Record<string, number>,
+  }
+  const trackedOf = createTally()
+  const waitersOf = createTally()
+  const totals = { ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
+  let seq = 0
+
+  function count(kind: keyof typeof counters, name: string) {
+    counters[kind][name] = (counters[kind][name] ?? 0) + 1
+  }
+
+  function closeIfEmpty(mailbox: Mailbox) {
+    if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)
+  }
+
+  function setHandover(mailbox: Mailbox, command: TrackedCommand | null) {
+    totals.drainers += Number(command !== null) - Number(mailbox.handover !== null)
+    mailbox.handover = command
+  }
+
+  /** Takes a command from where it waits to where it waits next. Its sort keys change only here, in between. */
+  function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
+    const mailbox = command.mailbox as Mailbox
+    if (mailbox.handover === command) setHandover(mailbox, null)
+    if (command.phase === 'ready' && mailbox.ready.delete(command.seq)) totals.ready--
+    if (command.phase === 'attempted') attempted.delete(command)
+    if (command.phase === 'backoff') backoff.delete(command)
+    command.phase = phase
+    command.wakeAt = wakeAt
+    if (phase === 'attempted') attempted.insert(command)
+    if (phase === 'backoff') backoff.insert(command)
+    if (phase !== 'ready') return
+    mailbox.ready.insert(command)
+    totals.ready++
+  }
+
+  return {
+    tracked,
+    mailboxes,
+    reservations,
+    queued,
+    deadlines,
+    attempted,
+    backoff,
+    ended,
+    rejected,
+    counters,
+    totals,
+    trackedOf,
+    waitersOf,
+    count,
+    move,
+    setHandover,
+
+    nextSeq: () => ++seq,
+
+    /** The record under `key`, tracked or retained, as long as its retention is not over. */
+    find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),
+
+    /** The mailbox of a client; made when it is not there. */
+    openMailbox(user_id: string, client_id: string): Mailbox {
+      const key = clientKey({ user_id, client_id })
+      const mailbox = mailboxes.get(key) ?? createMailbox(user_id, client_id)
+      mailboxes.set(key, mailbox)
+      return mailbox
+    },
+
+    setWaiter(mailbox: Mailbox, waiter: Mailbox['waiter']) {
+      const step = Number(waiter !== null) - Number(mailbox.waiter !== null)
+      totals.waiters += step
+      waitersOf.add(mailbox.user_id, step)
+      mailbox.waiter = waiter
+      // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
+      setHandover(mailbox, null)
+      closeIfEmpty(mailbox)
+    },
+
+    /** Enters a command that holds its reservation. */
+    admit(command: TrackedCommand, mailbox: Mailbox) {
+      command.mailbox = mailbox
+      mailbox.tracked++
+      tracked.set(command.key, command)
+      trackedOf.add(command.user_id, 1)
+      rejected.forget(command.key)
+      queued.insert(command)
+      deadlines.insert(command)
+      totals.payloadBytes += command.payloadBytes
+      count('other', 'admitted')
+      mailbox.ready.insert(command)
+      totals.ready++
+    },
+
+    /** Retains a refused admission. */
+    reject(command: TrackedCommand, reason: string, at: number) {
+      command.phase = 'ended'
+      command.terminal = { state: 'rejected', at, reason }
+      command.payload = null
+      count('outcome', 'rejected')
+      rejected.keep(command)
+    },
+
+    acknowledge(command: TrackedCommand, state: 'acknowledged' | 'refused', instance_id: string, at: number) {
+      command.acknowledged = state
+      command.acknowledgedAt = at
+      command.acknowledgedBy = instance_id
+      count('acknowledgement', state)
+      queued.delete(command.seq)
+      move(command, 'acknowledged')
+    },
+
+    /** Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. */
+    end(command: TrackedCommand, state: TerminalState, reason: string | null, at: number) {
+      const mailbox = command.mailbox as Mailbox
+      move(command, 'ended')
+      command.terminal = { state, at, reason }
+      tracked.delete(command.key)
+      trackedOf.add(command.user_id, -1)
+      queued.delete(command.seq)
+      deadlines.delete(command)
+      reservations.release(command.scope_id, command)
+      totals.payloadBytes -= command.payloadBytes
+      command.payload = null
+      command.mailbox = null
+      mailbox.tracked--
+      closeIfEmpty(mailbox)
+      count('outcome', state)
+      ended.keep(command)
+    },
+  }
+}

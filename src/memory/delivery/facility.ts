@@ -1,0 +1,108 @@
+/** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
+
+import { createClock } from '../../async/clock.js'
+import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
+import {
+  ACK_TIMEOUT_MS,
+  ATTEMPTS_MAX,
+  DEADLINE_MS,
+  RETENTION_MS,
+  resolveDispatcherBounds,
+} from '../../contract/delivery-rules.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { type JsonObject, toJson } from '../../contract/json.js'
+import { METADATA_BYTES } from '../../contract/limits.js'
+import { createDeliveryDrain } from './attempts.js'
+import { createDispatch } from './calls.js'
+import { createDeliveryStore, type DeliveryStore } from './commands.js'
+import { createDeliveryInspector } from './inspector.js'
+import { createDeliveryLoop, type DeliveryLoop } from './loop.js'
+
+/** Bounds are whole numbers from 1; durations are ms. */
+export interface CommandDispatcherOptions {
+  /** Epoch ms. @default Date.now */
+  now?: () => number
+  /** Name of this process in the records. @default 'local' */
+  nodeId?: string
+  /** Shown in the summary. @default null */
+  deploymentId?: string | null
+  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
+  metadata?: JsonObject
+  /** Who is current. Without it the instance that attached last is. */
+  connections?: Pick<ConnectionRegistry, 'currentInstance'>
+  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
+  ackTimeoutMs?: number
+  /** Attempts of a command that names none. @default 5 */
+  maxAttempts?: number
+  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
+  deadlineMs?: number
+  /** Most commands of one scope that are not terminal. @default 1000 */
+  capacity?: number | ((scope_id: string) => number)
+  /** Most commands in all that are not terminal. @default 100000 */
+  maxTracked?: number
+  /** Most of them of one user, whatever their scopes. @default 10000 */
+  maxTrackedPerUser?: number
+  /** Most bytes of their payloads together. @default 268435456 */
+  maxPayloadBytes?: number
+  /** Most clients that wait at once. @default 100000 */
+  maxWaiters?: number
+  /** Most of them of one user. @default 10000 */
+  maxWaitersPerUser?: number
+  /** How long a terminal record answers. @default 3600000 */
+  retentionMs?: number
+  /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
+  maxRetained?: number
+}
+
+const DEFAULTS = {
+  ackTimeoutMs: ACK_TIMEOUT_MS,
+  maxAttempts: ATTEMPTS_MAX,
+  deadlineMs: DEADLINE_MS,
+  // About 1 KiB each without payloads: a process of 0.5 GB stands it.
+  maxTracked: 100_000,
+  maxTrackedPerUser: 10_000,
+  // As many bytes as 4,096 payloads of the greatest size.
+  maxPayloadBytes: 268_435_456,
+  maxWaiters: 100_000,
+  maxWaitersPerUser: 10_000,
+  retentionMs: RETENTION_MS,
+  // 14 commands a second for the whole hour.
+  maxRetained: 50_000,
+}
+
+/**
+ * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to
+ * the connection until the client acknowledges; a record stays for `retentionMs` after the command's end. When the clock
+ * goes back, deadlines move with it; retries and retention do not.
+ *
+ * `reconcile()` does at once what the loop would do by now.
+ *
+ * @throws RangeError for a bound that is no whole number from 1, and for a deadline over 24 h.
+ * @example
+ * const dispatcher = createCommandDispatcher()
+ * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
+ * await dispatcher.dispatch({ user_id: 'u', client_id: 'c', command_id: '1', action: 'refresh' })
+ */
+export function createCommandDispatcher(
+  options: CommandDispatcherOptions = {},
+): Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> } {
+  return assembleDispatcher(options).dispatcher
+}
+
+/** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
+export function assembleDispatcher(options: CommandDispatcherOptions) {
+  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said } = options
+  const metadata = said && JSON.parse(toJson(said, METADATA_BYTES).text)
+  const bounds = resolveDispatcherBounds(options, DEFAULTS)
+  const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds
+
+  const clock = createClock(now)
+  const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs, clock })
+  const nudge = (delayMs: number) => loop.nudge(delayMs)
+  const drain = createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge })
+  const loop: DeliveryLoop = createDeliveryLoop({ store, clock, drain })
+  loop.start()
+  const inspector = createDeliveryInspector({ store, clock, loop, nodeId, deploymentId, metadata })
+  return { store, dispatcher: { ...createDispatch({ store, clock, drain, loop, connections, ...bounds }), inspector } }
+}

@@ -1,0 +1,100 @@
+/** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
+
+import type { Clock } from '../../async/clock.js'
+import { CommandKey, type DeliveryInspector } from '../../contract/delivery.js'
+import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../../contract/delivery-rules.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { JsonObject } from '../../contract/json.js'
+import { parseSequence } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { commandKey, toDeliveryStatus } from './command.js'
+import type { DeliveryStore } from './commands.js'
+import type { DeliveryLoop } from './loop.js'
+
+export interface DeliveryInspectorOptions {
+  store: DeliveryStore
+  clock: Clock
+  loop: DeliveryLoop
+  nodeId: string
+  deploymentId: string | null
+  /** What the host says of the node. */
+  metadata: JsonObject | undefined
+}
+
+export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
+  const { store, clock, loop, nodeId, deploymentId, metadata } = options
+
+  return {
+    summary() {
+      const steady = clock.steady()
+      const oldestDeadline = store.deadlines.first()?.deadlineAt
+      let sampled = 0
+      let oldest = 0
+      for (const command of store.queued.after(null)) {
+        oldest = Math.max(oldest, steady - command.queuedAt)
+        if (++sampled === AGE_SAMPLE) break
+      }
+      const paused = { wakeAt: steady, seq: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+      return {
+        deployment_id: deploymentId,
+        mode: 'direct',
+        tracked_commands: store.tracked.size,
+        due_commands: store.totals.ready + store.backoff.rank(paused),
+        oldest_deadline_at: oldestDeadline === undefined ? null : toTimestamp(oldestDeadline),
+        oldest_queued_age_ms: sampled === 0 ? null : oldest,
+        sample_size: sampled,
+        legacy_stream_depth: null,
+        legacy_pending_depth: null,
+        observed_at: toTimestamp(clock.now()),
+      }
+    },
+
+    listNodes(page) {
+      // There is one node and so one page: no token was ever handed out.
+      if (page.cursor !== null) throw new Refusal('invalid_cursor')
+      const staleness_ms = clock.steady() - loop.lastPass.steady
+      const stale = staleness_ms > STALE_MS
+      const { recovery, outcome, acknowledgement, other } = store.counters
+      const node = {
+        node_id: nodeId,
+        mailbox_listener_alive: null,
+        // Nobody knows whether a loop that is silent still runs, and with it who is served.
+        reconciliation_loop_alive: stale ? null : !loop.closed,
+        active_drainers: stale ? null : store.totals.drainers,
+        connection_waiters: stale ? null : store.totals.waiters,
+        updated_at: toTimestamp(loop.lastPass.at),
+        stale,
+        staleness_ms,
+        counters: {
+          recovery: { ...recovery },
+          outcome: { ...outcome },
+          acknowledgement: { ...acknowledgement },
+          other: { ...other },
+        },
+        ...(metadata && { metadata }),
+      }
+      return { items: [node], next_cursor: null, has_more: false, examined: 1 }
+    },
+
+    listTenants({ cursor, limit }) {
+      const items = []
+      let last = parseSequence(cursor)
+      for (const { seq, scope_id, commands } of store.reservations.after(last)) {
+        if (items.length === limit) return { items, next_cursor: String(last), has_more: true }
+        const oldest = commands.first()?.deadlineAt
+        const oldest_deadline_at = oldest === undefined ? null : toTimestamp(oldest)
+        items.push({ scope_id, reserved_commands: commands.size, oldest_deadline_at })
+        last = seq
+      }
+      return { items, next_cursor: null, has_more: false }
+    },
+
+    status(key) {
+      const read = CommandKey.safeParse(key)
+      if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
+      requireIdentity(read.data)
+      const command = store.find(commandKey(read.data))
+      return command ? toDeliveryStatus(command) : null
+    },
+  }
+}

@@ -1,0 +1,100 @@
+/** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
+
+import type { Clock } from '../../async/clock.js'
+import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import type { DeliveryDrain } from './attempts.js'
+import type { DeliveryStore } from './commands.js'
+
+/** Commands per pass: about a millisecond or two, after which requests get their turn. */
+const PASS_MAX = 1_000
+
+export interface DeliveryLoopOptions {
+  store: DeliveryStore
+  clock: Clock
+  drain: DeliveryDrain
+}
+
+export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
+
+export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let firesAt = Number.POSITIVE_INFINITY
+  let lastPass = { at: clock.now(), steady: clock.steady() }
+  let closed = false
+
+  /** Does what is due now, within bounds; whether something is left. */
+  function pass(): boolean {
+    const steady = clock.steady()
+    let left = PASS_MAX
+    for (let next = store.deadlines.first(); next && left > 0 && drain.expire(next); next = store.deadlines.first())
+      left--
+    for (
+      let next = store.attempted.first();
+      next && left > 0 && next.wakeAt <= steady;
+      next = store.attempted.first()
+    ) {
+      drain.giveUp(next)
+      left--
+    }
+    for (let next = store.backoff.first(); next && left > 0 && next.wakeAt <= steady; next = store.backoff.first()) {
+      drain.ready(next)
+      left--
+    }
+    const swept = [store.ended, store.rejected].every((retention) => retention.sweep())
+    lastPass = { at: clock.now(), steady }
+    return left === 0 || !swept
+  }
+
+  function sleep(delayMs: number) {
+    clearTimeout(timer)
+    timer = setTimeout(wake, delayMs)
+    firesAt = clock.steady() + delayMs
+    // A timer handle is a number where there is no event loop to keep alive.
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  function wake() {
+    if (closed) return
+    pass()
+    const steady = clock.steady()
+    const dueIn = [
+      (store.deadlines.first()?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now(),
+      (store.attempted.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
+      (store.backoff.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
+    ]
+    sleep(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
+  }
+
+  return {
+    start() {
+      try {
+        sleep(HEARTBEAT_MS)
+      } catch {
+        // Workers allow no timer outside a request: there the first command starts the loop.
+      }
+    },
+
+    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    nudge(delayMs: number) {
+      if (!closed && clock.steady() + delayMs < firesAt) sleep(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
+    },
+
+    /** Everything that is due now; yields between passes. */
+    async reconcile() {
+      while (pass()) await new Promise((resolve) => setTimeout(resolve, 0))
+    },
+
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+
+    /** When the loop last came by: on the wall's clock, for show, and on the steady one. */
+    get lastPass() {
+      return lastPass
+    },
+    get closed() {
+      return closed
+    },
+  }
+}

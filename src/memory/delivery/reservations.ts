@@ -1,0 +1,56 @@
+/** Capacity of the admission scopes: each admitted command holds one reservation of its scope until it is terminal. */
+
+import { byNumber, OrderedIndex } from '../table/ordered-index.js'
+import type { Scheduled } from './command.js'
+
+/** One scope with reservations; `seq` is its place in the list for as long as it has any. */
+export interface ReservedScope {
+  seq: number
+  scope_id: string
+  commands: OrderedIndex<Scheduled, Scheduled>
+}
+
+/** Order by deadline, then by admission. */
+export const byDeadline = (a: Scheduled, b: Scheduled) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
+
+export type Reservations = ReturnType<typeof createReservations>
+
+/** @param capacity most reservations of a scope; what is no number reserves nothing. */
+export function createReservations(capacity: (scope_id: string) => number) {
+  const scopes = new Map<string, ReservedScope>()
+  const listed = new OrderedIndex<number, ReservedScope>((scope) => scope.seq, byNumber)
+  let seq = 0
+
+  return {
+    /** Whether `command` got its place. */
+    reserve(scope_id: string, command: Scheduled): boolean {
+      const known = scopes.get(scope_id)
+      if (!((known?.commands.size ?? 0) < capacity(scope_id))) return false
+      const scope = known ?? {
+        seq: ++seq,
+        scope_id,
+        commands: new OrderedIndex<Scheduled, Scheduled>((held) => held, byDeadline),
+      }
+      if (!known) {
+        scopes.set(scope_id, scope)
+        listed.insert(scope)
+      }
+      scope.commands.insert(command)
+      return true
+    },
+
+    release(scope_id: string, command: Scheduled): void {
+      const scope = scopes.get(scope_id)
+      if (!scope?.commands.delete(command) || scope.commands.size > 0) return
+      scopes.delete(scope_id)
+      listed.delete(scope.seq)
+    },
+
+    /** Scopes after the place `after`, in the order in which they first reserved. */
+    after: (after: number) => listed.after(after),
+
+    get size() {
+      return scopes.size
+    },
+  }
+}

@@ -1,0 +1,43 @@
+/** Terminal records that are kept for a while, bounded in time and number, oldest out first. */
+import type { Clock } from '../../async/clock.js'
+import { ExpiryQueue } from '../table/expiry-queue.js'
+import type { TrackedCommand } from './command.js'
+
+export type Retention = ReturnType<typeof createRetention>
+
+export function createRetention(maxRecords: number, retentionMs: number, { steady }: Clock) {
+  const records = new Map<string, TrackedCommand>()
+  const queue = new ExpiryQueue<TrackedCommand>()
+
+  function forget(key: string) {
+    const record = records.get(key)
+    if (!record) return
+    queue.remove(record)
+    records.delete(key)
+  }
+
+  return {
+    forget,
+
+    /** Keeps what has just ended, in place of an older record of the same command. */
+    keep(record: TrackedCommand): void {
+      forget(record.key)
+      records.set(record.key, record)
+      queue.push(record, steady())
+      if (queue.size > maxRecords && queue.oldest) forget(queue.oldest.key)
+    },
+
+    /** The record under `key` while its time is not over, whether or not the loop has come by. */
+    get(key: string): TrackedCommand | undefined {
+      const record = records.get(key)
+      return record && record.touchedAt + retentionMs > steady() ? record : undefined
+    },
+
+    /** Drops what is over; whether none is left behind. */
+    sweep: (): boolean => queue.sweep(steady() - retentionMs, (record) => records.delete(record.key)),
+
+    get size() {
+      return records.size
+    },
+  }
+}

@@ -1,0 +1,55 @@
+/** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
+import type { SpillStore } from '../../contract/history.js'
+import { utf8Length } from '../../contract/ids.js'
+import { Refusal } from '../../refusal.js'
+import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
+
+export interface MemorySpillStoreOptions {
+  /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 134217728 */
+  maxBytes?: number
+}
+
+interface Text extends Queued {
+  readonly ref: string
+  readonly text: string
+  readonly bytes: number
+}
+
+/**
+ * A spill store in memory. A text that has left reads as `null`, and its message as `missing`.
+ *
+ * @example
+ * const history = createMessageHistory({ spill: createMemorySpillStore() })
+ */
+export function createMemorySpillStore({ maxBytes = 128 * 1_048_576 }: MemorySpillStoreOptions = {}): SpillStore {
+  const texts = new Map<string, Text>()
+  const queue = new ExpiryQueue<Text>()
+  let total = 0
+
+  function drop(entry: Text): void {
+    queue.remove(entry)
+    texts.delete(entry.ref)
+    total -= entry.bytes
+  }
+
+  return {
+    async put(ref, text) {
+      const bytes = utf8Length(text)
+      if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes, at most ${maxBytes}`)
+      const known = texts.get(ref)
+      if (known) drop(known)
+      while (total + bytes > maxBytes && queue.oldest) drop(queue.oldest)
+      const entry: Text = { ref, text, bytes, ...unqueued() }
+      texts.set(ref, entry)
+      queue.push(entry, 0)
+      total += bytes
+    },
+    async get(ref) {
+      return texts.get(ref)?.text ?? null
+    },
+    async delete(ref) {
+      const known = texts.get(ref)
+      if (known) drop(known)
+    },
+  }
+}

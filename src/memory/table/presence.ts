@@ -1,0 +1,171 @@
+/** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
+
+import { createClock } from '../../async/clock.js'
+import { REPORTED_BOUNDS } from '../../contract/contexts.js'
+import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import { type Examined, type IdPageQuery, type Page, type PageQuery, saying } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { ExpiryQueue } from './expiry-queue.js'
+import { createTable, type Entry, type TableOptions } from './table.js'
+import { observeEach } from './users.js'
+
+interface Reported {
+  user_id: string
+  client_id: string
+  status: string
+}
+
+interface ReportedTableOptions<R> extends TableOptions<R> {
+  /** Epoch ms. Records age on the steady clock over it. */
+  now: () => number
+  /** @default 90000 */
+  ttlMs?: number
+  /** @default 1000000 */
+  maxEntries?: number
+  /** @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
+}
+
+type Filter = Readonly<Record<string, unknown>>
+
+/** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
+export function createReportedTable<R extends Reported, C extends object>(options: ReportedTableOptions<R>) {
+  const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
+  const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
+  const { steady } = createClock(options.now)
+  const table = createTable<R, undefined, C>(options)
+  const live = new ExpiryQueue<Entry<R>>()
+  const stale = new ExpiryQueue<Entry<R>>()
+  const closed = new ExpiryQueue<Entry<R>>()
+  const queueOf = ({ record: { status } }: Entry<R>) =>
+    status === 'closed' ? closed : status === 'stale' ? stale : live
+
+  function goStale(entry: Entry<R>): void {
+    table.replace(entry, Object.freeze({ ...entry.record, status: 'stale' }))
+    stale.push(entry, entry.touchedAt + ttlMs)
+  }
+
+  /** Settles what has come due; false when more is due than one call should pay for. */
+  function settle(time: number): boolean {
+    const settled = live.sweep(time - ttlMs, goStale)
+    return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && settled
+  }
+
+  /** What an entry reads as before it has been settled. */
+  const view = (time: number) => (entry: Entry<R>) => {
+    const { record, touchedAt } = entry
+    const isLive = queueOf(entry) === live
+    if (touchedAt + (isLive ? 2 : 1) * ttlMs <= time) return undefined
+    return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
+  }
+
+  /** The entry of that id as it stands now, settled in any case. */
+  function get(id: string): Entry<R> | undefined {
+    const time = steady()
+    settle(time)
+    const entry = table.get(id)
+    if (!entry) return undefined
+    const read = view(time)(entry)
+    if (read === entry.record) return entry
+    queueOf(entry).remove(entry)
+    if (read) goStale(entry)
+    else table.remove(entry)
+    return read && entry
+  }
+
+  function put(entry: Entry<R>, record: R): R {
+    queueOf(entry).remove(entry)
+    table.replace(entry, Object.freeze(record))
+    queueOf(entry).push(entry, steady())
+    return entry.record
+  }
+
+  return {
+    get,
+
+    /**
+     * Inserts or updates what `toRecord` makes of the record known before.
+     *
+     * @throws Refusal `identity_conflict`, `capacity_exceeded`.
+     */
+    report(id: string, owner: Omit<Reported, 'status'>, toRecord: (known: R | undefined) => R): R {
+      const known = get(id)
+      if (!known) {
+        if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)
+          throw new Refusal('capacity_exceeded', `${maxEntriesPerUser} entries of one user`)
+        if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `${maxEntries} entries`)
+        const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
+        live.push(entry, steady())
+        return entry.record
+      }
+      if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)
+        throw new Refusal('identity_conflict', 'the id belongs to another client')
+      return put(known, toRecord(known.record))
+    },
+
+    /** Replaces the record with one of the same status, without a sign of life: the entry keeps its place in the queue. */
+    amend(entry: Entry<R>, record: R): R {
+      table.replace(entry, Object.freeze(record))
+      return entry.record
+    },
+
+    /** Replaces the record with its closed one, which stays for one `ttlMs`. */
+    close: put,
+
+    list(filter: Filter, page: PageQuery, bound: number): Page<R> {
+      const time = steady()
+      settle(time)
+      return table.list(filter, page, view(time), bound)
+    },
+
+    count(filter: Filter, bound: number): (C & Examined) | null {
+      const time = steady()
+      const settled = settle(time)
+      return table.count(filter, view(time), settled, bound)
+    },
+
+    userIds(page: IdPageQuery, bound: number): UserIds {
+      const time = steady()
+      return table.users.userIds(page, view(time), settle(time), bound)
+    },
+
+    /** A part of each user that there is, from exact counts; the clients that their records name are added. */
+    observe(userIds: readonly string[], bound: number, toPart: (userId: string, counts: C) => UserPart): UserParts {
+      const time = steady()
+      const { users } = table
+      if (!settle(time))
+        return observeEach(
+          userIds,
+          bound,
+          (userId, left) => users.recordsOf(userId, view(time), left),
+          (userId, records) => ({
+            ...toPart(userId, table.tally(records)),
+            observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
+          }),
+        )
+      const parts = userIds.filter(users.knowsUser).map((user_id): UserPart => {
+        const { ids, cut } = users.clientIds(user_id)
+        const counts = table.count({ user_id }, view(time), true, 0) as C
+        const part = { ...toPart(user_id, counts), observed_client_ids: ids }
+        return cut ? { ...part, truncated: true } : part
+      })
+      return saying(parts, { examined: 0 })
+    },
+
+    /** For several counts at one time, of at most `bound` entries in all: each is `null` where that did not suffice. */
+    counter(bound: number) {
+      const time = steady()
+      const settled = settle(time)
+      let examined = 0
+      return {
+        count(filter: Filter): C | null {
+          const counts = table.count(filter, view(time), settled, bound - examined)
+          examined += counts?.examined ?? 0
+          return counts
+        },
+        examined: () => examined,
+      }
+    },
+  }
+}

@@ -1,0 +1,119 @@
+/** The users of a table: who there is, of which clients, and with which records while some of these have died. */
+import { compareIds } from '../../contract/ids.js'
+import { OBSERVED_MAX } from '../../contract/limits.js'
+import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
+import { type IdPageQuery, saying } from '../../contract/page.js'
+import type { FieldIndex, Indexed } from './field-index.js'
+import { OrderedIndex } from './ordered-index.js'
+
+/** What every record says: whose it is, and of which client unless it is the user's alone. */
+export interface Owned {
+  user_id: string
+  client_id?: string
+}
+
+type Read<R, E> = (entry: E) => R | undefined
+
+/** The users in `ofUser`, which the table keeps: what is added here is in it, what is removed has left it. */
+export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: FieldIndex<E>) {
+  const userIds = new OrderedIndex<string, string>((id) => id, compareIds)
+  const clientsOf = new Map<string, Map<string, number>>()
+
+  function countClient({ user_id, client_id }: Owned, by: 1 | -1): void {
+    if (client_id === undefined) return
+    const clients = clientsOf.get(user_id) ?? new Map<string, number>()
+    if (clients.size === 0) clientsOf.set(user_id, clients)
+    const count = (clients.get(client_id) ?? 0) + by
+    if (count > 0) clients.set(client_id, count)
+    else clients.delete(client_id)
+    if (clients.size === 0) clientsOf.delete(user_id)
+  }
+
+  /** Whether the user has a record, looking at no more than its first `bound` entries; `null` where that did not tell. */
+  function isThere(userId: string, read: Read<R, E>, bound: number): { examined: number; there: boolean | null } {
+    let examined = 0
+    for (const entry of ofUser.after(userId, 0)) {
+      if (examined === bound) return { examined, there: null }
+      examined++
+      if (read(entry)) return { examined, there: true }
+    }
+    return { examined, there: false }
+  }
+
+  return {
+    /** Called before the record is in `ofUser`. */
+    add(record: R): void {
+      if (!ofUser.has(record.user_id)) userIds.insert(record.user_id)
+      countClient(record, 1)
+    },
+
+    /** Called after the record has left `ofUser`. */
+    remove(record: R): void {
+      countClient(record, -1)
+      if (!ofUser.has(record.user_id)) userIds.delete(record.user_id)
+    },
+
+    knowsUser: (userId: string) => ofUser.has(userId),
+
+    /**
+     * Users with a record, in the order of the UTF-8 bytes of their ids; at most `bound` entries are examined, those of
+     * the index of users among them. Without `settled`, records have died that are still in the index, and every user
+     * is looked at by `read`.
+     */
+    userIds({ after, limit }: IdPageQuery, read: Read<R, E>, settled: boolean, bound: number): UserIds {
+      const ids: string[] = []
+      let examined = 0
+      let reached: string | undefined
+      let truncated = false
+      for (const id of userIds.after(after)) {
+        if (ids.length === limit) return saying(ids, { examined, truncated })
+        if (examined >= bound) return saying(ids, { examined, truncated, reached })
+        examined++
+        const found = settled ? { examined: 0, there: true } : isThere(id, read, bound - examined)
+        examined += found.examined
+        if (found.there) ids.push(id)
+        // More dead entries than may be looked at: nobody knows, and the next page goes on behind this user.
+        if (found.there === null) truncated = true
+        reached = id
+      }
+      return saying(ids, { examined, truncated })
+    },
+
+    /** The user's records as `read` shows them; `null` where there are more than `bound` entries. */
+    recordsOf(userId: string, read: Read<R, E>, bound: number): { records: R[] | null; examined: number } {
+      const examined = ofUser.size(userId)
+      if (examined > bound) return { records: null, examined: 0 }
+      const records = Array.from(ofUser.after(userId, 0), read)
+      return { records: records.filter((record) => record !== undefined), examined }
+    },
+
+    /** Clients that the user's records name, sorted; of more than 100, any 100 and `cut`. */
+    clientIds(userId: string): { ids: string[]; cut: boolean } {
+      const clients = clientsOf.get(userId)
+      const ids: string[] = []
+      for (const id of clients?.keys() ?? []) if (ids.push(id) >= OBSERVED_MAX) break
+      return { ids: ids.sort(compareIds), cut: (clients?.size ?? 0) > ids.length }
+    },
+  }
+}
+
+/**
+ * A part of each user who has records, of at most `bound` entries in all: of a user who was not reached nothing is known
+ * but that more entries would have to be looked at.
+ */
+export function observeEach<R>(
+  userIds: readonly string[],
+  bound: number,
+  recordsOf: (userId: string, bound: number) => { records: R[] | null; examined: number },
+  toPart: (userId: string, records: R[]) => UserPart,
+): UserParts {
+  const parts: UserPart[] = []
+  let spent = 0
+  for (const user_id of userIds) {
+    const { records, examined } = recordsOf(user_id, bound - spent)
+    spent += examined
+    if (records === null) parts.push({ user_id, truncated: true })
+    else if (records.length > 0) parts.push(toPart(user_id, records))
+  }
+  return saying(parts, { examined: spent })
+}

@@ -1,0 +1,151 @@
+/** The live connection registry of a deployment in a shared store, for the hosts that write to it. */
+import {
+  type ActionDescriptor,
+  CONNECTION_BOUNDS,
+  ConnectInput,
+  type Connection,
+  type ConnectionRegistry,
+  type RegistryInspector,
+} from '../../contract/connections.js'
+import { toReason, toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { deepFreeze, type JsonObject, toJson } from '../../contract/json.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import { shardOf } from '../store/keys.js'
+import { count, type Reply } from '../store/reply.js'
+import { runInShards, runScript, type Script } from '../store/script.js'
+import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import { createRegistryInspector } from './inspector.js'
+import { createWhereabouts } from './known-shards.js'
+import { CONNECT, CURRENT, DISCONNECT, HEARTBEAT } from './scripts.js'
+
+export interface ConnectionLimits {
+  /** @default crypto.randomUUID */
+  newId?: () => string
+  /** The node that holds the connections made here. @default null */
+  nodeId?: string | null
+  /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
+  heartbeatTimeoutMs?: number
+  /** How long a disconnected connection stays readable. @default 3600000 */
+  retentionMs?: number
+  /** Connected connections of one shard; another is refused with `capacity_exceeded`. @default 1000000 */
+  maxConnections?: number
+  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
+  maxConnectionsPerUser?: number
+  /**
+   * Disconnected connections of one shard kept; beyond, the one that went first of whoever has most leaves early.
+   * @default 10000
+   */
+  maxDisconnected?: number
+}
+
+export type RedisConnectionRegistryOptions = StoreOptions & ConnectionLimits
+
+/**
+ * A connection registry in Redis: whichever node a client connects to, one connection at most is current per
+ * (user, client), on every node.
+ *
+ * @example
+ * const connections = createRedisConnectionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ */
+export function createRedisConnectionRegistry(
+  options: RedisConnectionRegistryOptions,
+): Inspected<ConnectionRegistry, RegistryInspector> {
+  return connectionRegistryOn(createStore(options), options)
+}
+
+export function connectionRegistryOn(
+  store: Store,
+  options: ConnectionLimits,
+): Inspected<ConnectionRegistry, RegistryInspector> {
+  const { newId = () => crypto.randomUUID(), nodeId = null } = options
+  const bounds = resolveBounds(options, CONNECTION_BOUNDS)
+  const { heartbeatTimeoutMs, retentionMs, maxConnections, maxDisconnected } = bounds
+  const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
+
+  const run = (script: Script, shard: number, ...args: (string | number)[]): Promise<Reply> =>
+    runScript(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
+
+  const whereabouts = createWhereabouts()
+
+  /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
+  async function anywhere(script: Script, id: string, ...args: string[]): Promise<boolean> {
+    const known = whereabouts.get(id)
+    if (known !== undefined) return (await run(script, known, id, ...args)) === 1
+    const shards = await store.claimShards()
+    const found = await runInShards(
+      (shard) => run(script, shard, id, ...args),
+      shards,
+      (reply) => reply === 1,
+    )
+    if (found) whereabouts.set(id, found.shard)
+    return found !== undefined
+  }
+
+  async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {
+    const shard = shardOf(client.user_id, await store.claimShards())
+    const held = await run(CURRENT, shard, client.user_id, client.client_id)
+    return typeof held === 'string' ? held : null
+  }
+
+  return {
+    inspector: createRegistryInspector(store),
+    async connect(given) {
+      const { actions, metadata: givenMetadata, ...client } = parseInput(ConnectInput, given)
+      const { descriptors, metadata } = bounded(actions, givenMetadata)
+      const names = descriptors.map(({ name }) => name)
+      const described = descriptors.filter((d) => d.description !== null || d.parameters_schema !== null)
+      const fields = {
+        ...client,
+        connection_id: newId(),
+        node_id: nodeId,
+        // A script cannot write an empty list.
+        ...(names.length > 0 ? { names } : {}),
+      }
+      const shard = shardOf(client.user_id, await store.claimShards())
+      const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
+      const bound = [maxConnectionsPerUser, maxConnections]
+      const args = [JSON.stringify(fields), JSON.stringify({ metadata }), ...bound, JSON.stringify(latest)]
+      const time = toTimestamp(count(await run(CONNECT, shard, fields.connection_id, ...args)))
+      whereabouts.set(fields.connection_id, shard)
+      const connection: Connection = {
+        connection_id: fields.connection_id,
+        ...client,
+        node_id: nodeId,
+        status: 'connected',
+        connected_at: time,
+        last_seen_at: time,
+        disconnected_at: null,
+        actions: names,
+        metadata,
+      }
+      return deepFreeze(connection)
+    },
+    heartbeat: (connectionId) => anywhere(HEARTBEAT, connectionId),
+    disconnect: (connectionId, reason) =>
+      anywhere(DISCONNECT, connectionId, toReason(reason) ?? '', crypto.randomUUID()),
+    isCurrentInstance: async (instance) => (await currentInstance(instance)) === instance.instance_id,
+    currentInstance,
+  }
+}
+
+/** Bytes set aside in a record for what is not measured: ids, times, and quotes around them. */
+const RESERVED_BYTES = 4_096
+
+/**
+ * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
+ *
+ * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is no JSON.
+ */
+function bounded(actions: ReturnType<typeof ConnectInput.parse>['actions'], metadata: JsonObject) {
+  const byName = new Map<string, ActionDescriptor>()
+  for (const action of actions) {
+    const descriptor =
+      typeof action === 'string' ? { name: action, description: null, parameters_schema: null } : action
+    byName.set(descriptor.name, descriptor)
+  }
+  const { text } = toJson({ descriptors: [...byName.values()], metadata }, RECORD_BYTES - RESERVED_BYTES)
+  return JSON.parse(text) as { descriptors: ActionDescriptor[]; metadata: JsonObject }
+}

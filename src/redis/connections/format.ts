@@ -1,0 +1,64 @@
+/** What a stored connection is, for every reader of the registry. */
+import * as z from 'zod'
+import { Connection } from '../../contract/connections.js'
+import { Reason } from '../../contract/ids.js'
+import type { TableReader } from '../table/rows.js'
+import { Millis, timestampOf } from '../table/timestamp.js'
+
+const StoredConnection = Connection.pick({
+  connection_id: true,
+  user_id: true,
+  client_id: true,
+  instance_id: true,
+  client_type: true,
+  node_id: true,
+  metadata: true,
+}).extend({
+  /** Names of the actions; absent for none, because a script cannot write an empty list. */
+  names: z.array(z.string()).optional(),
+  connected_at: Millis,
+  seen_at: Millis,
+  lost_after_ms: Millis,
+  retention_ms: Millis,
+  ended_at: Millis.optional(),
+  end: z.enum(['superseded', 'disconnected']).optional(),
+  reason: Reason.nullable().optional(),
+})
+type StoredConnection = z.infer<typeof StoredConnection>
+
+/** How a connection ended, or has been lost without anybody writing it down. */
+export function endOf(
+  row: StoredConnection,
+  now: number,
+): { at: number; end: 'superseded' | 'disconnected'; reason: string | null } | null {
+  const { ended_at, end = 'disconnected', reason = null, seen_at, lost_after_ms } = row
+  if (ended_at !== undefined) return { at: ended_at, end, reason }
+  const lostAt = seen_at + lost_after_ms
+  return lostAt <= now ? { at: lostAt, end: 'disconnected', reason: 'heartbeat_lost' } : null
+}
+
+export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
+  name: 'connections',
+  idOf: ({ connection_id }) => connection_id,
+  schema: StoredConnection,
+  indexes: ['user_id'],
+  read(row, now) {
+    const ended = endOf(row, now)
+    if (ended && ended.at + row.retention_ms <= now) return undefined
+    const { connection_id, user_id, client_id, instance_id, client_type, node_id, metadata } = row
+    return {
+      connection_id,
+      user_id,
+      client_id,
+      instance_id,
+      client_type,
+      node_id,
+      status: ended ? 'disconnected' : 'connected',
+      connected_at: timestampOf(row.connected_at),
+      last_seen_at: timestampOf(row.seen_at),
+      disconnected_at: ended ? timestampOf(ended.at) : null,
+      actions: row.names ?? [],
+      metadata,
+    }
+  },
+}

@@ -1,0 +1,63 @@
+/** Reads the connection registry of a shared store. */
+import {
+  ClientType,
+  type Connection,
+  type ConnectionCounts,
+  type ConnectionEvent,
+  ConnectionStatus,
+  type RegistryInspector,
+} from '../../contract/connections.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { parseSequence } from '../../contract/page.js'
+import type { Store } from '../store/store.js'
+import { countAll, distinct, tally } from '../table/counts.js'
+import { readPage } from '../table/pages.js'
+import { getRecord } from '../table/rows.js'
+import { listUserIds, observeUsers } from '../table/users.js'
+import { listActions } from './actions.js'
+import { CONNECTIONS, endOf } from './format.js'
+
+export function createRegistryInspector(store: Store): RegistryInspector {
+  return {
+    listConnections: (filter, page, ask) => readPage(store, CONNECTIONS, filter, page, ask),
+    getConnection: async (id, ask) => (await getRecord(store, CONNECTIONS, id, ask))?.record ?? null,
+    async listConnectionHistory(id, page, ask) {
+      const after = parseSequence(page.cursor)
+      const [found, now] = await Promise.all([getRecord(store, CONNECTIONS, id, ask), store.time(ask)])
+      if (!found) return null
+      const events = eventsOf(found.record, endOf(found.row, now))
+      const items = events.slice(after, after + page.limit)
+      const has_more = after + items.length < events.length
+      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
+    },
+    listActions: (filter, page, ask) => listActions(store, filter, page, ask),
+    async countConnections(filter, ask): Promise<ConnectionCounts> {
+      const { records, indexed } = await countAll(store, CONNECTIONS, filter, ask)
+      return {
+        ...indexed,
+        total: records.length,
+        by_status: tally(ConnectionStatus.options, records, ({ status }) => status),
+        by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
+      }
+    },
+    listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
+    observeUsers: (userIds, ask) =>
+      observeUsers(store, CONNECTIONS, userIds, ask, (connections) => {
+        const connected = connections.filter(({ status }) => status === 'connected')
+        return {
+          observed_connections: connected.length,
+          observed_client_types: distinct(connected, ({ client_type }) => client_type),
+          observed_action_types: new Set(connected.flatMap(({ actions }) => actions)),
+          observed_client_ids: distinct(connections, ({ client_id }) => client_id),
+          last_seen_at: connections.map(({ last_seen_at }) => last_seen_at).reduce((a, b) => (a > b ? a : b)),
+        }
+      }),
+  }
+}
+
+/** The life of a connection in order: how it began, and how it ended when it did. */
+function eventsOf({ connection_id, connected_at }: Connection, ended: ReturnType<typeof endOf>): ConnectionEvent[] {
+  const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: connected_at, reason: null }]
+  if (ended) events.push({ connection_id, event: ended.end, at: toTimestamp(ended.at), reason: ended.reason })
+  return events
+}

@@ -1,0 +1,183 @@
+/** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
+
+import { ONCE } from '../store/once.js'
+import { defineScript } from '../store/script.js'
+import { SHARES } from '../store/shares.js'
+
+/** Connections that one write settles at most: lost ones, and those whose retention has passed. */
+const SETTLE = 16
+/**
+ * And what these may drag along, in actions: a silent one withdraws each that it offered. One connection is settled
+ * whatever it drags, since a connect adds one; more would be time in which the store serves nobody else.
+ */
+const SETTLE_ACTIONS = 64
+
+// ARGV: 2 the time after which a silent one is lost, 3 the retention, 4 most disconnected ones kept.
+// `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
+// lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
+// of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
+// `actions-of:<user>`: names the user offers.
+const CONNECTIONS = `${ONCE}${SHARES}
+local t = 'connections'
+local lost_after, retention, max_ended = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local function step(counts, field, by)
+  local count = redis.call('HINCRBY', counts, field, by)
+  if count <= 0 then redis.call('HDEL', counts, field) end
+  return count
+end
+
+-- Users are counted when their first connection comes and their last one goes.
+local function tell(action, offers, who, user, by)
+  step(action, 'connections ' .. who, by)
+  local count = step(offers, who .. ' ' .. user, by)
+  if (by == 1 and count == 1) or (by == -1 and count == 0) then step(action, 'users ' .. who, by) end
+  return count
+end
+
+local function offer(state, by, texts)
+  for _, name in ipairs(state.names or {}) do
+    local action, offers, user = K(t, 'action', name), K(t, 'offers', name), state.user_id
+    tell(action, offers, state.client_type, user, by)
+    local count = tell(action, offers, 'all', user, by)
+    local text = texts and texts[name]
+    if by == 1 then redis.call('HSET', action, 'latest_at', now) end
+    if text then
+      redis.call('HSET', action, 'latest', text)
+      redis.call('HSET', offers, 'latest ' .. user, text)
+    elseif by == 1 then
+      redis.call('HDEL', action, 'latest')
+      redis.call('HDEL', offers, 'latest ' .. user)
+    end
+    if count > 0 then
+      redis.call('ZADD', K(t, 'actions'), 0, name)
+      redis.call('ZADD', K(t, 'actions-of', user), 0, name)
+    else
+      redis.call('ZREM', K(t, 'actions-of', user), name)
+      redis.call('HDEL', offers, 'latest ' .. user)
+      if redis.call('HEXISTS', action, 'users all') == 0 then
+        redis.call('DEL', action, offers)
+        redis.call('ZREM', K(t, 'actions'), name)
+      end
+    end
+  end
+end
+
+local function forget(id, user)
+  local state = not user and load(t, id)
+  user = user or (state and state.user_id)
+  unplace(t, 'beats', user, id)
+  let_go(t, 'ended', user, id)
+  drop(t, id)
+end
+
+local function finish(id, state, body, how, reason, at)
+  state['end'], state.reason, state.ended_at = how, reason, at
+  offer(state, -1)
+  local current = K(t, 'current', state.user_id, state.client_id)
+  if redis.call('GET', current) == id then redis.call('DEL', current) end
+  unplace(t, 'beats', state.user_id, id)
+  hold(t, 'ended', state.user_id, id, at)
+  save(t, id, state, body)
+  leave(t, id, state, at + state.retention_ms)
+  if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(surplus(t, 'ended')) end
+end
+
+local function lose(id, state, body) finish(id, state, body, 'disconnected', 'heartbeat_lost', state.seen_at + state.lost_after_ms) end
+
+local function settle()
+  local left = ${SETTLE_ACTIONS}
+  local function lose_one(id, state, body)
+    left = left - #(state.names or {})
+    lose(id, state, body)
+  end
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    if left <= 0 then return end
+    local state, body = load(t, id)
+    if state then lose_one(id, state, body) else forget(id) end
+  end
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+    if left <= 0 then return end
+    local state, body = load(t, id)
+    if state and not state.ended_at then lose_one(id, state, body) end
+    forget(id, state and state.user_id)
+  end
+end
+
+-- The connection of that id while it is connected.
+local function connected(id)
+  local state, body = load(t, id)
+  if not state or state.ended_at or state.seen_at + state.lost_after_ms <= now then return nil end
+  return state, body
+end
+`
+
+/** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones of a user, 9 most connected ones, 10 the descriptions of
+ * actions that have one. Answers the time; a second arrival the first one's, and changes nothing. */
+export const CONNECT = defineScript(`${CONNECTIONS}
+settle()
+local id = ARGV[5]
+return once(id, function()
+local state = cjson.decode(ARGV[6])
+local current = K(t, 'current', state.user_id, state.client_id)
+local known = redis.call('GET', current)
+local was, was_body
+if known then was, was_body = load(t, known) end
+if was and was.ended_at then was = nil end
+local replaces = was and was.seen_at + was.lost_after_ms > now
+if not replaces and not has_room(K(t, 'beats-of', state.user_id), ARGV[8], K(t, 'beats'), ARGV[9]) then
+  return refuse('capacity_exceeded')
+end
+if was then
+  if not replaces then lose(known, was, was_body)
+  elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', 'reconnected', now)
+  else finish(known, was, was_body, 'superseded', 'new_instance', now) end
+end
+state.connected_at, state.seen_at = now, now
+state.lost_after_ms, state.retention_ms = lost_after, retention
+state.ix = { { 'user_id', state.user_id } }
+put(t, id, nil, state, ARGV[7], now + lost_after + retention)
+place(t, 'beats', state.user_id, id, now + lost_after)
+redis.call('SET', current, id)
+offer(state, 1, cjson.decode(ARGV[10]))
+return string.format('%.0f', now)
+end)`)
+
+/** ARGV: 5 id. */
+export const HEARTBEAT = defineScript(`${CONNECTIONS}
+settle()
+local id = ARGV[5]
+local state, body = connected(id)
+if not state then return 0 end
+now = math.max(now, state.seen_at)
+state.seen_at = now
+save(t, id, state, body)
+leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
+place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
+return 1`)
+
+/** ARGV: 5 id, 6 the reason or '', 7 attempt. */
+export const DISCONNECT = defineScript(`${CONNECTIONS}
+settle()
+local id = ARGV[5]
+local state, body = connected(id)
+if not state and redis.call('EXISTS', K('once', ARGV[7])) == 0 then return 0 end
+return once(ARGV[7], function()
+finish(id, state, body, 'disconnected', ARGV[6] ~= '' and ARGV[6] or cjson.null, now)
+return 1
+end)`)
+
+/** What the loop of a node settles without a write of this family. Answers whether there is more. */
+export const SWEEP_CONNECTIONS = defineScript(
+  `${CONNECTIONS}
+settle()
+local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
+return due > 0 and 1 or 0`,
+  { freesMemory: true },
+)
+
+/** ARGV: 5 user, 6 client. Answers the instance that holds the client, or nothing. */
+export const CURRENT = defineScript(`${CONNECTIONS}
+local known = redis.call('GET', K(t, 'current', ARGV[5], ARGV[6]))
+local state = known and connected(known)
+return state and state.instance_id`)

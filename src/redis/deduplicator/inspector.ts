@@ -1,0 +1,91 @@
+/** Reads the deduplicator of a shared store. */
+import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Ask } from '../../contract/page.js'
+import { shardOf } from '../store/keys.js'
+import { count, scored, total } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { readIndex } from '../table/rows.js'
+import { instantsOf } from '../table/scores.js'
+import { allShards } from '../table/shards.js'
+
+const NAME = 'dedup'
+
+/** The limits of a shard: what its writers stored with their last claim. */
+interface Stored {
+  capacity: number | null
+  ttlMs: number | null
+}
+
+/** @param own The limits of a writer in this process, for as long as nothing was claimed. */
+export function createDeduplicatorInspector(
+  store: Store,
+  own: { capacity: number; ttlMs: number } | undefined = undefined,
+): DeduplicatorInspector {
+  async function fields(shard: number, user: string[], names: string[], ask: Ask): Promise<(number | null)[]> {
+    const reply = await readIndex(store, ['HMGET', store.key(shard, NAME, 'counts', ...user), ...names], ask)
+    return names.map((_, i) => {
+      const value = Array.isArray(reply) ? reply[i] : null
+      return typeof value === 'string' ? count(value) : null
+    })
+  }
+
+  async function limits(shard: number, ask: Ask): Promise<Stored> {
+    const [capacity, ttlMs] = await fields(shard, [], ['capacity', 'ttl_ms'], ask)
+    return { capacity: capacity ?? own?.capacity ?? null, ttlMs: ttlMs ?? own?.ttlMs ?? null }
+  }
+
+  return {
+    async summary(ask) {
+      const shards = await allShards(store, ask)
+      const now = store.time(ask)
+      now.catch(() => {})
+      const parts = await Promise.all(
+        shards.map(async (shard) => {
+          const [limit, counters] = await Promise.all([
+            limits(shard, ask),
+            fields(shard, [], ['accepted', 'duplicates', 'evicted'], ask),
+          ])
+          const since = `(${(await now) - (limit.ttlMs ?? 0)}`
+          const entries = await readIndex(store, ['ZCOUNT', store.key(shard, NAME, 'seen'), since, '+inf'], ask)
+          return { ...limit, counters, entries: count(entries) }
+        }),
+      )
+      const sum = (of: (part: (typeof parts)[number]) => number | null) => total(parts.map((part) => of(part) ?? 0))
+      const [capacity, ttl_ms] = [sum((part) => part.capacity), Math.max(...parts.map((part) => part.ttlMs ?? 0))]
+      return {
+        entries: sum((part) => part.entries),
+        // Neither is known before the first claim.
+        capacity: capacity || null,
+        ttl_ms: ttl_ms || null,
+        accepted: sum((part) => part.counters[0] ?? 0),
+        duplicates: sum((part) => part.counters[1] ?? 0),
+        evicted: sum((part) => part.counters[2] ?? 0),
+      }
+    },
+
+    async userSummary(userId, ask) {
+      const shard = shardOf(userId, await store.shards(ask))
+      const [now, { ttlMs }, [accepted, duplicates]] = await Promise.all([
+        store.time(ask),
+        limits(shard, ask),
+        fields(shard, [userId], ['accepted', 'duplicates'], ask),
+      ])
+      const key = store.key(shard, NAME, 'of', userId)
+      const since = `(${now - (ttlMs ?? 0)}`
+      const [entries, oldest] = await Promise.all([
+        readIndex(store, ['ZCOUNT', key, since, '+inf'], ask),
+        readIndex(store, ['ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
+      ])
+      if (scored(oldest).length === 0) return null
+      const [oldestAt] = instantsOf(store, key, oldest, ask)
+      return {
+        user_id: userId,
+        entries: count(entries),
+        accepted: accepted ?? 0,
+        duplicates: duplicates ?? 0,
+        oldest_at: oldestAt === undefined ? null : toTimestamp(oldestAt),
+      }
+    },
+  }
+}

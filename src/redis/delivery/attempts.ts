@@ -1,0 +1,147 @@
+/** The attempts that a node has in hand, and the signals that live until their commands end. */
+
+import type { Command, Deliver } from '../../contract/delivery.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { deepFreeze } from '../../contract/json.js'
+import { Refusal } from '../../refusal.js'
+import { commandRef } from './run.js'
+
+/** A command as it was claimed; instants are epoch ms on the store's clock. */
+export interface Claimed {
+  user_id: string
+  client_id: string
+  command_id: string
+  action: string
+  payload: unknown
+  attempt: number
+  deadlineAt: number
+  /** When the patience for this attempt ends. */
+  untilMs: number
+}
+
+/** What a claim for `client` answered, from its command on. */
+export function toHandedOver(
+  { user_id, client_id }: { user_id: string; client_id: string },
+  [command_id, action, payload, attempt, deadlineAt, behind, untilMs]: string[],
+): { claimed: Claimed; behind: number } {
+  const claimed = {
+    user_id,
+    client_id,
+    command_id: command_id as string,
+    action: action as string,
+    payload: JSON.parse(payload as string) as unknown,
+    attempt: Number(attempt),
+    deadlineAt: Number(deadlineAt),
+    untilMs: Number(untilMs),
+  }
+  return { claimed, behind: Number(behind) }
+}
+
+interface InHand {
+  ref: string
+  untilMs: number
+  letGo(): void
+}
+
+export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
+
+/** @param onChange Told when the number of attempts in hand has changed. */
+export function createDeliveryAttempts(onChange: () => void) {
+  const inHand = new Set<InHand>()
+  const byRef = new Map<string, Set<InHand>>()
+  const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
+
+  function drop(held: InHand) {
+    if (!inHand.delete(held)) return
+    const others = byRef.get(held.ref)
+    others?.delete(held)
+    if (others?.size === 0) byRef.delete(held.ref)
+    onChange()
+  }
+
+  function signalOf(ref: string, deadlineAt: number): AbortSignal {
+    const known = signals.get(ref) ?? { controller: new AbortController(), deadlineAt }
+    signals.set(ref, known)
+    return known.controller.signal
+  }
+
+  /** A command was acknowledged or has ended in `state`, wherever that was said. */
+  function told(state: string, ref: string) {
+    for (const held of [...(byRef.get(ref) ?? [])]) held.letGo()
+    if (state === 'acknowledged') return
+    const known = signals.get(ref)
+    signals.delete(ref)
+    // Last, because listeners of the signal may call the dispatcher again.
+    if (state === 'expired') known?.controller.abort(new Refusal('timeout', 'the deadline of the command has passed'))
+    if (state === 'cancelled') known?.controller.abort(new Refusal('cancelled'))
+  }
+
+  return {
+    get size() {
+      return inHand.size
+    },
+
+    /**
+     * Hands a command over; `concluded` is told how that ended, however late, and
+     * whether the command is known to have ended before. Resolves when the mailbox may go on: then,
+     * or when the attempt is over for another reason. `release` is given the means to end the wait.
+     */
+    async handOver(
+      claimed: Claimed,
+      deliver: Deliver,
+      concluded: (outcome: 'handed_over' | 'rejected', isLate: boolean) => void,
+      release: (letGo: () => void) => void,
+    ): Promise<void> {
+      const { deadlineAt, untilMs, ...rest } = claimed
+      const ref = commandRef(claimed)
+      const command = deepFreeze({ ...rest, deadline_at: toTimestamp(deadlineAt) }) as Command
+      const signal = signalOf(ref, deadlineAt)
+      await new Promise<void>((resolve) => {
+        const held: InHand = {
+          ref,
+          untilMs,
+          letGo() {
+            drop(held)
+            resolve()
+          },
+        }
+        inHand.add(held)
+        byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
+        onChange()
+        release(held.letGo)
+        const settle = (outcome: 'handed_over' | 'rejected') => {
+          concluded(outcome, !signals.has(ref))
+          held.letGo()
+        }
+        const call = async () => deliver(command, { signal })
+        call().then(
+          () => settle('handed_over'),
+          () => settle('rejected'),
+        )
+      })
+    },
+
+    told,
+
+    /** Commands whose end this node waits to hear of, those first that have not been named for longest. */
+    named(most: number, isOf: (user_id: string) => boolean): string[] {
+      const next: string[] = []
+      for (const ref of signals.keys()) {
+        if (isOf(ref.slice(0, ref.indexOf('\n')))) next.push(ref)
+        if (next.length === most) break
+      }
+      for (const ref of next) {
+        const known = signals.get(ref)
+        signals.delete(ref)
+        if (known) signals.set(ref, known)
+      }
+      return next
+    },
+
+    /** Ends waits whose patience is over, and signals whose command's deadline has passed without our being told. */
+    pass(now: number) {
+      for (const held of [...inHand]) if (held.untilMs <= now) held.letGo()
+      for (const [ref, { deadlineAt }] of [...signals]) if (deadlineAt <= now) told('expired', ref)
+    },
+  }
+}

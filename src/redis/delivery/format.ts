@@ -1,0 +1,121 @@
+/** How the evidence about one command is stored, for the scripts that write it and whoever reads it. */
+import { DeliveryStatus } from '../../contract/delivery.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Reply } from '../store/reply.js'
+
+/** What leaves as a `DeliveryStatus`, in the order in which it is read. Instants are epoch ms. */
+export const SHOWN_FIELDS = [
+  'user_id',
+  'client_id',
+  'command_id',
+  'scope_id',
+  'admitted_at',
+  'deadline_at',
+  'attempts',
+  'confirmed',
+  'last_at',
+  'last_node_id',
+  'last_outcome',
+  'acknowledged',
+  'acknowledged_at',
+  'acknowledged_by',
+  'recoveries',
+  'recovered_at',
+  'recovery_reason',
+  'terminal',
+  'terminal_at',
+  'terminal_reason',
+  'until_ms',
+] as const
+
+/** What decides about a command: what scripts read before each move. `phase` is always there. */
+export const RULING_FIELDS = [
+  'phase',
+  'seq',
+  'scope_id',
+  'scope_shard',
+  'action',
+  'fingerprint',
+  'deadline_at',
+  'max_attempts',
+  'attempts',
+  'last_outcome',
+  'last_instance_id',
+  'boot',
+  'acknowledged',
+  'recoveries',
+  'terminal',
+  'until_ms',
+] as const
+
+type ShownField = (typeof SHOWN_FIELDS)[number]
+
+/** The record of a command that was admitted just now, as it would be read. */
+export function admittedRecord(
+  { user_id, client_id, command_id, scope }: { user_id: string; client_id: string; command_id: string; scope: string },
+  now: number,
+  deadlineAt: number,
+): Reply {
+  // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
+  const values: Reply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
+  values[SHOWN_FIELDS.indexOf('confirmed')] = '0'
+  values[SHOWN_FIELDS.indexOf('recoveries')] = '0'
+  return values
+}
+
+/** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for what is none. */
+export function toDeliveryStatus(reply: Reply): DeliveryStatus {
+  const values = Array.isArray(reply) ? reply : []
+  const text = (field: ShownField) => {
+    const value = values[SHOWN_FIELDS.indexOf(field)]
+    return typeof value === 'string' ? value : null
+  }
+  const number = (field: ShownField) => {
+    const value = text(field)
+    return value === null ? null : Number(value)
+  }
+  const instant = (field: ShownField) => {
+    const at = number(field)
+    return at === null ? null : toTimestamp(at)
+  }
+  const terminal = text('terminal')
+  const isRejected = terminal === 'rejected'
+  return {
+    user_id: text('user_id'),
+    client_id: text('client_id'),
+    command_id: text('command_id'),
+    admission: {
+      state: isRejected ? 'rejected' : 'admitted',
+      at: instant('admitted_at'),
+      scope_id: text('scope_id'),
+      deadline_at: isRejected ? null : instant('deadline_at'),
+    },
+    attempts: {
+      count: number('attempts'),
+      confirmed: number('confirmed'),
+      last_at: instant('last_at'),
+      last_node_id: text('last_node_id'),
+      last_outcome: text('last_outcome'),
+    },
+    acknowledgement: {
+      state: text('acknowledged') ?? 'none',
+      at: instant('acknowledged_at'),
+      instance_id: text('acknowledged_by'),
+    },
+    recovery: { count: number('recoveries'), last_at: instant('recovered_at'), reason: text('recovery_reason') },
+    terminal:
+      terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
+  } as DeliveryStatus
+}
+
+/** A record as it was found, or `undefined` for what is none. `untilMs`: when it is forgotten, `null` before its end. */
+export function readDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+  const until = Array.isArray(reply) ? reply[SHOWN_FIELDS.indexOf('until_ms')] : null
+  try {
+    const read = DeliveryStatus.safeParse(toDeliveryStatus(reply))
+    return read.success ? { status: read.data, untilMs: typeof until === 'string' ? Number(until) : null } : undefined
+  } catch {
+    // An instant that no Date can hold.
+    return undefined
+  }
+}

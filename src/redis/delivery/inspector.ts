@@ -1,0 +1,46 @@
+/** Reads the dispatcher of a shared store: counts, nodes, scopes and single records, never a payload. */
+import { CommandKey, type DeliveryInspector } from '../../contract/delivery.js'
+import { expiredAt, requireIdentity } from '../../contract/delivery-rules.js'
+import { Refusal } from '../../refusal.js'
+import type { Store } from '../store/store.js'
+import { readPage } from '../table/pages.js'
+import { BadRow, readIndex } from '../table/rows.js'
+import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
+import type { LegacyStream } from './legacy.js'
+import { NODES } from './nodes.js'
+import { listScopes } from './scopes.js'
+import { readSummary } from './summary.js'
+
+const NAME = 'delivery'
+
+/** @param legacy An older command stream to look at besides. */
+export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
+  return {
+    summary: (ask) => readSummary(store, legacy, ask),
+
+    listNodes: (page, ask) => readPage(store, NODES, {}, page, ask),
+
+    listTenants: (page, ask) => listScopes(store, page, ask),
+
+    async status(given, ask) {
+      const read = CommandKey.safeParse(given)
+      if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
+      requireIdentity(read.data)
+      const { user_id, client_id, command_id } = read.data
+      const shard = await store.shardOf(user_id, ask)
+      const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
+      const [now, values] = await Promise.all([store.time(ask), readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask)])
+      if (!Array.isArray(values) || values.every((value) => value === null)) return null
+      const found = readDeliveryStatus(values)
+      if (
+        found?.status.user_id !== user_id ||
+        found.status.client_id !== client_id ||
+        found.status.command_id !== command_id
+      ) {
+        store.report(new BadRow(`${key} is no record of that command`), ask)
+        return null
+      }
+      return found.untilMs !== null && found.untilMs <= now ? null : expiredAt(found.status, now)
+    },
+  }
+}

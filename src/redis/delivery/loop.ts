@@ -1,0 +1,192 @@
+/** The loop of a node: reconciles every shard, calls again what failed, and says that the node is alive. */
+import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { shardOf } from '../store/keys.js'
+import { runScript, type Script } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import type { DeliveryAttempts } from './attempts.js'
+import type { Mailboxes } from './mailboxes.js'
+import type { DeliveryRun } from './run.js'
+import { RECONCILE, TAKE } from './script-nodes.js'
+import { LEASE_MS, type Waiters } from './waiters.js'
+import { createDeliveryBell } from './wake-ups.js'
+
+/** Commands of one pass over a shard: a few milliseconds in which the store serves nobody else. */
+const PASS_MAX = 200
+/** Commands in hand that one pass names to a shard. */
+const COMMANDS_NAMED = 50
+/** Passes that follow each other faster do not name again what the node holds. */
+const CONFIRM_MS = 500
+/** Shortest sleep: many commands that end one after the other share a pass. */
+const SLEEP_MIN_MS = 10
+
+/** Times that one pass runs a sweep of a shard at most. */
+const SWEEPS_MAX = 10
+
+/** What another family has the loop take out of each shard, so that silence alone ends what lives by being reported. */
+export interface Sweep {
+  /** Bounded in what it does; answers 1 when there is more. */
+  script: Script
+  args: readonly (string | number)[]
+}
+
+export interface DeliveryLoopOptions {
+  store: Store
+  boot: string
+  delivery: DeliveryRun
+  mailboxes: Mailboxes
+  waiters: Waiters
+  attempts: DeliveryAttempts
+  sweeps: readonly Sweep[]
+  /** A pass is over. */
+  onPass: () => void
+}
+
+export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
+
+export function createDeliveryLoop(options: DeliveryLoopOptions) {
+  const { store, boot, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
+  const bell = createDeliveryBell(store, boot, (shard) => void take(shard))
+  const taking = new Map<number, { again: boolean }>()
+  /** The number of the last news heard of each shard: what is up to it, the store may forget. */
+  const heard = new Map<number, string>()
+  let sweptAt = Number.NEGATIVE_INFINITY
+  /** When each shard was last told what this node holds. */
+  const confirmedAt = new Map<number, number>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let firesAt = Number.POSITIVE_INFINITY
+  let passedAt: number | null = null
+  let shardCount = 1
+  let closed = false
+
+  /** Fetches what waits for this node in a shard; rings in the meantime lead to one more look. */
+  async function take(shard: number) {
+    const under = taking.get(shard)
+    if (under) {
+      under.again = true
+      return
+    }
+    const state = { again: true }
+    taking.set(shard, state)
+    try {
+      while (state.again && !closed) {
+        state.again = false
+        const { answer } = await delivery.run(TAKE, shard, heard.get(shard) ?? '0')
+        const [more, upTo] = answer as [number, string]
+        heard.set(shard, upTo)
+        state.again ||= more === 1
+      }
+    } catch (error) {
+      // The next pass takes it.
+      store.report(error)
+    } finally {
+      taking.delete(shard)
+    }
+  }
+
+  /** Everything that is due now in a shard, and in how many ms the next is. */
+  async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
+    let held = always || isConfirmationDue(shard) ? whatIsHeld(shard) : ['0']
+    while (true) {
+      const { now, answer } = await delivery.run(RECONCILE, shard, PASS_MAX, LEASE_MS, heard.get(shard) ?? '0', ...held)
+      const [lapsed, more, nextIn, upTo] = answer as [number, number, number, string]
+      heard.set(shard, upTo)
+      if (held.length > 1) confirmedAt.set(shard, performance.now())
+      held = ['0']
+      if (lapsed === 1) await mailboxes.renew(shard)
+      if (more === 0 || closed) return { now, nextIn }
+    }
+  }
+
+  const isConfirmationDue = (shard: number) =>
+    performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
+
+  /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
+  function whatIsHeld(shard: number): string[] {
+    const named = waiters.named(shard)
+    const commands = attempts.named(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
+    return [String(named.length), ...named.flat(), ...commands]
+  }
+
+  /** What fails is reported, and due again with the next pass: it must not keep commands waiting. */
+  async function sweep({ script, args }: Sweep, shard: number) {
+    try {
+      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if ((await runScript(store, script, shard, ...args)) !== 1) return
+    } catch (error) {
+      store.report(error)
+    }
+  }
+
+  async function sweepAll(always: boolean) {
+    if (!always && performance.now() - sweptAt < CONFIRM_MS) return
+    sweptAt = performance.now()
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
+    await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
+  }
+
+  /** @param always names what the node holds, however short ago it did. */
+  async function pass(always: boolean): Promise<number> {
+    shardCount = await store.claimShards()
+    const passes = await Promise.all(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
+    const now = Math.min(...passes.map((shard) => shard.now))
+    attempts.pass(now)
+    waiters.pass()
+    mailboxes.pass()
+    await sweepAll(always)
+    if (!closed) passedAt = now
+    return Math.min(...passes.map(({ nextIn }) => nextIn))
+  }
+
+  function sleep(delayMs: number) {
+    if (closed) return
+    clearTimeout(timer)
+    const bounded = Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs))
+    timer = setTimeout(() => void wake(), bounded)
+    firesAt = performance.now() + bounded
+    // The dispatcher's loop is no reason for a process to live.
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  async function wake() {
+    // While this pass is under way, a nudge plans the next one.
+    firesAt = Number.POSITIVE_INFINITY
+    let nextIn = HEARTBEAT_MS
+    try {
+      nextIn = await pass(false)
+      if (!closed) bell.listen(shardCount)
+    } catch (error) {
+      store.report(error)
+    }
+    onPass()
+    if (!closed && performance.now() + nextIn < firesAt) sleep(nextIn)
+  }
+
+  return {
+    start: () => sleep(0),
+
+    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    nudge(delayMs: number) {
+      if (!closed && performance.now() + Math.max(SLEEP_MIN_MS, delayMs) < firesAt) sleep(delayMs)
+    },
+
+    async reconcile(): Promise<void> {
+      await pass(true)
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      passedAt = null
+      clearTimeout(timer)
+      await bell.close()
+    },
+
+    get isListening() {
+      return !closed && bell.isHeard(shardCount)
+    },
+    get passedAt() {
+      return passedAt
+    },
+    get closed() {
+      return closed
+    },
+  }
+}

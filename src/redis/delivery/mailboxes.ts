@@ -1,0 +1,186 @@
+/** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
+import type { ConnectionRegistry } from '../../contract/connections.js'
+import { backoffMs } from '../../contract/delivery-rules.js'
+import { type Claimed, type DeliveryAttempts, toHandedOver } from './attempts.js'
+import { clientRef, type DeliveryRun } from './run.js'
+import { CLAIM, CONCLUDE } from './scripts.js'
+import type { LocalWaiter, Waiters } from './waiters.js'
+
+/** Steps of drains under way at once; the others wait for their turn. */
+const STEPS_MAX = 200
+
+export interface MailboxesOptions {
+  delivery: DeliveryRun
+  attempts: DeliveryAttempts
+  waiters: Waiters
+  nodeId: string
+  ackTimeoutMs: number
+  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  /** Told when something is to be done in `delayMs`. */
+  nudge: (delayMs: number) => void
+  onError: (error: unknown) => void
+}
+
+export type Mailboxes = ReturnType<typeof createMailboxes>
+
+export function createMailboxes(options: MailboxesOptions) {
+  const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
+  const { isHere } = waiters
+  /** Whose last step failed: the next pass calls them again. */
+  const hungry = new Set<LocalWaiter>()
+  /** What became of attempts, as far as the store could not be told yet. */
+  const unsaid = new Set<() => void>()
+  const turns: (() => void)[] = []
+  let steps = 0
+
+  /** Whether the waiter still speaks for its client. A fenced one is let go: its instance attaches again if it returns. */
+  async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
+    if (!connections) return true
+    let current: string | null
+    try {
+      current = await connections.currentInstance(waiter)
+    } catch (error) {
+      delivery.count('other', 'fence_unavailable')
+      throw error
+    }
+    if (current === waiter.instance_id || !isHere(waiter)) return isHere(waiter)
+    delivery.count('other', 'waiter_fenced')
+    await waiters.leave(waiter)
+    return false
+  }
+
+  /** Says what became of an attempt, until the store has it or nobody asks any more. */
+  function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
+    const { user_id, client_id, command_id, attempt } = claimed
+    const untilAt = performance.now() + ackTimeoutMs
+    const say = () => {
+      unsaid.delete(say)
+      delivery.run(CONCLUDE, shard, user_id, client_id, command_id, attempt, outcome).catch((error) => {
+        // Left open, the attempt ends with its patience.
+        if (performance.now() < untilAt) unsaid.add(say)
+        onError(error)
+      })
+    }
+    say()
+    nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
+  }
+
+  /** Claims the next command of the mailbox, or, where the answer to the last claim was lost, that one once more. */
+  async function claim(waiter: LocalWaiter): Promise<[string, ...string[]]> {
+    const { user_id, client_id, shard, token } = waiter
+    if (!waiter.isUnsure) waiter.claim++
+    waiter.isUnsure = true
+    const { answer } = await delivery.run(CLAIM, shard, user_id, client_id, token, nodeId, waiter.claim)
+    waiter.isUnsure = false
+    return answer as [string, ...string[]]
+  }
+
+  /** One command further; whether there may be another. */
+  async function step(waiter: LocalWaiter): Promise<boolean> {
+    if (!(await isCurrent(waiter))) return false
+    const [kind, ...rest] = await claim(waiter)
+    if (kind === 'more') return true
+    if (kind === 'empty') return false
+    // `replaced` too may be old by now: the orders decide who is to wait.
+    if (kind !== 'command') return waiters.again(waiter)
+    const { claimed, behind } = toHandedOver(waiter, rest)
+    nudge(ackTimeoutMs)
+    steps--
+    takeTurn()
+    await attempts.handOver(
+      claimed,
+      waiter.deliver,
+      (outcome, isLate) => {
+        if (isLate) delivery.count('other', 'late_outcome')
+        else conclude(claimed, waiter.shard, outcome)
+      },
+      (letGo) => {
+        waiter.letGo = letGo
+      },
+    )
+    waiter.letGo = null
+    await turn()
+    // Whatever has come since has called.
+    return behind > 0
+  }
+
+  function takeTurn() {
+    while (steps < STEPS_MAX && turns.length > 0) {
+      steps++
+      turns.shift()?.()
+    }
+  }
+
+  /** Waits until fewer than the most steps are under way. A hand-over under way is none. */
+  function turn(): Promise<void> {
+    return new Promise((resolve) => {
+      turns.push(resolve)
+      takeTurn()
+    })
+  }
+
+  async function drain(waiter: LocalWaiter): Promise<void> {
+    waiter.isDraining = true
+    await turn()
+    try {
+      while (waiter.isCalled && isHere(waiter)) {
+        waiter.isCalled = false
+        while (isHere(waiter) && (await step(waiter)));
+      }
+    } catch (error) {
+      if (isHere(waiter)) hungry.add(waiter)
+      onError(error)
+    }
+    steps--
+    takeTurn()
+    // In the same step as the last look at `isCalled`, or a call in between would be lost.
+    waiter.isDraining = false
+  }
+
+  /** There is something in the mailbox, or may be. */
+  function call(waiter: LocalWaiter) {
+    waiter.isCalled = true
+    if (!waiter.isDraining) void drain(waiter)
+  }
+
+  /** Waits again, and looks for what was missed. */
+  async function restore(waiter: LocalWaiter) {
+    try {
+      if (await waiters.again(waiter)) call(waiter)
+    } catch (error) {
+      // Its next step finds out whether it still waits.
+      hungry.add(waiter)
+      onError(error)
+    }
+  }
+
+  return {
+    call,
+
+    /** What the store of `shard`, or another node, has to say to this one. */
+    notice(notice: string, shard: number) {
+      const [kind, user_id, client_id, rest] = notice.split('\n') as [string, string, string, string]
+      const client = { user_id, client_id }
+      const waiter = waiters.find(client)
+      if (kind === 'call') {
+        if (waiter) call(waiter)
+      } else if (kind === 'missing' || kind === 'replaced') {
+        if (waiter?.token === rest) void restore(waiter)
+      } else if (kind === 'held') {
+        waiters.held(user_id, client_id, rest, shard)
+      } else attempts.told(kind, `${clientRef(client)}\n${rest}`)
+    },
+
+    /** The node's lease in `shard` had run out: whoever waits there says so again, and looks for what it missed. */
+    renew: (shard: number) => waiters.each(shard, restore),
+
+    /** Tries again what failed before. */
+    pass() {
+      for (const say of [...unsaid]) say()
+      for (const waiter of [...hungry]) {
+        hungry.delete(waiter)
+        if (isHere(waiter)) call(waiter)
+      }
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** What a node says of itself in the list of nodes: soon after a change, with every pass, and once more at its end. */
+
+import { runScript } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import type { NodeReport } from './nodes.js'
+import { BEAT } from './script-nodes.js'
+
+/** Changes within this time share one report. */
+const QUIET_MS = 50
+
+/** @param report what the node says now. */
+export function createDeliveryReport(store: Store, nodeId: string, report: () => NodeReport) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let sentAt = Number.NEGATIVE_INFINITY
+  let under: Promise<void> | undefined
+  let closed = false
+  let isFirst = () => {}
+  const first = new Promise<void>((resolve) => {
+    isFirst = resolve
+  })
+
+  async function send(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    sentAt = performance.now()
+    await store.claimShards()
+    await runScript(store, BEAT, 0, nodeId, JSON.stringify(report()))
+  }
+
+  /** One at a time: a report that is overtaken by another would show an older truth. */
+  function publish(): Promise<void> {
+    const next = (under ?? Promise.resolve()).then(send)
+    const settled: Promise<void> = next
+      .catch((error) => store.report(error))
+      .then(() => {
+        isFirst()
+        if (under === settled) under = undefined
+      })
+    under = settled
+    return next
+  }
+
+  return {
+    publish,
+    /** The first report is made, or has failed. */
+    first,
+
+    /** Something has changed. */
+    changed() {
+      if (closed || timer !== undefined) return
+      const delay = Math.max(0, sentAt + QUIET_MS - performance.now())
+      timer = setTimeout(() => publish().catch(() => {}), delay)
+      if (typeof timer === 'object') timer.unref?.()
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      clearTimeout(timer)
+      await publish().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** Reads the list of a deployment's nodes: what each last said of itself, and how long ago. */
+import * as z from 'zod'
+import { DeliveryNode } from '../../contract/delivery.js'
+import { STALE_MS } from '../../contract/delivery-rules.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { TableReader } from '../table/rows.js'
+import { Millis } from '../table/timestamp.js'
+
+/** How long a node that is silent stays in the list. */
+export const NODE_KEPT_MS = 3_600_000
+
+/** What a node says of itself, beside its name and the time, which are the store's. */
+const Told = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
+export const NodeReport = DeliveryNode.pick(Told).extend({
+  /** Whether it hears of commands at once. */
+  is_listening: z.boolean(),
+  /** The last pass of its loop over every shard, or `null` for none, or none any more. */
+  passed_at: Millis.nullable(),
+})
+export type NodeReport = z.infer<typeof NodeReport>
+
+const StoredNode = NodeReport.extend({ node_id: z.string(), updated_at: Millis })
+
+const UNKNOWN = {
+  mailbox_listener_alive: null,
+  reconciliation_loop_alive: null,
+  active_drainers: null,
+  connection_waiters: null,
+}
+
+export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
+  name: 'nodes',
+  idOf: ({ node_id }) => node_id,
+  schema: StoredNode,
+  indexes: [],
+  read({ node_id, updated_at, is_listening, passed_at, ...report }, now) {
+    const staleness_ms = Math.max(0, now - updated_at)
+    if (staleness_ms >= NODE_KEPT_MS) return undefined
+    const stale = staleness_ms > STALE_MS
+    return {
+      node_id,
+      mailbox_listener_alive: is_listening,
+      reconciliation_loop_alive: passed_at !== null && now - passed_at <= STALE_MS,
+      ...report,
+      // Nobody knows what a silent node does.
+      ...(stale ? UNKNOWN : {}),
+      updated_at: toTimestamp(updated_at),
+      stale,
+      staleness_ms,
+    }
+  },
+}

@@ -1,0 +1,71 @@
+/** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answer. */
+import { shardOf } from '../store/keys.js'
+import type { Reply } from '../store/reply.js'
+import { runScript, type Script } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import { RELEASE } from './scripts.js'
+
+export type CounterKind = 'recovery' | 'outcome' | 'acknowledgement' | 'other'
+export type Counters = Record<CounterKind, Record<string, number>>
+
+/** Ids hold no line break, so neither can stand for two. */
+export const clientRef = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
+export const commandRef = (command: { user_id: string; client_id: string; command_id: string }) =>
+  `${clientRef(command)}\n${command.command_id}`
+
+export interface DeliveryRunOptions {
+  store: Store
+  /** This life of this node: what a former one of the same name claimed is not ours. */
+  boot: string
+  retentionMs: number
+  maxRetained: number
+  ackTimeoutMs: number
+  /** What this node is told about its own mailboxes and attempts. */
+  onNotice: (notice: string, shard: number) => void
+  /** Something was counted. */
+  onCount: () => void
+}
+
+export type DeliveryRun = ReturnType<typeof createDeliveryRun>
+
+export function createDeliveryRun(options: DeliveryRunOptions) {
+  const { store, boot, retentionMs, maxRetained, ackTimeoutMs, onNotice, onCount } = options
+  const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
+
+  function count(kind: CounterKind, name: string) {
+    counters[kind][name] = (counters[kind][name] ?? 0) + 1
+    onCount()
+  }
+
+  /** Runs `script` in `shard`. @throws Refusal `unavailable`; then it may have run or not. */
+  async function run(
+    script: Script,
+    shard: number,
+    ...args: (string | number)[]
+  ): Promise<{ now: number; answer: Reply }> {
+    const reply = await runScript(store, script, shard, boot, retentionMs, maxRetained, ackTimeoutMs, ...args)
+    const [now, answer, told, counted, released] = reply as [number, Reply, string[], string[], string[][]]
+    for (const entry of counted) {
+      const [kind, name] = entry.split(' ') as [CounterKind, string]
+      count(kind, name)
+    }
+    for (const notice of told) onNotice(notice, shard)
+    // A reservation in another shard than its command's. If this does not come through, its deadline frees it.
+    await Promise.all(
+      released.map(([to, scope, ref]) =>
+        run(RELEASE, Number(to), scope as string, ref as string).catch((error) => store.report(error)),
+      ),
+    )
+    return { now, answer }
+  }
+
+  return {
+    counters,
+    count,
+    run,
+    /** Runs `script` in the shard of the user's records. */
+    async runFor(script: Script, userId: string, ...args: (string | number)[]) {
+      return run(script, shardOf(userId, await store.claimShards()), ...args)
+    },
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Every move that a command can make in a shard, for the scripts of the dispatcher: each script is one move or a few.
+ *
+ * Of a shard, under `delivery:`
+ * - `command:<user>:<client>:<command>`: a hash, the evidence; it outlives the command by its retention;
+ * - `payload:<user>:<client>:<command>`: JSON, as long as the command is not terminal;
+ * - `box:<user>:<client>`: ids of commands that are ready for an attempt, by their admission;
+ * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node, by which order, and its last claim;
+ *   `left:<user>:<client>`: the order of the last one that left, for a minute;
+ * - `deadlines`, `queued` (not acknowledged, by admission), `wakes` (attempted or in a pause, by when that is over),
+ *   `ended` and `rejected` (by when they are forgotten): command references by an instant;
+ * - `held`: a hash, tracked commands of each user;
+ * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
+ *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
+ *   the last of those is over;
+ * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there by when that was last
+ *   confirmed, `todo:<boot>` those of them that have something ready, `news:<boot>` what else it is to be told,
+ *   `bell:<boot>` the channel that says that there is something.
+ *
+ * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
+ */
+import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
+import { RULING_FIELDS, SHOWN_FIELDS } from './format.js'
+import { DELIVERY_NOTICES } from './script-notices.js'
+
+const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
+
+// ARGV of every script: 2 the boot that asks, 3 retention, 4 most retained records of a kind, 5 patience for an attempt.
+export const DELIVERY_MOVES = `
+local D, boot = 'delivery', ARGV[2]
+local retention, kept_max, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local counted, released = {}, {}
+
+local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
+local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
+local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
+
+${DELIVERY_NOTICES}
+local function reply(answer) return { now, answer, told, counted, released } end
+
+-- A command that is not read: its ids, and the ends of its keys.
+local function named(user, client, id)
+  local mailbox = ids(user, client)
+  local c = { user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id }
+  c.mailbox, c.path = mailbox, mailbox .. ':' .. encode(id)
+  c.key = ended(D, 'command', c.path)
+  return c
+end
+
+-- nil where there is none; then whether something else stands in its place.
+local function read(user, client, id)
+  local c = named(user, client, id)
+  local values = redis.pcall('HMGET', c.key, ${names(RULING_FIELDS)})
+  if values.err then return nil, true end
+  if not values[1] then return nil, false end
+${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join('\n')}
+  -- A number that is none was not written by us; reckoning with it would end the pass over the whole shard.
+  local good = tonumber(c.deadline_at) and tonumber(c.attempts) and tonumber(c.recoveries)
+  if c.terminal then good = good and tonumber(c.until_ms) else good = good and tonumber(c.max_attempts) and tonumber(c.seq) end
+  if not good then return nil, true end
+  return c
+end
+
+local function set(c, ...)
+  local list = {...}
+  for i = 1, #list, 2 do c[list[i]] = tostring(list[i + 1]) end
+  redis.call('HSET', c.key, unpack(list))
+end
+
+local function box(c) return ended(D, 'box', c.mailbox) end
+local function payload(c) return ended(D, 'payload', c.path) end
+
+local function close_scope(scope)
+  if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
+  zcall('ZREM', 'scopes', scope)
+  zcall('ZREM', 'scope-until', scope)
+end
+
+local function release(scope, ref)
+  redis.call('ZREM', K(D, 'scope', scope), ref)
+  close_scope(scope)
+end
+
+-- A place in a scope, in the shard of the scope.
+local function reserve(scope, ref, deadline, capacity)
+  local key = K(D, 'scope', scope)
+  local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
+  local held = redis.call('ZCARD', key)
+  if isNew and held > capacity then
+    -- Those whose deadline has passed hold no place, whether or not the loop has come by.
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+    held = redis.call('ZCARD', key)
+    if held > capacity then
+      release(scope, ref)
+      return false
+    end
+  end
+  if isNew and held == 1 then zcall('ZADD', 'scopes', 'NX', redis.call('INCR', K(D, 'scope-seq')), scope) end
+  return true
+end
+
+local function forget(kind, ref)
+  local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
+  zcall('ZREM', kind, ref)
+  if user then redis.call('DEL', K(D, 'command', user, client, id)) end
+end
+
+-- Keeps the record of what is over, as long as the retention and the number of such records allow.
+local function keep(kind, c)
+  zcall('ZADD', kind, c.until_ms, c.ref)
+  if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
+end
+
+-- No longer tracked: its user's share is given back with the place in the index, so that once is once.
+local function untrack(user, ref)
+  if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY', 'held', user, -1) <= 0 then zcall('HDEL', 'held', user) end
+end
+
+-- The end, once more for whoever has not heard of it; what is released twice is released.
+local function retell(c)
+  tell(c.boot, c.terminal .. '\\n' .. c.ref)
+  if c.scope_shard then released[#released + 1] = { c.scope_shard, c.scope_id, c.ref } end
+end
+
+-- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
+local function finish(c, state, reason, at)
+  untrack(c.user_id, c.ref)
+  if not c.acknowledged then zcall('ZREM', 'queued', c.ref) end
+  if c.phase == 'ready' then
+    redis.call('ZREM', box(c), c.command_id)
+  elseif c.phase ~= 'acknowledged' then
+    zcall('ZREM', 'wakes', c.ref)
+  end
+  redis.call('DEL', payload(c))
+  -- Without a reason the first pair stands twice.
+  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now, 'until_ms', now + retention,
+    reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended')
+  if not c.scope_shard then release(c.scope_id, c.ref) end
+  count('outcome', state)
+  retell(c)
+  keep('ended', c)
+end
+
+-- The command as it stands now: one that is past its deadline is brought to its end first. Without one, whether its key
+-- is taken all the same.
+local function look(user, client, id)
+  -- A reference that is none.
+  if not id then return nil, false end
+  local c, isTaken = read(user, client, id)
+  if not c then return nil, isTaken end
+  if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
+  if c.terminal then return c end
+  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
+  return c
+end
+
+local function look_ref(ref) return look(string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')) end
+
+-- After an attempt that led to nothing: another one after a pause, or the end.
+local function recover(c, reason)
+  local attempts = tonumber(c.attempts)
+  if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
+  set(c, 'phase', 'backoff', 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', reason)
+  count('recovery', reason)
+  zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
+end
+
+local function conclude(c, outcome)
+  set(c, 'last_outcome', outcome)
+  if outcome == 'handed_over' then redis.call('HINCRBY', c.key, 'confirmed', 1) end
+  count('other', 'attempt_' .. outcome)
+end
+
+local function ready(c)
+  set(c, 'phase', 'ready')
+  zcall('ZREM', 'wakes', c.ref)
+  redis.call('ZADD', box(c), c.seq, c.command_id)
+  call(c.user_id, c.client_id)
+end
+
+-- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
+local function requeue(c)
+  set(c, 'max_attempts', c.max_attempts + 1, 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', 'requeued')
+  count('recovery', 'requeued')
+  ready(c)
+end
+
+-- The patience for an attempt is over: handed over and not acknowledged, or with the hand-over still open, at a node that
+-- lives or at one that has fallen silent.
+local function give_up(c)
+  local reason = 'ack_timeout'
+  if not c.last_outcome then
+    local lease = c.boot and zcall('ZSCORE', 'boots', c.boot)
+    reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
+  end
+  conclude(c, 'timed_out')
+  recover(c, reason)
+end
+
+-- Whether the instance does not speak for the client: by the registry, which the caller asked, or the one attached or
+-- last attempted.
+local function fenced(c, instance, asked, current)
+  if asked ~= '' then return current ~= instance end
+  local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
+  return (attached or c.last_instance_id) ~= instance
+end
+
+local function shown(c)
+  return redis.call('HMGET', c.key, ${names(SHOWN_FIELDS)})
+end
+`

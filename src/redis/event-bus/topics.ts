@@ -1,0 +1,190 @@
+/** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
+import { shardOf } from '../store/keys.js'
+import { count } from '../store/reply.js'
+import { runScript } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import { openSubscriber, type Subscriber } from '../store/subscriber.js'
+import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
+import { STAND } from './scripts.js'
+
+/** How often positions are compared with the store: an event that never came shows as a gap within two of these. */
+const LOOK_MS = 2_000
+/** How long a topic without readers is still heard: a viewer that reconnects finds it where it was. */
+const UNREAD_MS = 10_000
+/** Topics asked about in one script: tens of microseconds each. */
+const LOOK_BATCH = 100
+
+export interface EventTopicsOptions {
+  store: Store
+  queueSize: number
+  newId: () => string
+}
+
+export type EventTopics = ReturnType<typeof createEventTopics>
+
+export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
+  const topics = new Map<string, LocalTopic>()
+  const channels = new Map<string, LocalTopic>()
+  const report = (error: unknown) => store.report(error)
+  let subscriber: Subscriber | undefined
+  let timer: ReturnType<typeof setInterval> | undefined
+  let relistening: Promise<void> | undefined
+  let isPassing = false
+  let closed = false
+
+  function listener(): Subscriber {
+    subscriber ??= openSubscriber({
+      client: store.client,
+      onMessage(channel, message) {
+        const local = channels.get(channel)
+        // A store that went back, or a message that a look has overtaken: the store knows which.
+        if (local?.hear(message)) look([local], false).catch(report)
+      },
+      onLink: (isUp) => void (isUp && relink()),
+    })
+    return subscriber
+  }
+
+  /** Where the store stands in each of `some`, which are of one shard. */
+  async function stand(some: readonly LocalTopic[]): Promise<Standing[]> {
+    const known = some.flatMap(({ name, topic, isPlaced }) => {
+      const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
+      return [name, epoch, seq]
+    })
+    const reply = await runScript(store, STAND, some[0]?.shard ?? 0, newId(), ...known)
+    const found = Array.isArray(reply) ? reply : []
+    return some.map(({ name }, i) => {
+      const [epoch, seq, spoilt] = found.slice(3 * i, 3 * i + 3)
+      if (spoilt === 1) report(badPosition(name))
+      return { epoch: String(epoch), seq: count(seq ?? 0) }
+    })
+  }
+
+  /** Subscribes, then asks for the position. */
+  function place(local: LocalTopic): Promise<void> {
+    local.placing ??= (async () => {
+      try {
+        local.shard = shardOf(local.name, await store.claimShards())
+        local.channel = store.key(local.shard, 'bus', 'on', local.name)
+        if (topics.get(local.name) !== local) return
+        channels.set(local.channel, local)
+        await listener().subscribe(local.channel)
+        const [standing] = await stand([local])
+        if (standing) local.place(standing)
+      } finally {
+        local.placing = undefined
+      }
+    })()
+    return local.placing
+  }
+
+  async function look(some: readonly LocalTopic[], isRelinked: boolean): Promise<void> {
+    const found = await stand(some)
+    some.forEach((local, i) => {
+      if (local.compare(found[i] as Standing, isRelinked)) relisten()
+    })
+  }
+
+  /** Topics whose position is known, shard by shard. */
+  function* batches(): Generator<LocalTopic[]> {
+    const byShard = new Map<number, LocalTopic[]>()
+    for (const local of topics.values()) {
+      if (!local.isPlaced) continue
+      const batch = byShard.get(local.shard) ?? []
+      byShard.set(local.shard, batch)
+      if (batch.push(local) < LOOK_BATCH) continue
+      byShard.delete(local.shard)
+      yield batch
+    }
+    yield* byShard.values()
+  }
+
+  async function pass(): Promise<void> {
+    for (const local of topics.values()) {
+      const isOver = local.topic.readers === 0 && performance.now() - local.unreadAt > UNREAD_MS
+      if (isOver && !local.placing) forget(local)
+      else if (!local.isPlaced) place(local).catch(report)
+    }
+    for (const batch of batches()) await look(batch, false)
+  }
+
+  /** The client believes that it listens, and does not hear: a new connection is cheaper than knowing why. */
+  function relisten() {
+    if (closed) return
+    relistening ??= (async () => {
+      const deaf = subscriber
+      subscriber = undefined
+      await deaf?.close()
+      await relink()
+      relistening = undefined
+    })()
+  }
+
+  /** The link stands again: subscribes anew, so that nothing falls between, and takes what is missing for lost. */
+  async function relink(): Promise<void> {
+    try {
+      for (const batch of batches()) {
+        await Promise.all(batch.map(({ channel }) => listener().subscribe(channel)))
+        await look(batch, true)
+      }
+    } catch (error) {
+      // The next pass finds the same.
+      report(error)
+    }
+  }
+
+  function forget(local: LocalTopic) {
+    topics.delete(local.name)
+    channels.delete(local.channel)
+    if (local.channel !== '') subscriber?.unsubscribe(local.channel).catch(report)
+    if (topics.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  function tick() {
+    if (isPassing) return
+    isPassing = true
+    pass()
+      .catch(report)
+      .finally(() => {
+        isPassing = false
+      })
+  }
+
+  return {
+    find: (name: string) => topics.get(name),
+    place,
+
+    /** The topic of that name, heard from now on. */
+    open(name: string): LocalTopic {
+      const known = topics.get(name)
+      if (known) return known
+      const local = createLocalTopic(name, queueSize, report)
+      topics.set(name, local)
+      if (timer === undefined) {
+        timer = setInterval(tick, LOOK_MS)
+        if (typeof timer === 'object') timer.unref?.()
+      }
+      return local
+    },
+
+    /** Resolves when `local` stands where the store stood at the call. */
+    async catchUp(local: LocalTopic): Promise<void> {
+      await relistening
+      if (!local.isPlaced) await place(local)
+      local.unreadAt = performance.now()
+      const [standing] = await stand([local])
+      if (standing) await local.reach(standing)
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      clearInterval(timer)
+      for (const local of topics.values()) local.close()
+      topics.clear()
+      channels.clear()
+      await subscriber?.close()
+    },
+  }
+}

@@ -1,0 +1,34 @@
+/** The live message history of a deployment in a shared store, for the hosts that write to it. */
+import type { HistoryInspector, MessageHistory } from '../../contract/history.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import { createHistoryInspector } from './inspector.js'
+import { type HistoryLimits, retainingOn } from './retaining.js'
+
+export type { HistoryLimits } from './retaining.js'
+export type RedisMessageHistoryOptions = StoreOptions & HistoryLimits
+
+/**
+ * A message history in Redis, with the payloads that are too large for it in a spill store.
+ *
+ * @example
+ * const history = createRedisMessageHistory({ client, deploymentId: 'prod', spill })
+ */
+export function createRedisMessageHistory(
+  options: RedisMessageHistoryOptions,
+): Inspected<Required<MessageHistory>, HistoryInspector> {
+  return messageHistoryOn(createStore(options), options)
+}
+
+export function messageHistoryOn(
+  store: Store,
+  options: HistoryLimits,
+): Inspected<Required<MessageHistory>, HistoryInspector> {
+  const { spill, hydrationMs } = options
+  const retain = retainingOn(store, options)
+  return {
+    inspector: createHistoryInspector(store, { spill, ...(hydrationMs === undefined ? {} : { hydrationMs }) }),
+    retain,
+    append: async (given) => (await retain(given)).message,
+  }
+}

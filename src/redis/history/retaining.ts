@@ -1,0 +1,104 @@
+/** How a message gets into the history of a shared store: its large payload aside first, then everything in one step. */
+import { AppendInput, type HistoryMessage, type Retained, type SpillStore } from '../../contract/history.js'
+import { type HistoryBounds, MESSAGE_BYTES, resolveHistoryBounds } from '../../contract/history-bounds.js'
+import { parseInput } from '../../contract/input.js'
+import { deepFreeze, toJson } from '../../contract/json.js'
+import { Refusal } from '../../refusal.js'
+import { createSpilling } from '../../spill/spilling.js'
+import { shardOf } from '../store/keys.js'
+import { type Reply, strings } from '../store/reply.js'
+import { runScript, type Script, unusable } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import { BadRow, parseRow } from '../table/rows.js'
+import { MESSAGES, messageKey } from './inspector.js'
+import { APPEND, DELETED, INGEST, PREPARE } from './scripts.js'
+
+export interface HistoryLimits extends HistoryBounds {
+  /** Names the payloads in the spill store. @default crypto.randomUUID */
+  newId?: () => string
+  /** Where payloads over `inlineBytes` go; without one they are refused with `payload_too_large`. */
+  spill?: SpillStore | undefined
+}
+
+/** The bounds of the deduplicator whose claims are made in the same step. */
+interface ClaimBounds {
+  ttlMs: number
+  capacity: number
+}
+
+/** Loose payloads that one writer is asked to delete at a time. */
+const LOOSE = 8
+/** Beyond the time that putting may take: how long a payload may be on its way into its message. */
+const ON_ITS_WAY_MS = 60_000
+
+/** Retains a message once. @param claims Where given, the message is claimed in the same step. */
+export function retainingOn(
+  store: Store,
+  options: HistoryLimits,
+  claims?: ClaimBounds,
+): (given: AppendInput) => Promise<Retained> {
+  const { newId = () => crypto.randomUUID(), spill } = options
+  const bounds = resolveHistoryBounds(options)
+  const spilling = createSpilling({ ...bounds, spill })
+  const script: Script = claims ? INGEST : APPEND
+  const limits = [
+    ...[bounds.maxPerStream, bounds.maxMessages, bounds.maxPerUser, bounds.maxBytes, bounds.maxBytesPerUser],
+    ...[bounds.maxSpilledBytes, bounds.maxSpilledBytesPerUser],
+    ...(claims ? [claims.ttlMs, claims.capacity] : []),
+  ]
+
+  function read(id: string, row: Reply): HistoryMessage {
+    const parsed = parseRow(MESSAGES, id, String(row))
+    const message = typeof parsed === 'string' ? undefined : MESSAGES.read(parsed, 0)
+    if (!message) throw unusable(store, new BadRow(`the retained message ${parsed}`))
+    return deepFreeze(message)
+  }
+
+  /** Deletes payloads that no message refers to, without waiting. What fails is handed to a later writer. */
+  function clear(shard: number, refs: readonly string[]): void {
+    if (refs.length === 0) return
+    const removing = refs.map(async (ref) => {
+      await spilling.remove(ref)
+      return ref
+    })
+    void (async () => {
+      const removed = (await Promise.allSettled(removing)).flatMap((one) =>
+        one.status === 'fulfilled' ? one.value : [],
+      )
+      if (removed.length > 0) await runScript(store, DELETED, shard, ...removed)
+    })().catch(() => {})
+  }
+
+  function checkSize(size: number, spilled: number): void {
+    const fits = size <= Math.min(bounds.maxBytes, bounds.maxBytesPerUser)
+    if (fits && spilled <= Math.min(bounds.maxSpilledBytes, bounds.maxSpilledBytesPerUser)) return
+    throw new Refusal('capacity_exceeded', 'larger than all that one user may hold')
+  }
+
+  return async (given) => {
+    const { payload: body, ...input } = parseInput(AppendInput, given)
+    const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
+    const { stream, message_id, user_id, client_id, instance_id } = input
+    const id = messageKey(stream, message_id)
+    const isInline = bytes <= bounds.inlineBytes
+    const size = MESSAGE_BYTES + id.length + client_id.length + instance_id.length + (isInline ? bytes : 0)
+    checkSize(size, isInline ? 0 : bytes)
+    const shard = shardOf(user_id, await store.claimShards())
+    const ref = isInline ? '' : newId()
+    if (!isInline) {
+      const known = await runScript(store, PREPARE, shard, stream, message_id, ref, ON_ITS_WAY_MS + bounds.spillMs)
+      if (known !== null) return { message: read(id, known), isNew: false }
+      await spilling.put(ref, text)
+    }
+    const fields = JSON.stringify({ ...input, externalized: isInline ? null : { ref, bytes } })
+    const args = [stream, message_id, fields, `{"payload":${isInline ? text : 'null'}}`]
+    const more = [crypto.randomUUID(), size, ref, isInline ? 0 : bytes, spill ? LOOSE : 0, ...limits]
+    // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
+    const [isNew, row, loose] = [await runScript(store, script, shard, ...args, ...more)].flat()
+    const left = new Set(strings(loose ?? null))
+    const message = read(id, row ?? null)
+    if (!isInline && message.externalized?.ref !== ref) left.add(ref)
+    clear(shard, [...left])
+    return { message, isNew: isNew === 1 }
+  }
+}

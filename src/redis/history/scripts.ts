@@ -1,0 +1,139 @@
+/** The scripts of the message history: bounded per stream, per user and per shard, each message retained once. */
+
+import { CLAIMS } from '../deduplicator/scripts.js'
+import { FAIR_SHARE } from '../store/fair-share.js'
+import { defineScript } from '../store/script.js'
+
+/** How long whoever was handed a loose payload has to delete it before the next is asked to. */
+const LOOSE_MS = 60_000
+
+// `streams`: a table of streams. `messages:of:<stream>`: message ids of a stream by sequence; `row` of the table
+// `messages` holds one, under `stream\nmessage`. Shares: `history` of all messages, `spilled` of those whose payload is
+// in the spill store, `emptied` of streams whose messages have all left (`last` of it: sequence and user of each).
+// `spilled:loose`: references that no message holds, by the time from which they may be deleted.
+const HISTORY = `
+local t, m = 'streams', 'messages'
+local function loosen(ref, at) redis.call('ZADD', K('spilled', 'loose'), at, ref) end
+
+local function evict(id, user)
+  local message = load(m, id)
+  local cut = string.find(id, '\\n', 1, true)
+  local stream = string.sub(id, 1, cut - 1)
+  redis.call('DEL', K(m, 'row', id))
+  redis.call('ZREM', K(m, 'of', stream), string.sub(id, cut + 1))
+  local aside = message and type(message.externalized) == 'table' and message.externalized
+  if aside then loosen(aside.ref, now) end
+  yield('history', user, id, message and tonumber(message.size) or 0)
+  yield('spilled', user, id, aside and tonumber(aside.bytes) or 0)
+  local state, body = load(t, stream)
+  if not state then return end
+  local first = redis.call('ZRANGE', K(m, 'of', stream), 0, 0)[1]
+  if first then
+    local oldest = load(m, stream .. '\\n' .. first)
+    state.message_count = redis.call('ZCARD', K(m, 'of', stream))
+    if oldest then state.first_recorded_at = oldest.recorded_at end
+    save(t, stream, state, body)
+    return
+  end
+  drop(t, stream)
+  redis.call('HSET', K('emptied', 'last'), stream, state.last_sequence .. '\\n' .. state.user_id)
+  hold('emptied', state.user_id, stream, redis.call('INCR', K(m, 'seq')), 0)
+end
+
+-- The last sequence number of an emptied stream, taken out of their memory.
+local function recall(stream)
+  local last = redis.call('HGET', K('emptied', 'last'), stream)
+  local cut = last and string.find(last, '\\n', 1, true)
+  if not cut then return 0 end
+  redis.call('HDEL', K('emptied', 'last'), stream)
+  yield('emptied', string.sub(last, cut + 1), stream, 0)
+  return tonumber(string.sub(last, 1, cut - 1)) or 0
+end
+
+-- Loose references for the caller to delete, each handed to one caller at a time.
+local function take_loose(count)
+  if count == 0 then return {} end
+  local due = redis.call('ZRANGE', K('spilled', 'loose'), '-inf', now, 'BYSCORE', 'LIMIT', 0, count)
+  for i = 1, #due do loosen(due[i], now + ${LOOSE_MS}) end
+  return due
+end
+`
+
+/**
+ * ARGV: 2 stream, 3 message, 4 a reference, 5 until when at most nobody else deletes it. Answers the retained row; where
+ * there is none the reference is known as one that no message holds yet.
+ */
+export const PREPARE = defineScript(`
+local value = redis.pcall('GET', K('messages', 'row', ARGV[2] .. '\\n' .. ARGV[3]))
+if type(value) == 'string' then return value end
+redis.call('ZADD', K('spilled', 'loose'), now + ARGV[5], ARGV[4])
+return false`)
+
+/** ARGV from 2: references that have been deleted. */
+export const DELETED = defineScript(`
+redis.call('ZREM', K('spilled', 'loose'), unpack(ARGV, 2))
+return 1`)
+
+// ARGV: 2 stream, 3 message, 4 the fields, 5 the body, 6 the attempt, 7 its bytes, 8 the reference of its payload or
+// nothing, 9 the bytes of that, 10 loose references to hand out, 11 most messages of the stream, 12 of the shard, 13 of
+// the user, 14 most bytes of the shard, 15 of the user, 16 and 17 the same in the spill store.
+const RETAIN = `
+local stream, id, ref = ARGV[2], ARGV[2] .. '\\n' .. ARGV[3], ARGV[8]
+local known = redis.pcall('GET', K(m, 'row', id))
+if type(known) ~= 'string' then known = nil end
+local earlier = known and load(m, id)
+-- What arrives twice is one attempt, and has been done.
+local is_again = earlier and earlier.attempt == ARGV[6]
+
+local function retain()
+  if known then
+    if ref ~= '' and not is_again then loosen(ref, now) end
+    return { is_again and 1 or 0, known, take_loose(tonumber(ARGV[10])) }
+  end
+  -- Given up so long ago that its payload may be gone.
+  if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return refuse('unavailable') end
+  local message = cjson.decode(ARGV[4])
+  local state, body = load(t, stream)
+  if not state then
+    state = { stream = stream, user_id = message.user_id, message_count = 0, first_recorded_at = now }
+    state.ix = { { 'user_id', message.user_id } }
+    state.last_sequence = recall(stream)
+    put(t, stream, nil, state, '{}', '+inf')
+    body = '{}'
+  end
+  state.last_sequence = state.last_sequence + 1
+  state.message_count = state.message_count + 1
+  state.last_recorded_at = now
+  save(t, stream, state, body)
+  message.sequence, message.recorded_at = state.last_sequence, now
+  message.attempt, message.size = ARGV[6], tonumber(ARGV[7])
+  message.ix = { { 'stream', stream } }
+  save(m, id, message, ARGV[5])
+  redis.call('ZADD', K(m, 'of', stream), message.sequence, ARGV[3])
+  local at = redis.call('INCR', K(m, 'seq'))
+  hold('history', message.user_id, id, at, message.size)
+  if ref ~= '' then hold('spilled', message.user_id, id, at, tonumber(ARGV[9])) end
+  if state.message_count > tonumber(ARGV[11]) then
+    local oldest = stream .. '\\n' .. redis.call('ZRANGE', K(m, 'of', stream), 0, 0)[1]
+    local leaving = load(m, oldest)
+    evict(oldest, leaving and leaving.user_id or state.user_id)
+  end
+  local bounds = { entries = ARGV[12], entries_per_user = ARGV[13], bytes = ARGV[14], bytes_per_user = ARGV[15] }
+  make_room('history', message.user_id, id, bounds, evict)
+  make_room('spilled', message.user_id, id, { bytes = ARGV[16], bytes_per_user = ARGV[17] }, evict)
+  make_room('emptied', '', '', { entries = ARGV[12] }, recall)
+  return { 1, redis.call('GET', K(m, 'row', id)), take_loose(tonumber(ARGV[10])) }
+end
+`
+
+/** Answers whether the message is new, its row, and references of payloads to delete. */
+export const APPEND = defineScript(`${FAIR_SHARE}${HISTORY}${RETAIN}
+return retain()`)
+
+/** The same, and claims the message in the same step. ARGV, beside those: 18 ttl and 19 capacity of the deduplicator. */
+export const INGEST = defineScript(`${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
+if not is_again then
+  local user = cjson.decode(ARGV[4]).user_id
+  claim(user, id, tonumber(ARGV[18]), tonumber(ARGV[19]))
+end
+return retain()`)

@@ -1,0 +1,63 @@
+/** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
+import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
+import { Invocation } from '../../contract/invocations.js'
+import { shardOf } from '../store/keys.js'
+import { runScript, type Script } from '../store/script.js'
+import { createStore, type StoreOptions } from '../store/store.js'
+import { BadRow } from '../table/rows.js'
+import { CLAIM, KEEP, RELEASE } from './scripts.js'
+
+export interface RedisIdempotencyStoreOptions extends StoreOptions {
+  /** Keys of one viewer in one session. @default 1000 */
+  keysPerViewer?: number | undefined
+  /** Bytes of one viewer's answers; beyond, its oldest are forgotten, not their keys. @default 16777216 */
+  bytesPerViewer?: number | undefined
+}
+
+/**
+ * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but
+ * that viewer can crowd them out.
+ *
+ * @throws RangeError for a bound that is no whole number from 1.
+ * @example
+ * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
+ */
+export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
+  const { keysPerViewer = IDEMPOTENCY_KEYS_MAX, bytesPerViewer = 16_777_216 } = options
+  for (const [name, bound] of Object.entries({ keysPerViewer, bytesPerViewer }))
+    if (!Number.isSafeInteger(bound) || bound < 1) throw new RangeError(`${name} must be a whole number from 1`)
+  const store = createStore(options)
+
+  async function run(script: Script, claim: IdempotencyClaim, ...args: (string | number)[]) {
+    const { user_id, session_id, key, attempt } = claim
+    const shard = shardOf(user_id, await store.claimShards())
+    return runScript(store, script, shard, user_id, session_id, key, attempt, ...args)
+  }
+
+  /** What was kept, or `null`: unknown is what can be said of an answer that cannot be read. */
+  function readAnswer(text: unknown): Invocation | null {
+    if (typeof text !== 'string' || text === '') return null
+    try {
+      return Object.freeze(Invocation.parse(JSON.parse(text)))
+    } catch (cause) {
+      store.report(new BadRow('a kept answer is none', { cause }))
+      return null
+    }
+  }
+
+  return {
+    async claim(claim) {
+      const reply = await run(CLAIM, claim, claim.fingerprint, claim.leaseMs, keysPerViewer)
+      const [state, value] = Array.isArray(reply) ? reply : []
+      if (state === 'claimed') return { state, at: Number(value) }
+      if (state === 'ended') return { state, answer: readAnswer(value) }
+      return state === 'reused' ? { state } : { state: 'running' }
+    },
+    async keep(claim, answer) {
+      await run(KEEP, claim, answer ? JSON.stringify(answer) : '', bytesPerViewer)
+    },
+    async release(claim) {
+      await run(RELEASE, claim)
+    },
+  }
+}

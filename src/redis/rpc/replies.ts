@@ -1,0 +1,94 @@
+/** How a node hears of replies to its calls: a bell per node, and a look every second at what a lost link has missed. */
+import type { RedisClient } from '../store/client.js'
+import type { Store } from '../store/store.js'
+import { openSubscriber, type Subscriber } from '../store/subscriber.js'
+
+/** A lost bell costs a caller this much at most. */
+const POLL_MS = 1_000
+/** Replies asked for in one command: each may be a mebibyte. */
+const POLL_MAX = 32
+
+export interface Replies {
+  /** Listens in `shard`; resolves when replies there will be heard. Never rejects: the poll hears them too. */
+  listen(shard: number): Promise<void>
+  /** Starts looking for the reply to a call, until `forget`. */
+  expect(shard: number, id: string): void
+  forget(id: string): void
+  close(): Promise<void>
+}
+
+/** `take` is called with each expected id that seems to have a reply; it fetches it. */
+export function createReplies(store: Store, node: string, take: (shard: number, id: string) => void): Replies {
+  const waiting = new Map<string, number>()
+  const listening = new Map<number, Promise<void>>()
+  let subscriber: Subscriber | undefined
+  let closed = false
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  const hear = (_channel: string, id: string) => {
+    const shard = waiting.get(id)
+    if (shard !== undefined) take(shard, id)
+  }
+
+  async function look(): Promise<void> {
+    const byShard = new Map<number, string[]>()
+    for (const [id, shard] of waiting) byShard.set(shard, [...(byShard.get(shard) ?? []), id])
+    for (const [shard, ids] of byShard)
+      for (let i = 0; i < ids.length; i += POLL_MAX) {
+        const some = ids.slice(i, i + POLL_MAX)
+        const keys = some.map((id) => store.key(shard, 'calls', 'reply', id))
+        const found = await Promise.all(keys.map((key) => store.command(['EXISTS', key], key)))
+        some.forEach((id, j) => {
+          if (found[j] === 1) take(shard, id)
+        })
+      }
+  }
+
+  function open(client: RedisClient): Subscriber {
+    return openSubscriber({ client, onMessage: hear, onLink: (up) => void (up && look().catch(() => {})) })
+  }
+
+  return {
+    listen(shard) {
+      const known = listening.get(shard)
+      if (known) return known
+      // A connection opened now would outlive whoever could close it.
+      if (closed) return Promise.resolve()
+      subscriber ??= open(store.client)
+      const heard = subscriber.subscribe(store.key(shard, 'calls', 'bell', node)).catch(() => {
+        // Tried again with the next call; until then the poll has to do.
+        listening.delete(shard)
+      })
+      listening.set(shard, heard)
+      return heard
+    },
+    expect(shard, id) {
+      waiting.set(id, shard)
+      if (timer !== undefined) return
+      let isLooking = false
+      timer = setInterval(() => {
+        if (isLooking) return
+        isLooking = true
+        look()
+          .catch(() => {})
+          .finally(() => {
+            isLooking = false
+          })
+      }, POLL_MS)
+      // A pending call is no reason for a process to live; runtimes without `unref` do not wait for timers either.
+      if (typeof timer === 'object') timer.unref?.()
+    },
+    forget(id) {
+      waiting.delete(id)
+      if (waiting.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    },
+    async close() {
+      closed = true
+      clearInterval(timer)
+      timer = undefined
+      await subscriber?.close()
+    },
+  }
+}

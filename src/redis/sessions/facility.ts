@@ -1,0 +1,126 @@
+/** The sessions of a deployment, for relays on several nodes. */
+import { toReason } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import {
+  OpenSessionInput,
+  requireOneOwner,
+  SESSION_MOVES,
+  SESSIONS_MAX,
+  type Session,
+  type SessionRegistry,
+  SessionShare,
+} from '../../contract/sessions.js'
+import type { SiteRegistry } from '../../contract/sites.js'
+import { shardOf } from '../store/keys.js'
+import type { Reply } from '../store/reply.js'
+import { runScript, type Script, unusable } from '../store/script.js'
+import { createStore, type StoreOptions } from '../store/store.js'
+import { BadRow, readIndex } from '../table/rows.js'
+import { encodeShare, readSession, readShare, SESSION_FIELDS } from './format.js'
+import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
+import { createSessionWatchers } from './watchers.js'
+
+export type RedisSessionRegistryOptions = StoreOptions & {
+  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
+  sites?: Pick<SiteRegistry, 'get'> | undefined
+  /** Most sessions of one shard that have not ended, and as many ended ones beside them. @default 10000 */
+  maxSessions?: number | undefined
+  /** Most sessions of one owner in one shard that have not ended. @default a tenth of `maxSessions`, at least 2 */
+  maxSessionsPerUser?: number | undefined
+  /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
+  newId?: (() => string) | undefined
+}
+
+/** A registry of sessions, with `watch`. `disconnect()` ends the connection that it opens for the first watcher. */
+export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): Promise<void> }
+
+/**
+ * A registry of sessions in Redis. A watcher hears of changes made on any node, and once more when its link to the store
+ * was lost in between.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ *
+ * @example
+ * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
+ */
+export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
+  const { sites, newId = () => crypto.randomUUID() } = options
+  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
+  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
+  const store = createStore(options)
+  const node = crypto.randomUUID()
+  const watchers = createSessionWatchers(store, node)
+  const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())
+  // Only an abort signal is asked of it, and reads of the registry are bounded by the store.
+  const ask = { signal: new AbortController().signal }
+
+  function toSession(sessionId: string, reply: Reply): Session {
+    const [now, values] = Array.isArray(reply) ? reply : []
+    const session = readSession(sessionId, values ?? null, Number(now))
+    if (!session) throw unusable(store, new BadRow('the store answered what is no session'))
+    return session
+  }
+
+  /** Runs a write of one session. Its token makes a second arrival of it harmless. */
+  const write = async (script: Script, sessionId: string, ...args: (string | number)[]): Promise<Reply> =>
+    runScript(store, script, await shardFor(sessionId), crypto.randomUUID(), sessionId, ...args)
+
+  async function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null): Promise<Session> {
+    const from = `,${SESSION_MOVES[state].join(',')},`
+    const reply = await write(MOVE_SESSION, sessionId, node, state, from, reason ?? '')
+    watchers.tell(sessionId)
+    return toSession(sessionId, reply)
+  }
+
+  async function get(sessionId: string): Promise<Session | null> {
+    const key = store.key(await shardFor(sessionId), 'sessions', 'session', sessionId)
+    const [now, values] = await Promise.all([store.time(), readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ask)])
+    const session = readSession(sessionId, values, now)
+    if (session === undefined) store.report(new BadRow(`${key} is no session`))
+    return session ?? null
+  }
+
+  return {
+    get,
+    async open(given) {
+      const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
+      await requireOneOwner(input, sites)
+      const session_id = newId()
+      const { site_id, owner, connector } = input
+      const fields = ['site_id', site_id, 'connector', JSON.stringify(connector)]
+      const args = [owner, maxSessionsPerUser, maxSessions, ttlMs ?? '', ...fields]
+      return toSession(session_id, await write(OPEN_SESSION, session_id, ...args))
+    },
+    activate: (sessionId) => move(sessionId, 'active', null),
+    suspend: (sessionId) => move(sessionId, 'suspended', null),
+    close: (sessionId, reason) => move(sessionId, 'closed', toReason(reason)),
+    async share(sessionId, given) {
+      const share = Object.freeze(parseInput(SessionShare, given))
+      await write(SHARE_SESSION, sessionId, node, share.user_id, ...encodeShare(share))
+      watchers.tell(sessionId)
+      return share
+    },
+    async unshare(sessionId, viewer) {
+      const userId = typeof viewer === 'string' ? viewer : viewer.user_id
+      const had = await write(UNSHARE_SESSION, sessionId, node, userId)
+      if (had === 1) watchers.tell(sessionId)
+      return had === 1
+    },
+    async getShare(sessionId, userId) {
+      const shard = await shardFor(sessionId)
+      const key = store.key(shard, 'sessions', 'shares', sessionId)
+      const [session, now, stored] = await Promise.all([
+        get(sessionId),
+        store.time(),
+        readIndex(store, ['HGET', key, userId], ask),
+      ])
+      if (session === null || typeof stored !== 'string') return null
+      const share = readShare(userId, stored, now)
+      if (share === undefined) store.report(new BadRow(`${key} holds what is no share`))
+      return share ?? null
+    },
+    watch: watchers.watch,
+    disconnect: () => watchers.close(),
+  }
+}

@@ -1,0 +1,68 @@
+/** How a session and its shares are stored, and how they read at an instant. */
+import { toTimestamp } from '../../contract/ids.js'
+import { FINAL_KEPT_MS, Session, SessionShare } from '../../contract/sessions.js'
+import type { Reply } from '../store/reply.js'
+
+/** Fields of the hash, in the order in which they are read. Instants are epoch ms; the connector is JSON. */
+export const SESSION_FIELDS = [
+  'session_id',
+  'site_id',
+  'owner',
+  'connector',
+  'state',
+  'opened_at',
+  'expires_at',
+  'updated_at',
+  'close_reason',
+] as const
+
+/** The session as it reads at `now`: `null` for none, or none any more, `undefined` for what is no session. */
+export function readSession(sessionId: string, reply: Reply, now: number): Session | null | undefined {
+  const values = Array.isArray(reply) ? reply : []
+  if (values.every((value) => value === null)) return null
+  const text = (field: (typeof SESSION_FIELDS)[number]) => {
+    const value = values[SESSION_FIELDS.indexOf(field)]
+    return typeof value === 'string' ? value : null
+  }
+  try {
+    const expiresAt = text('expires_at')
+    const expires_at = expiresAt === null ? null : toTimestamp(Number(expiresAt))
+    const isExpired = text('state') !== 'closed' && expiresAt !== null && Number(expiresAt) <= now
+    const read = Session.safeParse({
+      session_id: text('session_id'),
+      site_id: text('site_id'),
+      owner: text('owner'),
+      state: isExpired ? 'expired' : text('state'),
+      connector: JSON.parse(text('connector') ?? 'null'),
+      opened_at: toTimestamp(Number(text('opened_at'))),
+      expires_at,
+      updated_at: isExpired ? expires_at : toTimestamp(Number(text('updated_at'))),
+      close_reason: text('close_reason'),
+    })
+    if (!read.success || read.data.session_id !== sessionId) return undefined
+    const { state, updated_at } = read.data
+    const isFinal = state === 'closed' || state === 'expired'
+    return isFinal && Date.parse(updated_at) + FINAL_KEPT_MS <= now ? null : Object.freeze(read.data)
+  } catch {
+    return undefined
+  }
+}
+
+/** When a share ends, and what it allows: one field of the hash of shares. */
+export function encodeShare({ rights, expires_at }: SessionShare): [ends: string, rights: string] {
+  return [expires_at === null ? '' : String(Date.parse(expires_at)), rights.join(',')]
+}
+
+/** A stored share as it holds at `now`: `null` for one that has run out, `undefined` for what is none. */
+export function readShare(userId: string, stored: string, now: number): SessionShare | null | undefined {
+  const [ends = '', rights = ''] = stored.split(' ')
+  if (!/^\d*$/.test(ends)) return undefined
+  if (ends !== '' && Number(ends) <= now) return null
+  try {
+    const expires_at = ends === '' ? null : toTimestamp(Number(ends))
+    const read = SessionShare.safeParse({ user_id: userId, rights: rights.split(','), expires_at })
+    return read.success ? Object.freeze(read.data) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,121 @@
+/** The scripts of the session registry: each move is checked against the state as it is at that moment. */
+import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
+import { ONCE } from '../store/once.js'
+import { defineScript } from '../store/script.js'
+import { SHARES } from '../store/shares.js'
+import { SESSION_FIELDS } from './format.js'
+
+/** Sessions that one `open` sweeps at most of each kind: more than it adds. */
+const SWEEP = 16
+
+// `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
+// `sessions:bell:<id>`: a channel, rung with the name of the node that changed something. `sessions:live` and
+// `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
+const SESSIONS = `${ONCE}${SHARES}
+local FIELDS = { ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')} }
+local t = 'sessions'
+local function session_key(id) return K(t, 'session', id) end
+local function shares_key(id) return K(t, 'shares', id) end
+local function ring(id, who) redis.call('SPUBLISH', K(t, 'bell', id), who) end
+local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
+
+local function owner_of(id)
+  local held = redis.pcall('HGET', session_key(id), 'owner')
+  return type(held) == 'string' and held or nil
+end
+
+-- The state as it reads now, or nil where there is no session, or none any more.
+local function state_of(id)
+  local held = redis.pcall('HMGET', session_key(id), 'state', 'expires_at', 'updated_at')
+  if held.err or not held[1] then return nil end
+  local state, ended = held[1], tonumber(held[3])
+  if state ~= 'closed' and held[2] and tonumber(held[2]) <= now then state, ended = 'expired', tonumber(held[2]) end
+  if (state == 'closed' or state == 'expired') and ended + ${FINAL_KEPT_MS} <= now then return nil end
+  return state
+end
+
+local function finish(id, at)
+  local owner = owner_of(id)
+  unplace(t, 'live', owner, id)
+  if owner then hold(t, 'final', owner, id, at + ${FINAL_KEPT_MS}) end
+end
+
+local function forget(id, owner)
+  let_go(t, 'final', owner or owner_of(id), id)
+  redis.call('DEL', session_key(id), shares_key(id))
+end
+
+local function settle(most)
+  local ended = redis.call('ZRANGE', K(t, 'live'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP}, 'WITHSCORES')
+  for i = 1, #ended, 2 do finish(ended[i], tonumber(ended[i + 1])) end
+  local gone = redis.call('ZRANGE', K(t, 'final'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})
+  for _, id in ipairs(gone) do forget(id) end
+  for _ = 1, 2 * ${SWEEP} do
+    if redis.call('ZCARD', K(t, 'final')) <= most then return end
+    forget(surplus(t, 'final'))
+  end
+end
+`
+
+/** ARGV: 2 attempt, 3 id, 4 owner, 5 most live sessions of one owner, 6 most live sessions, 7 ms to live or '', then
+ * fields and values. Answers the time and the session. */
+export const OPEN_SESSION = defineScript(`${SESSIONS}
+return once(ARGV[2], function()
+  local id, owner, most = ARGV[3], ARGV[4], tonumber(ARGV[6])
+  settle(most)
+  if not has_room(K(t, 'live-of', owner), ARGV[5], K(t, 'live'), most) then return refuse('capacity_exceeded') end
+  redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
+    'updated_at', now, unpack(ARGV, 8))
+  local expires = '+inf'
+  if ARGV[7] ~= '' then
+    expires = now + ARGV[7]
+    redis.call('HSET', session_key(id), 'expires_at', expires)
+  end
+  place(t, 'live', owner, id, expires)
+  return shown(id)
+end)`)
+
+/** ARGV: 2 attempt, 3 id, 4 node, 5 state, 6 the states it may be left from, each between commas, 7 reason or ''. Answers
+ * as above. */
+export const MOVE_SESSION = defineScript(`${SESSIONS}
+return once(ARGV[2], function()
+  local id, to = ARGV[3], ARGV[5]
+  local state = state_of(id)
+  if not state then return refuse('session_not_found') end
+  if not string.find(ARGV[6], ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
+  redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
+  if to == 'closed' then
+    if ARGV[7] ~= '' then redis.call('HSET', session_key(id), 'close_reason', ARGV[7]) end
+    finish(id, now)
+  end
+  ring(id, ARGV[4])
+  return shown(id)
+end)`)
+
+/** ARGV: 2 attempt, 3 id, 4 node, 5 user, 6 when the share ends or '', 7 rights. */
+export const SHARE_SESSION = defineScript(`${SESSIONS}
+return once(ARGV[2], function()
+  local id, shares = ARGV[3], shares_key(ARGV[3])
+  if not state_of(id) then return refuse('session_not_found') end
+  if redis.call('HLEN', shares) >= ${SHARES_MAX} and redis.call('HEXISTS', shares, ARGV[5]) == 0 then
+    local all = redis.call('HGETALL', shares)
+    for i = 1, #all, 2 do
+      local ends = tonumber(string.match(all[i + 1], '^%d+'))
+      if ends and ends <= now then redis.call('HDEL', shares, all[i]) end
+    end
+    if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
+  end
+  redis.call('HSET', shares, ARGV[5], ARGV[6] .. ' ' .. ARGV[7])
+  ring(id, ARGV[4])
+  return 1
+end)`)
+
+/** ARGV: 2 attempt, 3 id, 4 node, 5 user. Answers whether there was a share. */
+export const UNSHARE_SESSION = defineScript(`${SESSIONS}
+return once(ARGV[2], function()
+  local id = ARGV[3]
+  if not state_of(id) then return 0 end
+  local had = redis.call('HDEL', shares_key(id), ARGV[5])
+  if had == 1 then ring(id, ARGV[4]) end
+  return had
+end)`)

@@ -1,0 +1,73 @@
+/** Who on this node wants to know when a session changes, wherever that happens. */
+import { shardOf } from '../store/keys.js'
+import type { Store } from '../store/store.js'
+import { openSubscriber, type Subscriber } from '../store/subscriber.js'
+
+export interface SessionWatchers {
+  /** Tells whoever watches the session here. */
+  tell(sessionId: string): void
+  /** @returns a function that ends it. */
+  watch(sessionId: string, changed: () => void): () => void
+  close(): Promise<void>
+}
+
+/** @param node What this node rings with: it has told its own watchers before the bell comes back. */
+export function createSessionWatchers(store: Store, node: string): SessionWatchers {
+  const watchers = new Map<string, Set<() => void>>()
+  const sessions = new Map<string, string>()
+  let subscriber: Subscriber | undefined
+  let closed = false
+
+  function tell(sessionId: string) {
+    for (const notify of [...(watchers.get(sessionId) ?? [])]) notify()
+  }
+
+  function listener(): Subscriber {
+    subscriber ??= openSubscriber({
+      client: store.client,
+      onMessage(channel, message) {
+        const sessionId = sessions.get(channel)
+        if (sessionId !== undefined && message !== node) tell(sessionId)
+      },
+      // Nobody knows what was missed: whoever watches reads again.
+      onLink: (isUp) => {
+        if (isUp) for (const sessionId of watchers.keys()) tell(sessionId)
+      },
+    })
+    return subscriber
+  }
+
+  /** Brings the subscription in line with whether anybody watches now. */
+  async function listen(sessionId: string): Promise<void> {
+    const shard = shardOf(sessionId, await store.claimShards())
+    const channel = store.key(shard, 'sessions', 'bell', sessionId)
+    if (closed) return
+    if (watchers.has(sessionId)) {
+      sessions.set(channel, sessionId)
+      await listener().subscribe(channel)
+    } else if (sessions.delete(channel)) await subscriber?.unsubscribe(channel)
+  }
+
+  return {
+    tell,
+    watch(sessionId, changed) {
+      // One entry per call, so that the same function can watch twice and end once.
+      const own = () => changed()
+      const known = watchers.get(sessionId)
+      watchers.set(sessionId, (known ?? new Set()).add(own))
+      if (!known) listen(sessionId).catch((error) => store.report(error))
+      return () => {
+        const others = watchers.get(sessionId)
+        if (!others?.delete(own) || others.size > 0) return
+        watchers.delete(sessionId)
+        listen(sessionId).catch((error) => store.report(error))
+      }
+    },
+    async close() {
+      closed = true
+      watchers.clear()
+      sessions.clear()
+      await subscriber?.close()
+    },
+  }
+}

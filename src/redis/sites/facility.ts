@@ -1,0 +1,85 @@
+/** The sites of a deployment, for relays on several nodes. */
+import { toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import { deepFreeze, toJson } from '../../contract/json.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
+import { resolveBounds, shareOf } from '../../contract/options.js'
+import { refuseGenericActionNames, SITES_MAX, Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import { shardOf } from '../store/keys.js'
+import { WrongType } from '../store/reply.js'
+import { runScript, unusable } from '../store/script.js'
+import { createStore, type StoreOptions } from '../store/store.js'
+import { BadRow } from '../table/rows.js'
+import { DELETE_SITE, PUT_SITE } from './scripts.js'
+
+export type RedisSiteRegistryOptions = StoreOptions & {
+  /** Most sites of one shard. @default 10000 */
+  maxSites?: number | undefined
+  /** Most sites of one owner in one shard. @default a tenth of `maxSites`, at least 2 */
+  maxSitesPerUser?: number | undefined
+}
+
+/**
+ * A registry of sites in Redis: what one node registers, the gate and the ingest of every node read. Nothing is cached,
+ * so a site that was deleted or changed counts at once everywhere.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ *
+ * @example
+ * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
+ */
+export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
+  const { maxSites } = resolveBounds(options, { maxSites: SITES_MAX })
+  const { maxSitesPerUser } = resolveBounds(options, { maxSitesPerUser: shareOf(maxSites) })
+  const store = createStore(options)
+
+  function read(siteId: string, value: string): Site | undefined {
+    // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
+    if (value.length > 2 * RECORD_BYTES) return undefined
+    const cut = value.indexOf('\n')
+    try {
+      const { owner, created_at, updated_at } = JSON.parse(value.slice(0, cut))
+      const times = { created_at: toTimestamp(created_at), updated_at: toTimestamp(updated_at) }
+      const found = Site.safeParse({ ...JSON.parse(value.slice(cut + 1)), owner, ...times })
+      return found.success && found.data.site_id === siteId ? deepFreeze(found.data) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    async get(siteId) {
+      const shard = shardOf(siteId, await store.claimShards())
+      const key = store.key(shard, 'sites', 'site', siteId)
+      let value: unknown
+      try {
+        value = await store.command(['GET', key], key)
+      } catch (error) {
+        if (!(error instanceof WrongType)) throw error
+        value = ''
+      }
+      if (value === null) return null
+      const site = read(siteId, String(value))
+      if (site === undefined) store.report(new BadRow(`${key} is no site`))
+      return site ?? null
+    },
+
+    async put(given) {
+      refuseGenericActionNames(given)
+      const { site_id, owner, ...definition } = parseInput(SiteInput, given)
+      const { text } = toJson({ site_id, ...definition }, RECORD_BYTES)
+      const shard = shardOf(site_id, await store.claimShards())
+      const args = [crypto.randomUUID(), site_id, owner, text, maxSitesPerUser, maxSites]
+      const reply = await runScript(store, PUT_SITE, shard, ...args)
+      const [head, isNew] = Array.isArray(reply) ? reply : []
+      const site = read(site_id, `${head}\n${text}`)
+      if (site === undefined) throw unusable(store, new BadRow('the store answered what is no site'))
+      return { created: isNew === 1, site }
+    },
+
+    async delete(siteId, { owner } = {}) {
+      const shard = shardOf(siteId, await store.claimShards())
+      return (await runScript(store, DELETE_SITE, shard, crypto.randomUUID(), siteId, owner ?? '')) === 1
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/** Commands to a store, each bounded in time, and in number by waiting their turn: a store that stalls refuses nobody. */
+
+import { whenAborted } from '../../async/abort.js'
+import { createTurns } from '../../async/turns.js'
+import type { Ask } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import type { Port } from './client.js'
+import { type Reply, toError } from './reply.js'
+
+/** Commands sent and not settled by the client: beyond these they wait here, where they can be taken back. */
+const UNANSWERED_MAX = 1_000
+/** Characters of commands that wait: they wait for seconds at most, and in that time no host means to say more. */
+const WAITING_MAX = 64 * 1_024 * 1_024
+
+/** Sends one command to the shard of `key`, and gives up after `withinMs`. */
+export type Command = (args: string[], key: string, ask: Ask | undefined, withinMs: number) => Promise<Reply>
+
+const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
+
+export function createCommands(port: Port): Command {
+  // A turn is taken until the client settles the command, however long ago whoever asked was told.
+  const turns = createTurns(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
+
+  return (args, key, ask, withinMs) =>
+    new Promise((resolve, reject) => {
+      if (ask?.signal.aborted) return reject(ask.signal.reason)
+      if (port.ready() === null) return reject(unsent('the client is closed'))
+      if (withinMs <= 0) return reject(unsent('no time left'))
+
+      let isSent = false
+      // Made when a client asks for it: few do, and it is the dearest part of a command.
+      let taken: AbortController | undefined
+      const signal = () => {
+        taken ??= new AbortController()
+        return taken.signal
+      }
+      const turn = turns.wait(
+        args.reduce((sum, arg) => sum + arg.length, 0),
+        () => {
+          isSent = true
+          port.send(args, key, signal).then(
+            (reply) => {
+              turns.end()
+              done()
+              resolve(reply)
+            },
+            (error) => {
+              turns.end()
+              done()
+              reject(toError(error))
+            },
+          )
+        },
+      )
+      if (!turn) return reject(unsent('too much waits for the store'))
+
+      const giveUp = (reason: unknown) => {
+        turns.leave(turn)
+        reject(reason)
+        taken?.abort(reason)
+        done()
+      }
+      const timer = setTimeout(() => {
+        const outcome = isSent ? 'unknown' : 'not_run'
+        giveUp(new Refusal('unavailable', `no answer within ${Math.ceil(withinMs)} ms`, { outcome }))
+      }, withinMs)
+      const forget = ask && whenAborted(ask.signal, () => giveUp(ask.signal.reason))
+      const done = () => {
+        clearTimeout(timer)
+        forget?.()
+      }
+    })
+}

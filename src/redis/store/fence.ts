@@ -1,0 +1,102 @@
+/**
+ * Until when a write may run, by the clock of the store: never after the instant at which its sender gives it up.
+ *
+ * What a clock answered it showed at some instant before the answer was heard, so the answer minus the local instant of
+ * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
+ */
+import { Refusal } from '../../refusal.js'
+import { Late } from './reply.js'
+
+/** The same in a script, before it does anything. `ends` is set; `stored_now` is this store's time, in epoch ms. */
+export const FENCE_LUA = `local time = redis.call('TIME')
+local stored_now = time[1] * 1000 + math.floor(time[2] / 1000)
+if stored_now >= tonumber(ends) then return redis.error_reply(string.format('LATE %.0f', stored_now)) end`
+
+/** Two clocks drift apart by a few milliseconds in this time, slewed ones included. */
+const TRUSTED_MS = 10_000
+/** For the drift, and for a timer that fires a little before its time. */
+const SLACK_MS = 10
+
+export interface Fence {
+  /**
+   * Sends by a fence for the local instant `endsAt` (of `performance.now()`), and once more where it came too late
+   * because the clock has jumped.
+   *
+   * @throws Refusal `unavailable` that was not run where the clock cannot be read; what `send` throws
+   */
+  run<T>(clock: number, endsAt: number, send: (ends: number) => Promise<T>): Promise<T>
+}
+
+interface Known {
+  offset: number
+  heardAt: number
+}
+
+/** What failed before the write was sent, whatever became of the question itself. */
+export function beforeWrite(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
+  return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
+}
+
+/** `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master. */
+export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>): Fence {
+  const clocks = new Map<number, Known>()
+  const questions = new Map<number, { answer: Promise<Known>; endsAt: number }>()
+
+  async function read(clock: number, endsAt: number): Promise<Known> {
+    const time = await readTime(clock, endsAt)
+    const heardAt = performance.now()
+    const known = { offset: time - heardAt, heardAt }
+    clocks.set(clock, known)
+    return known
+  }
+
+  function ask(clock: number, endsAt: number) {
+    const answer = read(clock, endsAt).finally(() => questions.delete(clock))
+    const question = { answer, endsAt }
+    questions.set(clock, question)
+    return question
+  }
+
+  async function knownOf(clock: number, endsAt: number): Promise<Known> {
+    const known = clocks.get(clock)
+    if (known && performance.now() - known.heardAt < TRUSTED_MS) return known
+    const others = questions.get(clock)
+    const { answer, endsAt: until } = others ?? ask(clock, endsAt)
+    try {
+      return await answer
+    } catch (error) {
+      // Somebody else's question, who asked earlier and so gave up earlier.
+      const isGivenUp = others !== undefined && performance.now() >= until && until + SLACK_MS < endsAt
+      if (!isGivenUp) throw error
+      return knownOf(clock, endsAt)
+    }
+  }
+
+  async function at(clock: number, endsAt: number): Promise<number> {
+    try {
+      return Math.floor((await knownOf(clock, endsAt)).offset + endsAt - SLACK_MS)
+    } catch (error) {
+      throw beforeWrite(error)
+    }
+  }
+
+  function hear(clock: number, time: number): void {
+    const heardAt = performance.now()
+    // Both are lower bounds; the answer that was under way for longer says less.
+    const offset = Math.max(time - heardAt, clocks.get(clock)?.offset ?? Number.NEGATIVE_INFINITY)
+    clocks.set(clock, { offset, heardAt })
+  }
+
+  return {
+    async run(clock, endsAt, send) {
+      try {
+        return await send(await at(clock, endsAt))
+      } catch (error) {
+        if (!(error instanceof Late)) throw error
+        hear(clock, error.time)
+        return send(await at(clock, endsAt))
+      }
+    },
+  }
+}

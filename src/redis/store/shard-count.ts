@@ -1,0 +1,116 @@
+/** How many shards a deployment has, as the store says it: read, claimed by the first writer, and restored where lost. */
+import type { Ask } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { beforeWrite } from './fence.js'
+import { SHARDS_MAX } from './keys.js'
+import { type Reply, WrongType } from './reply.js'
+
+/** A reader asks again after this, beside its work. */
+const TRUSTED_MS = 10_000
+
+export interface ShardCountOptions {
+  /** What the host says, if it does. */
+  given: number | undefined
+  /** What shard 0 holds. */
+  read(ask?: Ask): Promise<Reply>
+  /** What `shard` holds, where it holds nothing once it has been given `count`. */
+  claim(shard: number, count: number): Promise<Reply>
+  report(error: unknown, ask?: Ask): void
+}
+
+export interface ShardCount {
+  /** @throws Refusal `unavailable` where it is another than was given or claimed */
+  read(ask?: Ask): Promise<number>
+  /** The same, and stores it where there is none yet. */
+  claim(): Promise<number>
+  /** `shard` did not hold the number that was claimed: gives it back what it has lost. @throws Refusal for another one */
+  confirm(shard: number): Promise<void>
+}
+
+export function createShardCount({ given, read, claim, report }: ShardCountOptions): ShardCount {
+  /** What this process writes by, for good: its records are where that number puts them. */
+  let claimed: number | undefined
+  let known: number | undefined
+  let readAt = 0
+  let isReading = false
+
+  const conflict = (detail: string, cause?: unknown) =>
+    new Refusal('unavailable', detail, { cause, outcome: 'not_run' })
+
+  function check(stored: Reply, shard = 0): number {
+    const count = Number(stored)
+    if (stored === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)
+      throw conflict('the stored number of shards is none')
+    const own = claimed ?? given
+    if (own !== undefined && own !== count) throw conflict(`shard ${shard} belongs to ${count} shards, not ${own}`)
+    return count
+  }
+
+  async function readAnew(ask?: Ask): Promise<number> {
+    try {
+      const stored = await read(ask)
+      // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
+      if (stored === null) return claimed ?? given ?? 1
+      known = check(stored)
+      readAt = performance.now()
+      return known
+    } catch (error) {
+      if (!(error instanceof WrongType)) throw error
+      report(error, ask)
+      throw conflict('the stored number of shards is none', error)
+    }
+  }
+
+  // What is stored now is looked at beside the work: a shard 0 that is away must not cost readers of the others anything.
+  function look(): void {
+    if (isReading || performance.now() - readAt < TRUSTED_MS) return
+    isReading = true
+    read()
+      .then((stored) => {
+        readAt = performance.now()
+        if (String(stored) !== String(known)) known = undefined
+      })
+      .catch((error) => {
+        readAt = performance.now()
+        if (error instanceof WrongType) known = undefined
+      })
+      .finally(() => {
+        isReading = false
+      })
+  }
+
+  async function claimIn(shard: number): Promise<number> {
+    const stored = await claim(shard, claimed ?? given ?? 1).catch((error) => {
+      if (!(error instanceof WrongType)) throw beforeWrite(error)
+      report(error)
+      throw conflict('the stored number of shards is none', error)
+    })
+    try {
+      return check(stored, shard)
+    } catch (error) {
+      // Two halves of one deployment: nobody but an operator can mend that.
+      report(error)
+      throw error
+    }
+  }
+
+  return {
+    async read(ask) {
+      if (known === undefined) return readAnew(ask)
+      look()
+      return known
+    },
+    async claim() {
+      if (claimed !== undefined) return claimed
+      const count = await claimIn(0)
+      known = count
+      readAt = performance.now()
+      claimed = count
+      return count
+    },
+    async confirm(shard) {
+      await claimIn(0)
+      if (shard !== 0) await claimIn(shard)
+    },
+  }
+}

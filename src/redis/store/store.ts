@@ -1,0 +1,147 @@
+/** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
+import { guardHook } from '../../async/hook.js'
+import type { Ask } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { portOf, type RedisClient } from './client.js'
+import { createStoreClock } from './clock.js'
+import { createCommands } from './commands.js'
+import { createFence, FENCE_LUA } from './fence.js'
+import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
+import type { Reply } from './reply.js'
+import { createShardCount } from './shard-count.js'
+
+/** Below the router's 5 s, so that a stalled store is `unavailable` and not only late. */
+const COMMAND_TIMEOUT_MS = 2_000
+
+/** What every factory of `relayscope/redis` takes. */
+export interface StoreOptions {
+  /** The host's own client of `redis` or `ioredis`; never closed by the library. */
+  client: RedisClient
+  /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
+  deploymentId: string
+  /** Shards of the deployment, 1–64, fixed by the first writer. @default what is stored, else 1 */
+  shards?: number | undefined
+  /** Epoch ms. @default the store's own clock */
+  now?: (() => number) | undefined
+  /** Longest wait for one command, link included. @default 2000 */
+  commandTimeoutMs?: number | undefined
+  /** Told of stored values that are not what they should be. A throw in it changes nothing. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface Store {
+  readonly client: RedisClient
+  readonly deploymentId: string
+  /** The injected clock, if any: with it scripts and readers do not ask the store's. */
+  readonly now: (() => number) | undefined
+  /**
+   * Sends one command to the shard of `key`, bounded in time and number. What was sent may be done later all the same,
+   * by a store that stalls or a client that sends again: only a script that knows its end is not.
+   *
+   * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it aborts.
+   */
+  command(args: string[], key: string, ask?: Ask): Promise<Reply>
+  /**
+   * Sends a write by scripts that carry `ends`, the instant of the shard's clock at which it is given up, never later.
+   * All commands of it share the time of one. Whoever asked is told that nobody knows whether it ran when it cannot run
+   * any more: a link may end before what it carried has reached the store. Not where a write says `anyTime`.
+   */
+  fenced(
+    shard: number,
+    send: (ends: number, command: (args: string[]) => Promise<Reply>) => Promise<Reply>,
+    options?: { anyTime?: boolean },
+  ): Promise<Reply>
+  /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
+  shards(ask?: Ask): Promise<number>
+  /** The same, and stores the number where there is none yet: for writers. */
+  claimShards(): Promise<number>
+  /** Gives `shard` the number that it has lost. @throws Refusal `unavailable` where it was given another one */
+  confirmShards(shard: number): Promise<void>
+  /** The shard of a user's records. */
+  shardOf(userId: string, ask?: Ask): Promise<number>
+  key(shard: number, ...parts: string[]): string
+  /** The store's clock in epoch ms, or the injected one. */
+  time(ask?: Ask): Promise<number>
+  /** Reports what a reader skipped, to the store's own `onError` and to whoever asked. */
+  report(error: unknown, ask?: Ask): void
+}
+
+/** Gives a shard its number where it has none. ARGV: the instant at which this is given up, the number. */
+const CLAIM_SHARDS = `local ends, key = ARGV[1], KEYS[1] .. 'shards'
+${FENCE_LUA}
+local held = redis.pcall('GET', key)
+if held then return held end
+redis.call('SET', key, ARGV[2])
+return ARGV[2]`
+
+const toMillis = (reply: Reply) => {
+  const [seconds, micros] = [reply].flat()
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+}
+
+/** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
+export function createStore(options: StoreOptions): Store {
+  const { client, now, commandTimeoutMs = COMMAND_TIMEOUT_MS, onError } = options
+  const deploymentId = checkDeploymentId(options.deploymentId)
+  const tell = guardHook(onError)
+  const given = options.shards
+  if (given !== undefined && !(Number.isSafeInteger(given) && given >= 1 && given <= SHARDS_MAX))
+    throw new RangeError(`shards must be a whole number from 1 to ${SHARDS_MAX}`)
+  const port = portOf(client)
+  const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
+  const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)
+  const send = createCommands(port)
+  const command = (args: string[], route: string, ask?: Ask) => send(args, route, ask, commandTimeoutMs)
+
+  // By a script, because `TIME` goes to a node of the client's choice, and every master has a clock of its own.
+  const fence = createFence(async (shard, endsAt) => {
+    const prefix = prefixes[shard] as string
+    const asked = ['EVAL', `return redis.call('TIME')`, '1', prefix]
+    return toMillis(await send(asked, prefix, undefined, endsAt - performance.now()))
+  })
+  const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
+
+  const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {
+    const endsAt = performance.now() + commandTimeoutMs
+    const within = (args: string[]) => send(args, prefixes[shard] as string, undefined, endsAt - performance.now())
+    try {
+      return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, within))
+    } catch (error) {
+      if (!anyTime && error instanceof Refusal && error.outcome === 'unknown')
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, endsAt - performance.now())))
+      throw error
+    }
+  }
+
+  function report(error: unknown, ask?: Ask) {
+    guardHook((skipped) => ask?.report?.(skipped))(error)
+    tell(error)
+  }
+
+  const count = createShardCount({
+    given,
+    read: (ask) => command(['GET', key(0, 'shards')], key(0), ask),
+    claim: (shard, number) =>
+      fenced(
+        shard,
+        (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`]),
+        { anyTime: true },
+      ),
+    report,
+  })
+
+  return {
+    client,
+    deploymentId,
+    now,
+    command,
+    fenced,
+    shards: count.read,
+    claimShards: count.claim,
+    confirmShards: count.confirm,
+    key,
+    shardOf: async (userId, ask) => shardOf(userId, await count.read(ask)),
+    time: now ? async () => now() : createStoreClock(async (ask) => toMillis(await command(['TIME'], key(0), ask))),
+    report,
+  }
+}

@@ -1,0 +1,131 @@
+/** Sharded subscriptions on a connection of their own, for listeners that must hear of a lost link. */
+import { Refusal } from '../../refusal.js'
+import { portOf, type RedisClient } from './client.js'
+import { toError } from './reply.js'
+
+export interface SubscriberOptions {
+  client: RedisClient
+  onMessage(channel: string, message: string): void
+  /**
+   * The link was lost (`false`) or stands again with its subscriptions renewed (`true`). On a Cluster only what the
+   * client tells: compare a stored sequence now and then rather than trust this alone.
+   */
+  onLink(up: boolean): void
+  /** Longest wait for one subscription. @default 2000 */
+  timeoutMs?: number
+}
+
+/** Subscriptions to channels of sharded pub/sub; a channel's hash tag must be that of its shard's keys. */
+export interface Subscriber {
+  subscribe(channel: string): Promise<void>
+  unsubscribe(channel: string): Promise<void>
+  close(): Promise<void>
+}
+
+type Emitter = { on(event: string, listener: (...args: never[]) => void): unknown }
+type NodeRedisSubscriber = Emitter & {
+  connect(): Promise<unknown>
+  destroy(): void
+  sSubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
+  sUnsubscribe(channel: string): Promise<void>
+}
+type IoRedisSubscriber = Emitter & {
+  readonly status: string
+  connect(): Promise<unknown>
+  ssubscribe(channel: string): Promise<unknown>
+  sunsubscribe(channel: string): Promise<unknown>
+  disconnect(): void
+}
+
+const SUBSCRIBE_TIMEOUT_MS = 2_000
+
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Refusal('unavailable', `no subscription within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } catch (error) {
+    throw toError(error)
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {})
+  }
+}
+
+/**
+ * Sends to `own` as soon as it is ready. Not by the client's own queue: when a Cluster of ioredis becomes ready before it
+ * knows its slots, what is queued throws where nobody can catch it, and ends the process.
+ */
+function createSender(own: IoRedisSubscriber, wait: <T>(work: Promise<T>) => Promise<T>) {
+  const waiting = new Set<() => void>()
+  own.on('ready', () => {
+    for (const go of waiting) go()
+  })
+  return async (send: () => Promise<unknown>): Promise<void> => {
+    // A host's client that connects when it is first used has made one that does so, too.
+    if (own.status === 'wait') own.connect().catch(() => {})
+    if (own.status !== 'ready') {
+      let go = () => {}
+      const ready = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      waiting.add(go)
+      await wait(ready).finally(() => waiting.delete(go))
+    }
+    // What it throws at once is as good as a rejection.
+    await wait((async () => send())())
+  }
+}
+
+/** Duplicates the host's client; `close` ends the duplicate, never the client. */
+export function openSubscriber({
+  client,
+  onMessage,
+  onLink,
+  timeoutMs = SUBSCRIBE_TIMEOUT_MS,
+}: SubscriberOptions): Subscriber {
+  const { kind } = portOf(client)
+  const wait = <T>(work: Promise<T>) => within(work, timeoutMs)
+  const duplicate = client.duplicate as (...args: unknown[]) => unknown
+  let seenUp = false
+  const up = () => {
+    if (seenUp) onLink(true)
+    seenUp = true
+  }
+  const down = () => onLink(false)
+
+  if (kind === 'ioredis' || kind === 'ioredis-cluster') {
+    const shards = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : []
+    const own = duplicate.apply(client, shards) as IoRedisSubscriber
+    own.on('error', () => {})
+    own.on('ready', up)
+    const send = createSender(own, wait)
+    for (const event of ['close', 'nodeError', '-node']) own.on(event, down)
+    own.on('smessage', (channel: string, message: string) => onMessage(channel, message))
+    return {
+      subscribe: (channel) => send(() => own.ssubscribe(channel)),
+      unsubscribe: (channel) => send(() => own.sunsubscribe(channel)),
+      close: async () => own.disconnect(),
+    }
+  }
+
+  const own = duplicate.call(client) as NodeRedisSubscriber
+  own.on('error', () => {})
+  for (const event of ['ready', 'node-ready']) own.on(event, up)
+  for (const event of ['reconnecting', 'node-reconnecting', 'node-disconnect']) own.on(event, down)
+  const connected = own.connect()
+  connected.catch(() => {})
+  let closed = false
+  const listener = (message: string, channel: string) => onMessage(channel, message)
+  return {
+    subscribe: (channel) => wait(connected.then(() => own.sSubscribe(channel, listener))),
+    unsubscribe: (channel) => wait(connected.then(() => own.sUnsubscribe(channel))),
+    async close() {
+      if (closed) return
+      closed = true
+      own.destroy()
+    },
+  }
+}

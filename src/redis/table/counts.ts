@@ -1,0 +1,64 @@
+/** Counts by reading: exact within the bound on entries looked at, and beyond it a sample that says so. */
+import { type Ask, examinable, type Indexed } from '../../contract/page.js'
+import { count } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { type Filter, indexOf } from './pages.js'
+import { readIndex, type TableReader } from './rows.js'
+import { allShards, readShards, shareOut } from './shards.js'
+import { readAlong } from './spans.js'
+
+/** The records under `filter` in the shards that can be reached; `truncated` where they are more than may be looked at. */
+export async function countAll<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  filter: Filter,
+  ask: Ask,
+): Promise<{ records: R[]; indexed: Indexed }> {
+  const shards =
+    typeof filter.user_id === 'string' ? [await store.shardOf(filter.user_id, ask)] : await allShards(store, ask)
+  const now = await store.time(ask)
+  const index = indexOf(table, filter)
+  const sized = await readShards(shards, ask, async (shard) => {
+    const size = count(await readIndex(store, ['ZCARD', store.key(shard, table.name, ...index)], ask))
+    return { shard, size }
+  })
+  const all = sized.answers.reduce((sum, { size }) => sum + size, 0)
+  const bound = examinable(ask)
+  const sizes = sized.answers.map(({ size }) => size)
+  // Too many: each shard is sampled by its share, so that the sample is one of the deployment.
+  const shares = all <= bound ? sizes : shareOut(bound, sizes)
+  const parts = sized.answers
+    .map(({ shard }, i) => ({ shard, share: shares[i] as number }))
+    .filter(({ share }) => share > 0)
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  let examined = 0
+  let isShort = false
+  const read = await readShards(
+    parts.map(({ shard }) => shard),
+    ask,
+    async (shard) => {
+      const { share } = parts.find((part) => part.shard === shard) as { share: number }
+      const { entries, isCut } = await readAlong(store, table, shard, index, '-inf', share, ask)
+      examined += entries.length
+      isShort ||= isCut && entries.length < share
+      return entries.flatMap(({ row }) => {
+        const record = row && table.read(row, now)
+        return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)
+          ? [record]
+          : []
+      })
+    },
+  )
+  const isTruncated = sized.truncated || read.truncated || isShort || all > bound
+  return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
+}
+
+/** How many of `entries` there are of each value, every value present. */
+export function tally<V extends string, T>(values: readonly V[], entries: readonly T[], of: (entry: T) => V) {
+  const counts = Object.fromEntries(values.map((value) => [value, 0])) as Record<V, number>
+  for (const entry of entries) counts[of(entry)]++
+  return counts
+}
+
+/** What `of` says of the records, each once. */
+export const distinct = <T, V>(records: readonly T[], of: (record: T) => V): V[] => [...new Set(records.map(of))]

@@ -1,0 +1,76 @@
+/** Questions: read-only scripts that answer for a whole shard at once what would be a command per user, row or name. */
+import type { Ask } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { KEY_LUA, shardPrefix } from '../store/keys.js'
+import type { Reply } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { BadRow, ROW_BYTES } from './rows.js'
+
+export interface Question {
+  readonly source: string
+}
+
+/** Keys of a foreign type that one answer names: enough to find them, and no list as long as an index. */
+const FOREIGN_MAX = 100
+
+/** A text of that many bytes is longer than a row even where each of its characters takes three. */
+const CUT_BYTES = 3 * (ROW_BYTES + 1)
+
+const OPENING = `${KEY_LUA}
+local foreign = {}
+-- What a command answers; nothing, and the key noted, where somebody else has put another type there.
+local function read(name, key, ...)
+  local reply = redis.pcall(name, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
+  if #foreign < ${FOREIGN_MAX} then foreign[#foreign + 1] = key end
+  return nil
+end
+-- A row, cut where it is too long to be one of ours: the reader sees that, and nobody sends the rest.
+local function row(t, id)
+  local value = read('GETRANGE', K(t, 'row', id), 0, ${CUT_BYTES - 1})
+  return value and value ~= '' and value or false
+end`
+
+/**
+ * A question whose Lua finds `K(...)` (a key of the shard from raw ids), `read(command, key, ...)`, `row(table, id)` and
+ * its arguments from `ARGV[1]`, and answers a table that begins with `foreign`. Its commands are those that an observer
+ * may send by itself: the store holds a script to the permissions of whoever sends it.
+ */
+export function defineQuestion(body: string): Question {
+  return { source: `${OPENING}\n${body}` }
+}
+
+/**
+ * A key that is never there, named beside the prefix, which is none either. While a slot moves, a Cluster serves a script
+ * with one key wherever it lands, in front of half of the shard; with two it says that it cannot tell yet.
+ */
+const SECOND = 'two'
+
+// Half of the keys are on another node, or the permissions of the host's own making lack what the script reads.
+const NOT_NOW = /non local key|user executing the script|ACL failure|NOPERM/
+
+/**
+ * What `question` answers of a shard.
+ *
+ * @throws Refusal `unavailable`; the signal's reason when it aborts.
+ */
+export async function askShard(
+  store: Store,
+  question: Question,
+  shard: number,
+  args: readonly (string | number)[],
+  ask: Ask,
+): Promise<Reply[]> {
+  const prefix = shardPrefix(store.deploymentId, shard)
+  const reply = await store
+    .command(['EVAL_RO', question.source, '2', prefix, `${prefix}${SECOND}`, ...args.map(String)], prefix, ask)
+    .catch((error) => {
+      if (error instanceof Error && !(error instanceof Refusal) && NOT_NOW.test(error.message))
+        throw new Refusal('unavailable', 'the store cannot answer this now', { cause: error })
+      throw error
+    })
+  const [foreign, ...answer] = Array.isArray(reply) ? reply : []
+  for (const key of Array.isArray(foreign) ? foreign : []) store.report(new BadRow(`${key} holds another type`), ask)
+  return answer
+}

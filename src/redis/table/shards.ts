@@ -1,0 +1,42 @@
+/** How a reader asks every shard: where some are lost, the others' answers count, and the loss is told. */
+import type { Ask } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import type { Store } from '../store/store.js'
+
+/** The numbers of all shards of the deployment. */
+export async function allShards(store: Store, ask: Ask): Promise<number[]> {
+  return Array.from({ length: await store.shards(ask) }, (_, shard) => shard)
+}
+
+/** `bound` shared out by `weights`: whole numbers, of which some are 0 where there is less than one for each. */
+export function shareOut(bound: number, weights: readonly number[]): number[] {
+  const all = weights.reduce((sum, weight) => sum + weight, 0)
+  let before = 0
+  return weights.map((weight) => {
+    const share = Math.floor((bound * (before + weight)) / all) - Math.floor((bound * before) / all)
+    before += weight
+    return share
+  })
+}
+
+/** Whether an error says that a shard cannot be reached, and no more than that. */
+export function isLost(error: unknown, ask: Ask): boolean {
+  return error instanceof Refusal && error.code === 'unavailable' && !ask.signal.aborted
+}
+
+/**
+ * What `read` answers for each of `shards` that can be reached.
+ *
+ * @throws the first error when none can, and any that says something else.
+ */
+export async function readShards<T>(
+  shards: readonly number[],
+  ask: Ask,
+  read: (shard: number) => Promise<T>,
+): Promise<{ answers: T[]; truncated: boolean }> {
+  const settled = await Promise.allSettled(shards.map(read))
+  const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failed = settled.find((one) => one.status === 'rejected' && (answers.length === 0 || !isLost(one.reason, ask)))
+  if (failed?.status === 'rejected') throw failed.reason
+  return { answers, truncated: answers.length < shards.length }
+}

@@ -1,0 +1,143 @@
+/** How a reader lists the users of a table and tells what it holds of them: a question a shard, however many they are. */
+import { compareIds } from '../../contract/ids.js'
+import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
+import { type Ask, examinable, type IdPageQuery } from '../../contract/page.js'
+import { shardOf } from '../store/keys.js'
+import { count, strings } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { gather } from './gather.js'
+import { askShard, defineQuestion } from './question.js'
+import type { TableReader } from './rows.js'
+import { allShards, isLost, readShards, shareOut } from './shards.js'
+
+// ARGV: 1 table, 2 where to begin, 3 most users, 4 the time, 5 most entries to look at. A user whose rows have all run
+// out stays in the index until a writer sweeps it.
+const USERS = defineQuestion(`
+local t, from, most, bound = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local users, examined, isEnd, last = {}, 0, 0, ''
+while isEnd == 0 and #users < most and examined < bound do
+  local step = math.min(bound - examined, math.max(most - #users, 100))
+  local batch = read('ZRANGE', K(t, 'users'), from, '+', 'BYLEX', 'LIMIT', 0, step) or {}
+  if #batch < step then isEnd = 1 end
+  for i, user in ipairs(batch) do
+    if #users == most then isEnd = 0 break end
+    examined, last = examined + 1, user
+    if (read('ZCOUNT', K(t, 'live', user), '(' .. ARGV[4], '+inf') or 0) > 0 then users[#users + 1] = user end
+  end
+  from = '(' .. last
+end
+return { foreign, users, examined, last, isEnd }`)
+
+/** Users asked for beyond a shard's share of the page. */
+const SPARE_USERS = 16
+
+/** How far one shard's index of users has been read. */
+interface Reach {
+  readonly shard: number
+  /** Users to look at, at most. */
+  readonly bound: number
+  /** Users with a row. */
+  users: string[]
+  examined: number
+  /** The last one looked at, with a row or without. */
+  last: string | null
+  isEnd: boolean
+}
+
+/**
+ * Users of a table after `page.after` that have a row now, by their UTF-8 bytes: the order of a sorted set without
+ * scores. Of what may be looked at half is left for what they have; where that ends before the page does, `reached` says
+ * how far all shards were read. `truncated`: a shard was lost, or not looked at at all.
+ */
+export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
+  const shards = await allShards(store, ask)
+  const now = await store.time(ask)
+  const bounds = shareOut(Math.ceil(examinable(ask) / 2), Array(shards.length).fill(1))
+  const readOn = async (reach: Reach, most: number): Promise<Reach> => {
+    const from = reach.last === null ? '-' : `(${reach.last}`
+    const args = [table, from, most, now, reach.bound - reach.examined]
+    const [users, examined, last, isEnd] = await askShard(store, USERS, reach.shard, args, ask)
+    reach.users.push(...strings(users ?? null))
+    reach.examined += count(examined ?? null)
+    if (typeof last === 'string' && last !== '') reach.last = last
+    reach.isEnd = isEnd === 1
+    return reach
+  }
+  // Users are spread evenly over the shards: twice a share of the page nearly always reaches to its end.
+  const most = Math.min(page.limit, Math.ceil((2 * page.limit) / shards.length) + SPARE_USERS)
+  const { answers, truncated } = await readShards(shards, ask, (shard) =>
+    readOn({ shard, bound: bounds[shard] as number, users: [], examined: 0, last: page.after, isEnd: false }, most),
+  )
+  const reached = () =>
+    answers
+      .flatMap(({ users }) => users)
+      .sort(compareIds)
+      .slice(0, page.limit)
+  /** Shards that have not been read to the end of the page, and may have users in it. */
+  const behind = () => {
+    const end = reached().at(page.limit - 1)
+    const isBehind = (id: string | null) => end === undefined || id === null || compareIds(id, end) < 0
+    return answers.filter(({ isEnd, last }) => !isEnd && isBehind(last))
+  }
+  const unread = behind().filter(({ examined, bound }) => examined < bound)
+  const again = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
+  for (const one of again) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
+  const unfinished = behind()
+  const ends = unfinished.map(({ last }) => last)
+  const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
+  // Beyond the end of one shard its own users may come before those of others.
+  const ids: UserIds & { reached?: string } = reached().filter((id) => end === null || compareIds(id, end) <= 0)
+  if (end !== null) ids.reached = end
+  if (truncated || unfinished.length > 0) ids.truncated = true
+  ids.examined = answers.reduce((sum, { examined }) => sum + examined, 0)
+  return ids
+}
+
+/**
+ * What `know` makes of the records of each user who has any, and of all users together of no more records than may be
+ * looked at. A user whose records were not reached has a part without numbers.
+ */
+export async function observeUsers<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  userIds: readonly string[],
+  ask: Ask,
+  know: (records: R[]) => Omit<UserPart, 'user_id' | 'truncated'>,
+): Promise<UserParts> {
+  if (userIds.length === 0) return []
+  const shards = await store.shards(ask)
+  const now = await store.time(ask)
+  const byShard = new Map<number, string[]>()
+  for (const user_id of userIds) {
+    const shard = shardOf(user_id, shards)
+    const users = byShard.get(shard) ?? []
+    byShard.set(shard, users)
+    users.push(user_id)
+  }
+  const asked = [...byShard.keys()]
+  const shares = shareOut(
+    examinable(ask),
+    [...byShard.values()].map((users) => users.length),
+  )
+  let examined = 0
+  const { answers, truncated } = await readShards(asked, ask, async (shard) => {
+    const users = byShard.get(shard) as string[]
+    const parts: UserPart[] = []
+    const most = shares[asked.indexOf(shard)] as number
+    const wanted = { index: 'user_id', values: users, most, shards: asked.length }
+    await gather(store, table, shard, wanted, ask, (user_id, found) => {
+      examined += found.rows.length
+      // What stands under a user's name in the index is somebody else's where its record says so.
+      const records = found.rows.map((row) => row && table.read(row, now)).filter((record) => record !== undefined)
+      const own = records.filter((record) => (record as { user_id?: string }).user_id === user_id)
+      const cut = found.isCut ? { truncated: true } : {}
+      if (own.length > 0) parts.push({ user_id, ...know(own), ...cut })
+      else if (found.isCut) parts.push({ user_id, ...cut })
+    })
+    return parts
+  })
+  const parts: UserParts = answers.flat()
+  if (truncated) parts.truncated = true
+  parts.examined = examined
+  return parts
+}

@@ -1,0 +1,33 @@
+/** A spill store over any object storage: what a host with S3 or the like implements three calls for. */
+import type { SpillStore } from '../contract/history.js'
+import { encodePart } from '../contract/ids.js'
+
+/** Object storage as S3 has it, reduced to what is needed. A client of a vendor fits with three one-line functions. */
+export interface Bucket {
+  putObject(input: { key: string; body: string }): Promise<void>
+  /** `null` where there is none. Rejects for an object over `maxBytes` rather than read it. */
+  getObject(input: { key: string; maxBytes: number; signal: AbortSignal }): Promise<string | null>
+  deleteObject(input: { key: string }): Promise<void>
+}
+
+export interface ObjectSpillStoreOptions {
+  bucket: Bucket
+  /** What the key of every object starts with, as it stands; two deployments in one bucket need two. @default '' */
+  prefix?: string
+}
+
+/**
+ * A spill store in a bucket. A reference is percent-encoded, so that what somebody wrote into the store of the messages
+ * names an object below the prefix and nothing else.
+ *
+ * @example
+ * const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix: 'prod-' })
+ */
+export function createObjectSpillStore({ bucket, prefix = '' }: ObjectSpillStoreOptions): SpillStore {
+  const keyOf = (ref: string) => prefix + encodePart(ref)
+  return {
+    put: (ref, body) => bucket.putObject({ key: keyOf(ref), body }),
+    get: (ref, { signal, maxBytes }) => bucket.getObject({ key: keyOf(ref), signal, maxBytes }),
+    delete: (ref) => bucket.deleteObject({ key: keyOf(ref) }),
+  }
+}

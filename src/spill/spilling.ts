@@ -1,0 +1,54 @@
+/** How a message history puts large payloads aside, whatever its spill store does meanwhile. */
+
+import type { SpillStore } from '../contract/history.js'
+import { Refusal } from '../refusal.js'
+
+export interface SpillingOptions {
+  spill: SpillStore | undefined
+  inlineBytes: number
+  /** Longest wait for one payload to be put. */
+  spillMs: number
+}
+
+export interface Spilling {
+  /** @throws Refusal `payload_too_large` without a store; `unavailable` when it failed or took too long: nothing was kept. */
+  put(ref: string, text: string): Promise<void>
+  /** Deletes a payload that no message refers to. Rejects where the store does. */
+  remove(ref: string): Promise<void>
+  /** The same without waiting: a store that fails to keeps an orphan. */
+  discard(ref: string): void
+}
+
+export function createSpilling({ spill, inlineBytes, spillMs }: SpillingOptions): Spilling {
+  const remove = async (ref: string) => spill?.delete(ref)
+  const discard = (ref: string) => void remove(ref).catch(() => {})
+
+  return {
+    remove,
+    discard,
+    async put(ref, text) {
+      if (!spill) throw new Refusal('payload_too_large', `over ${inlineBytes} bytes, and there is no spill store`)
+      const given = new AbortController()
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Refusal('unavailable', `not put within ${spillMs} ms`)), spillMs)
+      })
+      const putting = (async () => spill.put(ref, text, { signal: given.signal }))()
+      try {
+        await Promise.race([putting, late])
+      } catch (cause) {
+        given.abort(cause)
+        // Now, and once more when it has ended: what was given up may arrive all the same.
+        discard(ref)
+        putting.then(
+          () => discard(ref),
+          () => {},
+        )
+        if (cause instanceof Refusal) throw cause
+        throw new Refusal('unavailable', 'the spill store failed', { cause })
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
