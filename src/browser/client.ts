@@ -36,7 +36,7 @@ export interface CooperativeSiteClient {
 }
 
 /**
- * The viewer's client of one session (contract, part 6). Redirects are never followed: credentials would travel.
+ * The viewer's client of one session. Redirects are never followed: credentials would travel.
  *
  * @throws TypeError for a session id that is not one path segment.
  *

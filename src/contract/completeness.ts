@@ -14,7 +14,7 @@ export const SourceName = z.enum([
 export type SourceName = z.infer<typeof SourceName>
 
 /**
- * The completeness block (spec 2.2). `complete` speaks of this answer for the sources that were asked, never of the
+ * The completeness block. `complete` speaks of this answer for the sources that were asked, never of the
  * deployed application; when it is false, every `observed_…` is a sample.
  */
 export const Completeness = z.object({

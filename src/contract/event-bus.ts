@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
 
-/** Events that wait for one subscriber before its oldest are dropped (spec 8). */
+/** Events that wait for one subscriber before its oldest are dropped. */
 export const QUEUE_SIZE = 100
 
 /** An event as viewers see it: an invalidation or notification, never an authoritative state transfer. */

@@ -85,7 +85,7 @@ async function serve(target: string, request: Request, { answerMs, onError, ...t
 }
 
 /**
- * Starts the control server (contract, part 6): local programs in any language declare sites and publish events
+ * Starts the control server: local programs in any language declare sites and publish events
  * through the one runtime that is connected. See docs/control-server.md for whom it keeps out.
  *
  * @throws TypeError for a host that is not loopback and for an unusable token or owner; Error naming the port that is

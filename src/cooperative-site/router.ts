@@ -107,7 +107,7 @@ function handlerOf({ methods }: RelayRoute, method: string): RelayHandler {
 }
 
 /**
- * Builds the relay router (contract, part 6) over sites, sessions, a bus, the ordinary ingest and a connector.
+ * Builds the relay router over sites, sessions, a bus, the ordinary ingest and a connector.
  *
  * @throws TypeError for an unusable prefix or when an authenticator or the policy is missing.
  * @example

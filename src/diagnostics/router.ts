@@ -78,7 +78,7 @@ function createMatcher(rows: readonly DiagnosticsRow[]) {
 }
 
 /**
- * Builds the diagnostics router (spec 4) over whatever inspectors a host injects.
+ * Builds the diagnostics router over whatever inspectors a host injects.
  *
  * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
  * @example

@@ -84,7 +84,7 @@ export interface ResolveAdminAuthOptions {
 }
 
 /**
- * The administrator authentication of a deployment: the explicit key, else the environment's, else none (spec 5).
+ * The administrator authentication of a deployment: the explicit key, else the environment's, else none.
  * Call it before any socket is opened. What it leaves open on a `host` that is loopback answers only who names loopback
  * in `Host` and `Origin`.
  *

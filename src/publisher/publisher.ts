@@ -39,7 +39,7 @@ const isPassing = (error: unknown) =>
   error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')
 
 /**
- * The publisher of a connected runtime (contract, part 6). It makes no identity and no connection of its own.
+ * The publisher of a connected runtime. It makes no identity and no connection of its own.
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import { RelayError } from './relay-error.js'
 
 /**
  * The one client that the application already is. A second identity would be a stale or unrelated instance and defeat
- * instance fencing (spec 5.9), so nothing here ever makes one.
+ * instance fencing, so nothing here ever makes one.
  */
 export interface PublisherRuntime {
   /** The current identity; asked at each attempt, because a reconnect changes `instance_id`. */

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ROOT } from './imports.js'
+import { directionTable } from './layers.js'
 
 const documents = [
   'README.md',
@@ -54,6 +55,16 @@ describe('the documents', () => {
     const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
     const readme = textOf('README.md')
     expect(subpaths.filter((path) => !readme.includes(`\`${name}${path.slice(1)}\``))).toEqual([])
+  })
+
+  it('have the direction table that is held', () => {
+    const [, shown] = /<!-- layers -->\n([\s\S]*)<!-- \/layers -->/.exec(textOf('docs/architecture.md')) ?? []
+    expect(shown).toBe(directionTable())
+  })
+
+  it.each(documents)('%s names no file of the repository that is not there', (path) => {
+    const named = [...textOf(path).matchAll(/`((?:src|test|tools|bench|examples|docs)\/[\w./-]+)`/g)]
+    expect(named.map(([, file]) => file as string).filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
   it('have route tables and code that are up to date', () => {

@@ -19,6 +19,11 @@ it.each(['src', 'test'])(`%s has no file over ${DEFECT} lines`, (folder) => {
   expect(measured.filter(({ lines }) => lines > DEFECT).map(({ path }) => path)).toEqual([])
 })
 
+it.each(['src', 'test'])('%s cites no paper that is not in the repository', (folder) => {
+  const cites = /\b(spec|ruling|contract, part|issue) #?\d/i
+  expect(readFiles(folder).flatMap(({ path, text }) => (cites.test(text) ? [path] : []))).toEqual([])
+})
+
 describe('the layers of src', () => {
   it('point only where the direction table allows', () => {
     expect(misdirected(files)).toEqual([])

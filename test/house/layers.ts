@@ -165,3 +165,14 @@ export function circles(files: SourceFile[]): string[] {
   for (const path of graph.keys()) walk(path, [])
   return found
 }
+
+/** The direction table as the documents show it. */
+export function directionTable(): string {
+  const names = (paths: readonly string[]) =>
+    paths.map((path) => (path === '' ? 'everything' : `\`${path}\``)).join(' ')
+  const rows = Object.entries(LAYERS).map(([name, { own, packages = [], node }]) => {
+    const outside = [...packages, ...(node ? ['node:'] : [])]
+    return `| \`${name}\` | ${names(own)} | ${names(outside)} |\n`
+  })
+  return `| layer | may import of ours | and from outside |\n|---|---|---|\n${rows.join('')}`
+}

@@ -52,7 +52,7 @@ export async function findSession(
   return found
 }
 
-/** The first of the four conditions (spec 4.4) that does not hold. */
+/** The first of the four conditions that does not hold. */
 export function checkAction(
   session: Session | null | undefined,
   site: Site | null | undefined,

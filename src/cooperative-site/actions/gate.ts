@@ -60,7 +60,7 @@ export interface InvokeInput {
 
 export interface ActionGate {
   /**
-   * Invokes an allowed action once (spec 4.4): no retry, no queue.
+   * Invokes an allowed action once: no retry, no queue.
    *
    * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
    * does not answer, `capacity_exceeded` when the viewer has too many calls under way, `action_timeout` when the outcome

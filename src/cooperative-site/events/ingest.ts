@@ -48,7 +48,7 @@ export interface HostMessage {
 
 type Projection = { event: PublishedEvent } | { reason: NotPublishedReason }
 
-/** The four conditions of spec 6, in their order. */
+/** The four conditions on an event, in their order. */
 async function project(
   { sites, now = Date.now }: IngestSiteMessageDeps,
   { host, message }: HostMessage,
@@ -109,7 +109,7 @@ async function publish(deps: IngestSiteMessageDeps, sent: HostMessage, isDuplica
 }
 
 /**
- * Takes in one message of `host` (spec 4.1, 6): names its stream under the host, hands it to the ordinary ingest, then
+ * Takes in one message of `host`: names its stream under the host, hands it to the ordinary ingest, then
  * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
  * retained, and the answer says why nobody was told.
  *

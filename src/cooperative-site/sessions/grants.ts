@@ -5,7 +5,7 @@ import { withTimeout } from '../../async/timeout.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 
-/** How old a positive answer may be when something is written (ruling 31). */
+/** How old a positive answer may be when something is written. */
 export const RECHECK_MS = 500
 // Reads under way at once when time alone asks for them; a shared store takes a thousand in all.
 const READS_MAX = 200
