@@ -12,7 +12,7 @@ import { PROBLEMS, type ProblemCode } from '../http/problem.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { createDoor } from './door.js'
-import { toProblemError } from './problem.js'
+import { toControlProblem } from './problem.js'
 import { answer, type ControlTargets } from './routes.js'
 
 const TOKEN_LENGTH = 16
@@ -76,7 +76,7 @@ async function serve(target: string, request: Request, { answerMs, onError, ...t
   try {
     return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
   } catch (error) {
-    const { code, extra, cause } = toProblemError(error)
+    const { code, extra, cause } = toControlProblem(error)
     if (PROBLEMS[code][0] >= 500) onError(cause)
     return problemReply(code, extra)
   } finally {

@@ -7,12 +7,12 @@ import { checkId, checkSegment, Id } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { type FieldError, ProblemError } from '../http/problem.js'
+import { toProblemError } from '../http/refusals.js'
 import { problemReply, type Reply, toResponse } from '../http/respond.js'
 import { createOwns, parsePrefix, splitUrl } from '../http/target.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
-import { toProblemError } from './relay-problem.js'
 import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './relay-routes.js'
 import { createSessionStreams } from './sessions/streams.js'
 
@@ -185,7 +185,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       if (closed) throw new ProblemError('unavailable')
       return await dispatch(request, pathname)
     } catch (error) {
-      const { code, extra, cause } = toProblemError(error)
+      const { code, extra, cause } = toProblemError(error, 'facility')
       if (code === 'internal') report(cause)
       return problemReply(code, extra)
     }

@@ -1,6 +1,5 @@
 /** How the library says "no" over HTTP: the one table from code to status, and the RFC 9457 body. */
 import * as z from 'zod'
-import type { RefusalCode } from '../refusal.js'
 
 /** Every code a problem body can carry, with its status and its fixed title. */
 export const PROBLEMS = {
@@ -54,12 +53,6 @@ export const PROBLEMS = {
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof PROBLEMS
-
-/** What a refusal of an inspector becomes. Any other code there is a fault of the inspector: `internal`. */
-export const INSPECTOR_REFUSALS: Partial<Record<RefusalCode, ProblemCode>> = {
-  invalid_cursor: 'invalid_cursor',
-  unavailable: 'inspector_unavailable',
-}
 
 const FieldError = z.object({
   in: z.enum(['query', 'path', 'header', 'body']),

@@ -3,11 +3,12 @@ import * as z from 'zod'
 import type { Deadline } from '../async/deadline.js'
 import { checkId } from '../contract/ids.js'
 import { type Ask, type Awaitable, examinable, type PageQuery, withRemaining } from '../contract/page.js'
-import { Refusal, type RefusalCode } from '../refusal.js'
+import type { RefusalCode } from '../refusal.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import { createEncoder, TooLarge, UnacceptableAnswer } from './encode.js'
-import { INSPECTOR_REFUSALS, type ProblemCode, ProblemError } from './problem.js'
+import { type ProblemCode, ProblemError } from './problem.js'
 import { parseQuery } from './query.js'
+import { toProblemError } from './refusals.js'
 import { firstHalf, type LongList, withoutRecord } from './shorten.js'
 
 /** What a row is asked with: everything decoded, typed and checked. */
@@ -74,15 +75,19 @@ export interface PreparedRow<Source> {
   /** It answers a list of items. */
   listed: boolean
   encode: (value: unknown) => string
+  /** What refusals of its inspectors mean here, where that differs from other routes. */
+  refusals: Partial<Record<RefusalCode, ProblemCode>>
 }
 
 export function prepareRow<Source>(row: Row<Source>): PreparedRow<Source> {
+  const params = paramNames(row.path)
   return {
     row,
-    params: paramNames(row.path),
+    params,
     paged: 'cursor' in row.query.shape,
     listed: row.response instanceof z.ZodObject && 'items' in row.response.shape,
     encode: createEncoder(row.response),
+    refusals: { invalid_identity: params.length > 0 ? 'invalid_path' : 'invalid_query', ...row.refusals },
   }
 }
 
@@ -127,19 +132,6 @@ function bindPage(page: Envelope, limit: number, identity: (() => string) | unde
   return { ...page, next_cursor: toCursor(identity(), page.next_cursor) }
 }
 
-/** The problem that an error of a source is. Its message goes no further than `onError`. */
-function toProblemError(error: unknown, row: Pick<Row<never>, 'path' | 'refusals'>, deadline: Deadline): ProblemError {
-  if (error instanceof ProblemError) return error
-  const cause = { cause: error }
-  // Whatever an inspector throws once its signal has aborted is its way to say that it was stopped.
-  if (deadline.signal.aborted) return new ProblemError('inspector_timeout', {}, cause)
-  const code = error instanceof Refusal ? (row.refusals?.[error.code] ?? INSPECTOR_REFUSALS[error.code]) : undefined
-  if (code) return new ProblemError(code, {}, cause)
-  if (error instanceof Refusal && error.code === 'invalid_identity')
-    return new ProblemError(row.path.includes('{') ? 'invalid_path' : 'invalid_query', {}, cause)
-  return new ProblemError('internal', {}, cause)
-}
-
 /** What a matched request brings along. */
 export interface MatchedRequest {
   /** Decoded segments; `null` where one was not well-formed. */
@@ -156,7 +148,7 @@ export interface MatchedRequest {
  * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
  */
 export async function answer<Source>(
-  { row, params: names, paged, listed, encode }: PreparedRow<Source>,
+  { row, params: names, paged, listed, encode, refusals }: PreparedRow<Source>,
   source: Source,
   request: MatchedRequest,
   ask: RowAsk,
@@ -170,7 +162,11 @@ export async function answer<Source>(
   try {
     return await read(limit, ask)
   } catch (error) {
-    throw toProblemError(error, row, deadline)
+    // Whatever an inspector throws once its signal has aborted is its way to say that it was stopped.
+    const stopped = deadline.signal.aborted && !(error instanceof ProblemError)
+    throw stopped
+      ? new ProblemError('inspector_timeout', {}, { cause: error })
+      : toProblemError(error, 'inspector', refusals)
   }
 
   async function read(size: number, asking: RowAsk): Promise<Answer> {

@@ -91,6 +91,8 @@ describe('a registry of this process', () => {
   it.each([
     [new Refusal('capacity_exceeded'), 429, 'share_exceeded'],
     [new Refusal('unavailable'), 503, 'unavailable'],
+    [new Refusal('closed'), 503, 'unavailable'],
+    [new Refusal('unknown_site'), 404, 'not_found'],
     [new Refusal('payload_too_large'), 413, 'body_too_large'],
     [new Refusal('invalid_transition'), 500, 'internal'],
     [new Error('secret of the registry'), 500, 'internal'],
