@@ -1,5 +1,6 @@
 /** The client of the command line: whatever `redis` package the host has installed, connected within a bound. */
 import type { RedisClient } from '../redis/store/client.js'
+import { watchLink } from '../redis/store/watch-link.js'
 import { UsageError } from './arguments.js'
 
 /** Long enough for a handshake across a continent, short enough for somebody who waits. */
@@ -67,14 +68,17 @@ export async function connectStore(url: string): Promise<ConnectedClient> {
       await single.connect()
       info = await single.sendCommand<string>(['INFO', 'cluster'])
     })
-    if (!info.includes('cluster_enabled:1'))
-      return { client: single as unknown as RedisClient, close: () => single.destroy() }
+    if (!info.includes('cluster_enabled:1')) {
+      watchLink(single)
+      return { client: single, close: () => single.destroy() }
+    }
     single.destroy()
     const { username, password } = new URL(url)
     const defaults = password ? { username: decodeURIComponent(username), password: decodeURIComponent(password) } : {}
     const cluster = createCluster({ rootNodes: [{ url }], defaults })
     await connected(cluster, () => cluster.connect())
-    return { client: cluster as unknown as RedisClient, close: () => cluster.destroy() }
+    watchLink(cluster)
+    return { client: cluster, close: () => cluster.destroy() }
   } catch (cause) {
     if (single.isOpen) single.destroy()
     throw new StoreError(`cannot use the store at ${publicUrl(url)}: ${reasonOf(cause)}`, { cause })

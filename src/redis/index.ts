@@ -42,3 +42,4 @@ export {
 export { createRedisSiteRegistry, type RedisSiteRegistryOptions } from './sites/facility.js'
 export type { IoRedisClient, Listener, NodeRedisClient, RedisClient } from './store/client.js'
 export type { StoreOptions } from './store/store.js'
+export { type WatchLinkOptions, watchLink } from './store/watch-link.js'

@@ -4,7 +4,6 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
-import type { RedisClient } from '../../src/redis/store/client.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createObserver, get } from './router.js'
 import { clients, describeRedis, freePort, type Server, startServer } from './server.js'
@@ -137,15 +136,12 @@ describeRedis('a store that fails', () => {
           : createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
       if ('destroy' in client) {
         ends.push(() => client.destroy())
-        const router = createObserver({ client: client as unknown as RedisClient, deploymentId: 'early', ...QUICK })
+        const router = createObserver({ client: client, deploymentId: 'early', ...QUICK })
         // Not even opened: nothing to wait for.
         expect((await get(router, '/contexts')).status).toBe(503)
         client.connect().catch(() => {})
       } else ends.push(() => client.disconnect())
-      const router = createObserver(
-        { client: client as unknown as RedisClient, deploymentId: 'early', ...QUICK },
-        DEADLINE,
-      )
+      const router = createObserver({ client: client, deploymentId: 'early', ...QUICK }, DEADLINE)
       expect((await get(router, '/capabilities')).status).toBe(200)
       expect((await timed(get(router, '/contexts'))).status).toBe(503)
       const own = await startServer({ port })
@@ -173,7 +169,7 @@ describeRedis('a store that fails', () => {
       const url = `redis://blind:x@127.0.0.1:${server.port}`
       const blind = kind === 'ioredis' ? new Redis(url) : await createClient({ url }).connect()
       ends.push(() => ('destroy' in blind ? blind.destroy() : blind.disconnect()))
-      const router = createObserver({ client: blind as unknown as RedisClient, deploymentId })
+      const router = createObserver({ client: blind, deploymentId })
       for (const path of ['/contexts', '/users', '/deduplicator/summary'])
         expect((await get(router, path)).status).toBe(503)
       await server.cli('CONFIG', 'SET', 'maxmemory', '1')
@@ -225,7 +221,7 @@ describeRedis('a store that fails', () => {
       })
       client.on('error', () => {})
       await client.connect()
-      const router = createObserver({ client: client as unknown as RedisClient, deploymentId: 'd', ...QUICK }, DEADLINE)
+      const router = createObserver({ client: client, deploymentId: 'd', ...QUICK }, DEADLINE)
       expect((await timed(get(router, '/contexts'))).status).toBe(503)
       client.destroy()
       for (const socket of sockets) socket.destroy()

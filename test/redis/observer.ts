@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import type { RedisClient } from '../../src/redis/store/client.js'
 import type { Connected, Server } from './server.js'
 
 const PASSWORD = 'change-me'
@@ -36,7 +35,7 @@ export async function connectObserver(
         : createCluster({ rootNodes: servers.map((server) => ({ url: url(server) })), defaults: auth })
     client.on('error', () => {})
     await client.connect()
-    return { client: client as unknown as RedisClient, close: async () => client.destroy() }
+    return { client: client, close: async () => client.destroy() }
   }
   const client =
     kind === 'ioredis'
@@ -47,5 +46,5 @@ export async function connectObserver(
         )
   client.on('error', () => {})
   await once(client, 'ready')
-  return { client: client as unknown as RedisClient, close: async () => client.disconnect() }
+  return { client: client, close: async () => client.disconnect() }
 }

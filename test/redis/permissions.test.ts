@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { createClient } from 'redis'
 import { expect, it, onTestFinished } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
-import type { RedisClient } from '../../src/redis/store/client.js'
 import { createClock } from '../contract/clock.js'
 import { createObserver, get } from './router.js'
 import { describeRedis, startServer } from './server.js'
@@ -18,7 +17,7 @@ describeRedis('the permissions that the docs give a node', () => {
     const client = await createClient({ url: `redis://node:change-me-too@127.0.0.1:${server.port}` }).connect()
     const clock = createClock()
     const options = {
-      client: client as unknown as RedisClient,
+      client: client,
       now: clock.now,
       newId: createIds(),
       rpc: { newId: createIds() },

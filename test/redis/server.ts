@@ -159,25 +159,25 @@ export const clients = {
     const client = createClient({ url: `redis://127.0.0.1:${ports[0]}`, socket: { reconnectStrategy: 50 } })
     client.on('error', () => {})
     await client.connect()
-    return { client: client as unknown as RedisClient, close: async () => client.destroy() }
+    return { client: client, close: async () => client.destroy() }
   },
   ioredis: async (ports: number[]): Promise<Connected> => {
     const client = new Redis(ports[0] as number, '127.0.0.1', { retryStrategy: () => 50 })
     client.on('error', () => {})
     await once(client, 'ready')
-    return { client: client as unknown as RedisClient, close: async () => client.disconnect() }
+    return { client: client, close: async () => client.disconnect() }
   },
   'node-redis cluster': async (ports: number[]): Promise<Connected> => {
     const client = createCluster({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })
     client.on('error', () => {})
     await client.connect()
-    return { client: client as unknown as RedisClient, close: async () => client.destroy() }
+    return { client: client, close: async () => client.destroy() }
   },
   'ioredis cluster': async (ports: number[]): Promise<Connected> => {
     const client = new Cluster(ports.map((port) => ({ host: '127.0.0.1', port })))
     client.on('error', () => {})
     await once(client, 'ready')
-    return { client: client as unknown as RedisClient, close: async () => client.disconnect() }
+    return { client: client, close: async () => client.disconnect() }
   },
 } satisfies Record<string, (ports: number[]) => Promise<Connected>>
 

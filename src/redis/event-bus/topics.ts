@@ -60,6 +60,17 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     })
   }
 
+  /** Subscribes. A link that is there and does not answer is dead: nothing else would say so. */
+  async function hear(channel: string): Promise<void> {
+    const by = listener()
+    try {
+      await by.subscribe(channel)
+    } catch (error) {
+      if (by === subscriber && by.isUp) relisten()
+      throw error
+    }
+  }
+
   /** Subscribes, then asks for the position. */
   function place(local: LocalTopic): Promise<void> {
     local.placing ??= (async () => {
@@ -68,7 +79,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
         local.channel = store.key(local.shard, 'bus', 'on', local.name)
         if (topics.get(local.name) !== local) return
         channels.set(local.channel, local)
-        await listener().subscribe(local.channel)
+        await hear(local.channel)
         const [standing] = await stand([local])
         if (standing) local.place(standing)
       } finally {

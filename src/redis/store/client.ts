@@ -1,7 +1,7 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
 import { type Reply, toReply } from './reply.js'
 
-export type Listener = (...args: never[]) => void
+export type Listener = (...args: unknown[]) => void
 
 /** A client or cluster of node-redis (`redis` 5 or 6), connected or connecting. */
 export interface NodeRedisClient {

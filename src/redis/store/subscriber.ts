@@ -19,6 +19,8 @@ export interface SubscriberOptions {
 export interface Subscriber {
   subscribe(channel: string): Promise<void>
   unsubscribe(channel: string): Promise<void>
+  /** Whether the client believes that its link stands. */
+  readonly isUp: boolean
   close(): Promise<void>
 }
 
@@ -26,6 +28,9 @@ type Emitter = { on(event: string, listener: (...args: never[]) => void): unknow
 type NodeRedisSubscriber = Emitter & {
   connect(): Promise<unknown>
   destroy(): void
+  readonly isOpen: boolean
+  /** Of a single client; a Cluster's is as good as open. */
+  readonly isReady?: boolean
   sSubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
   sUnsubscribe(channel: string): Promise<void>
 }
@@ -107,6 +112,9 @@ export function openSubscriber({
     return {
       subscribe: (channel) => send(() => own.ssubscribe(channel)),
       unsubscribe: (channel) => send(() => own.sunsubscribe(channel)),
+      get isUp() {
+        return own.status === 'ready'
+      },
       close: async () => own.disconnect(),
     }
   }
@@ -122,6 +130,9 @@ export function openSubscriber({
   return {
     subscribe: (channel) => wait(connected.then(() => own.sSubscribe(channel, listener))),
     unsubscribe: (channel) => wait(connected.then(() => own.sUnsubscribe(channel))),
+    get isUp() {
+      return own.isReady ?? own.isOpen
+    },
     async close() {
       if (closed) return
       closed = true

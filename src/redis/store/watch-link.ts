@@ -1,0 +1,103 @@
+/** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+import { kindOf, type Listener, type NodeRedisClient } from './client.js'
+
+const SILENT_MS = 15_000
+
+export interface WatchLinkOptions {
+  /** A link that has answered nothing for so long is given up. @default 15000 */
+  silentMs?: number | undefined
+}
+
+interface Link {
+  sendCommand(args: string[]): Promise<unknown>
+  on(event: string, listener: Listener): unknown
+  destroy(): void
+  connect(): Promise<unknown>
+  readonly isOpen: boolean
+  readonly isReady: boolean
+}
+interface Nodes {
+  on(event: string, listener: Listener): unknown
+  readonly nodeByAddress: ReadonlyMap<string, { client?: Link }>
+}
+
+/**
+ * Connects `client`, or each node's link of a cluster, anew when it has not answered for `silentMs`; what waits for an
+ * answer there is rejected. The options of node-redis do not do that: its `socketTimeout` takes what is written for life,
+ * and a host that is alive keeps writing. A client of ioredis needs no more than its own `socketTimeout`.
+ *
+ * It ends with the client, and keeps no process alive.
+ *
+ * @throws TypeError for a client that is none of node-redis, RangeError for a `silentMs` that is no time.
+ * @example
+ * const client = createClient({ url })
+ * watchLink(client)
+ */
+export function watchLink(client: NodeRedisClient, { silentMs = SILENT_MS }: WatchLinkOptions = {}): void {
+  if (!(silentMs > 0 && silentMs < 2 ** 31)) throw new RangeError('silentMs must be a time in ms')
+  const kind = kindOf(client)
+  if (kind === 'node-redis') {
+    watch(client as unknown as Link, silentMs)
+    return
+  }
+  if (kind !== 'node-redis-cluster') throw new TypeError('client must be one of node-redis')
+  const cluster = client as unknown as Nodes
+  const watched = new WeakSet<Link>()
+  const look = () => {
+    for (const { client: link } of cluster.nodeByAddress.values()) {
+      if (!link || watched.has(link)) continue
+      watched.add(link)
+      watch(link, silentMs)
+    }
+  }
+  cluster.on('node-connect', look)
+  look()
+}
+
+function watch(link: Link, silentMs: number): void {
+  let timer: ReturnType<typeof setInterval> | undefined
+  let heardAt = 0
+  let isAsking = false
+
+  const heard = () => {
+    heardAt = performance.now()
+  }
+
+  function ask() {
+    if (isAsking || !link.isReady) return
+    isAsking = true
+    link.sendCommand(['PING']).then(
+      () => {
+        isAsking = false
+        heard()
+      },
+      () => {
+        isAsking = false
+      },
+    )
+  }
+
+  function look() {
+    if (!link.isOpen) {
+      clearInterval(timer)
+      timer = undefined
+      return
+    }
+    ask()
+    if (performance.now() - heardAt < silentMs) return
+    heard()
+    link.destroy()
+    link.connect().catch(() => {})
+  }
+
+  const start = () => {
+    heard()
+    timer ??= setInterval(look, silentMs / 3)
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  link.on('connect', start)
+  // Whoever tries again or is told why not is not deaf: how often is the host's own to say.
+  for (const event of ['ready', 'reconnecting', 'error']) link.on(event, heard)
+  if (link.isOpen) start()
+}

@@ -1,0 +1,164 @@
+/** A link that dies without a word: nobody waits longer than their time, and clients that are told how find back. */
+import { once } from 'node:events'
+import { Redis } from 'ioredis'
+import { createClient, createCluster } from 'redis'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
+import { watchLink } from '../../src/redis/store/watch-link.js'
+import { command, connection, first } from '../contract/delivery-commands.js'
+import { collect, dataOf, event } from '../contract/event-bus.js'
+import { createObserver, get } from './router.js'
+import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
+import { type SilentLink, startSilentLink } from './silent-link.js'
+import { soon } from './soon.js'
+
+const SILENT_MS = 400
+const QUICK = { commandTimeoutMs: 400 }
+
+/** The clients as the documents would have them, with less patience. */
+const ATTENTIVE = {
+  async 'node-redis'(port: number): Promise<Connected> {
+    const client = createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
+    client.on('error', () => {})
+    watchLink(client, { silentMs: SILENT_MS })
+    await client.connect()
+    return { client, close: async () => client.destroy() }
+  },
+  async ioredis(port: number): Promise<Connected> {
+    const client = new Redis(port, '127.0.0.1', { socketTimeout: SILENT_MS, retryStrategy: () => 50 })
+    client.on('error', () => {})
+    await once(client, 'ready')
+    return { client, close: async () => client.disconnect() }
+  },
+  async 'node-redis cluster'(port: number): Promise<Connected> {
+    const client = createCluster({
+      rootNodes: [{ url: `redis://127.0.0.1:${port}` }],
+      defaults: { socket: { reconnectStrategy: 50 } },
+    })
+    client.on('error', () => {})
+    watchLink(client, { silentMs: SILENT_MS })
+    await client.connect()
+    return { client, close: async () => client.destroy() }
+  },
+}
+
+/** Event 2 was lost, and shows as that; so may be what comes next, until the listener is back. */
+async function hearsAgain(reader: Subscription, source: SiteEventBus): Promise<void> {
+  for (let n = 3; ; n++) {
+    const [next] = await collect(reader, 1)
+    if (next?.type === 'event') return expect(next.event.data).toBe(n - 1)
+    expect(next).toMatchObject({ type: 'gap', reason: 'link_lost', dropped: 1, first_seq: n - 1 })
+    await source.publish('t', event(n))
+  }
+}
+
+const reachable = (client: RedisClient) => createObserver({ client, deploymentId: 'any', ...QUICK }, 2_000)
+
+describeRedis('a link that dies without a word', () => {
+  let server: Server
+  let direct: Connected
+  beforeAll(async () => {
+    server = await startServer()
+    direct = await clients.ioredis([server.port])
+  })
+  afterAll(async () => {
+    await direct?.close()
+    await server?.stop()
+  })
+
+  async function startLink(port = server.port): Promise<SilentLink> {
+    const link = await startSilentLink(port)
+    onTestFinished(() => link.close())
+    return link
+  }
+
+  describe.each(['node-redis', 'ioredis'] as const)('over %s', (kind) => {
+    async function start(connect: (port: number) => Promise<Connected>, deploymentId: string) {
+      const link = await startLink()
+      const { client, close } = await connect(link.port)
+      const told: unknown[] = []
+      const far = { client, deploymentId, onError: (error: unknown) => told.push(error), ...QUICK }
+      const near = { client: direct.client, deploymentId }
+      const [host, other] = [createRedisFacilities(far), createRedisFacilities(near)]
+      const [bus, source] = [createRedisEventBus(far), createRedisEventBus(near)]
+      onTestFinished(async () => {
+        await Promise.all([host.close(), other.close(), bus.close(), source.close()])
+        await close()
+      })
+      const reader = bus.subscribe('t')
+      await bus.prepare('t')
+      await source.publish('t', event(1))
+      expect(dataOf(await collect(reader, 1))).toEqual([1])
+      return { link, far, host, other, bus, source, reader, told }
+    }
+
+    it('is noticed by a client set up for it, however much it goes on sending, and everything works again', async () => {
+      const { link, far, host, other, source, reader, told } = await start(ATTENTIVE[kind], `silent-${kind}`)
+      const router = createObserver(far, 2_000)
+      const tab = connection()
+      await host.connections.connect({ ...first, client_type: 'web' })
+      await host.dispatcher.attach(first, tab.deliver)
+      expect((await get(router, '/connections')).body.items).toHaveLength(1)
+
+      link.silence()
+      const asking = setInterval(() => void get(router, '/connections'), SILENT_MS / 4)
+      onTestFinished(() => clearInterval(asking))
+      for (const path of ['/connections', '/users', '/delivery/summary']) {
+        const { status, body } = await get(router, path)
+        expect([status, body.code]).toEqual([503, 'inspector_unavailable'])
+      }
+      await expect(host.connections.connect({ ...first, client_type: 'web' })).rejects.toMatchObject({
+        code: 'unavailable',
+      })
+      await soon(() => expect(told.filter((error) => /unavailable/.test(String(error)))).not.toHaveLength(0))
+      await source.publish('t', event(2))
+      await other.dispatcher.dispatch(command('c1'))
+
+      link.heal()
+      await soon(async () => expect((await get(router, '/connections')).status).toBe(200))
+      await tab.got(1)
+      await hearsAgain(reader, source)
+    })
+
+    it('is noticed by the bus where only its listener is deaf, for topics that it reads and for new ones', async () => {
+      const { link, bus, source, reader } = await start((port) => clients[kind]([port]), `deaf-${kind}`)
+      link.silence('subscribers')
+      await source.publish('t', event(2))
+      await soon(() => bus.prepare('new'))
+      const other = bus.subscribe('new')
+      await source.publish('new', event(1))
+      expect(dataOf(await collect(other, 1))).toEqual([1])
+      await hearsAgain(reader, source)
+    })
+  })
+
+  describe.each(['node-redis cluster'] as const)('over %s', (kind) => {
+    it('is noticed for each of the nodes', async () => {
+      const cluster = await startCluster(1)
+      onTestFinished(() => cluster.stop())
+      const node = cluster.servers[0] as Server
+      const link = await startLink(node.port)
+      await node.cli('CONFIG', 'SET', 'cluster-announce-port', String(link.port))
+      const { client, close } = await ATTENTIVE[kind](link.port)
+      onTestFinished(close)
+      const router = reachable(client)
+      expect((await get(router, '/contexts')).status).toBe(200)
+      link.silence()
+      const asking = setInterval(() => void get(router, '/contexts'), SILENT_MS / 4)
+      onTestFinished(() => clearInterval(asking))
+      expect((await get(router, '/contexts')).status).toBe(503)
+      link.heal()
+      await soon(async () => expect((await get(router, '/contexts')).status).toBe(200))
+    })
+  })
+
+  it('is watched only for a client that needs it, for a time', () => {
+    const client = createClient()
+    expect(() => watchLink(new Redis({ lazyConnect: true }) as never)).toThrow(TypeError)
+    for (const silentMs of [0, -1, Number.NaN, 2 ** 31])
+      expect(() => watchLink(client, { silentMs })).toThrow(RangeError)
+  })
+})

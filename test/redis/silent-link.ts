@@ -1,0 +1,66 @@
+/** A proxy before a store whose connections can die without a word: no byte passes any more, and nobody is told. */
+import { once } from 'node:events'
+import { createConnection, createServer, type Socket } from 'node:net'
+
+export interface SilentLink {
+  /** Where clients connect instead of to the store. */
+  readonly port: number
+  /** Lets every connection die, those made from now on as well; or only those that have subscribed by now. */
+  silence(which?: 'all' | 'subscribers'): void
+  /** Connections made from now on live. Those that have died stay dead. */
+  heal(): void
+  close(): Promise<void>
+}
+
+interface Connection {
+  isDead: boolean
+  isSubscriber: boolean
+}
+
+/** A proxy on a free port before the store on `port`. */
+export async function startSilentLink(port: number): Promise<SilentLink> {
+  const sockets = new Set<Socket>()
+  const connections = new Set<Connection>()
+  let isSilent = false
+
+  function keep(socket: Socket, other: () => Socket) {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      sockets.delete(socket)
+      other().destroy()
+    })
+  }
+
+  const server = createServer((near) => {
+    const connection = { isDead: isSilent, isSubscriber: false }
+    const far = createConnection(port, '127.0.0.1')
+    keep(near, () => far)
+    keep(far, () => near)
+    connections.add(connection)
+    near.once('close', () => connections.delete(connection))
+    near.on('data', (chunk) => {
+      connection.isSubscriber ||= /ssubscribe/i.test(chunk.toString('latin1'))
+      if (!connection.isDead) far.write(chunk)
+    })
+    far.on('data', (chunk) => !connection.isDead && near.write(chunk))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  return {
+    port: (server.address() as { port: number }).port,
+    silence(which = 'all') {
+      isSilent = which === 'all'
+      for (const connection of connections) connection.isDead ||= isSilent || connection.isSubscriber
+    },
+    heal() {
+      isSilent = false
+    },
+    async close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}
