@@ -4,7 +4,7 @@ import { createRpcCorrelator } from '../../src/memory/rpc.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { PUBLISH } from '../../src/redis/event-bus/scripts.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
-import { OPEN, SETTLE, WITHDRAW } from '../../src/redis/rpc/scripts.js'
+import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/scripts.js'
 import { collect, dataOf, event } from '../contract/event-bus.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
@@ -42,10 +42,10 @@ describeStores('what is sent again', (_kind, place) => {
   })
 
   it.each([
-    ['repeated', OPEN],
-    ['repeated', SETTLE],
-    ['repeated', WITHDRAW],
-    ['lost', WITHDRAW],
+    ['repeated', OPEN_CALL],
+    ['repeated', SETTLE_CALL],
+    ['repeated', WITHDRAW_CALL],
+    ['lost', WITHDRAW_CALL],
   ] as const)('is one call and one reply: %s', async (fault, script) => {
     const deployment = place()
     const { client, plan } = lossyClient(deployment.client)

@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest'
 import { ATTACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
-import { runScript } from '../../src/redis/store/script.js'
+import { runBare } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { command, connection, first, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
@@ -30,7 +30,7 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const { user_id, client_id } = first
     const attach = async (boot: string, instance: string, order: number) => {
       const args = [boot, 1_000, 10, 1_000, user_id, client_id, instance, instance, 5_000, order]
-      const [, answer] = (await runScript(store, ATTACH, 0, ...args)) as [string, string[]]
+      const [, answer] = (await runBare(store, ATTACH, 0, ...args)) as [string, string[]]
       return answer
     }
     expect(await attach('a', first.instance_id, 1)).toEqual(['waits'])

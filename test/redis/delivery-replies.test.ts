@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
 import { ACKNOWLEDGE, ADMIT, CLAIM, CONCLUDE, END, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
 import { shardOf } from '../../src/redis/store/keys.js'
-import type { Script } from '../../src/redis/store/script.js'
+import type { ScriptText } from '../../src/redis/store/script.js'
 import { ASK, FIRST, walk } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
@@ -11,7 +11,7 @@ import { lossyClient } from './lossy-client.js'
 import { type Fault, type Plan, runsOf } from './lossy-plan.js'
 import { soon } from './soon.js'
 
-const SCRIPTS: Record<string, Script> = { ORDER, ATTACH, ADMIT, CLAIM, CONCLUDE, ACKNOWLEDGE, END, TAKE, RECONCILE }
+const SCRIPTS: Record<string, ScriptText> = { ORDER, ATTACH, ADMIT, CLAIM, CONCLUDE, ACKNOWLEDGE, END, TAKE, RECONCILE }
 const FAULTS: Fault[] = ['lost', 'late', 'repeated', 'held', 'unsent']
 
 describeNode('a dispatcher whose replies get lost', ({ client, make, observe, server }) => {

@@ -8,8 +8,16 @@ import { type Connected, clients, describeRedis, type Server, startServer } from
 
 afterEach(() => void vi.restoreAllMocks())
 
-const SET = defineScript(`redis.call('SET', K('made'), now) return 'made'`)
-const HALFWAY = defineScript(`redis.call('SET', K('made'), now) redis.call('INCR', K('list')) return 'made'`)
+const SET = defineScript(
+  'test.set',
+  { args: [], answer: (reply) => reply },
+  `redis.call('SET', K('made'), now) return 'made'`,
+)
+const HALFWAY = defineScript(
+  'test.halfway',
+  { args: [], answer: (reply) => reply },
+  `redis.call('SET', K('made'), now) redis.call('INCR', K('list')) return 'made'`,
+)
 
 /** The instant of the store that a write would carry. */
 function fenceOf(readTime: () => Promise<number>) {
@@ -101,10 +109,10 @@ describeRedis('a write', () => {
 
     it('that a stalled store gets to after its time does nothing, and is unknown until then', async () => {
       const { store, made } = createOwn(300)
-      await runScript(store, SET, 0)
+      await runScript(store, SET, 0, {})
       await store.command(['DEL', store.key(0, 'made')], store.key(0))
       server.pause()
-      const error = await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      const error = await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
       // Over the same connection, so behind what was given up.
       expect(await made()).toBe(null)
@@ -113,26 +121,31 @@ describeRedis('a write', () => {
     it('does nothing late whatever time was injected', async () => {
       const options = { client: connected.client, deploymentId: 'frozen', now: () => 9e15, commandTimeoutMs: 300 }
       const store = createStore(options)
-      await runScript(store, defineScript(`return 'known'`), 0)
+      await runScript(
+        store,
+        defineScript('test.known', { args: [], answer: (reply) => reply }, `return 'known'`),
+        0,
+        {},
+      )
       server.pause()
-      await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
       expect(await store.command(['GET', store.key(0, 'made')], store.key(0))).toBe(null)
     })
 
     it('is tried once more where the clock of the store has jumped', async () => {
       const { store, made } = createOwn()
-      await runScript(store, SET, 0)
+      await runScript(store, SET, 0, {})
       const real = performance.now.bind(performance)
       const before = await made()
       vi.spyOn(performance, 'now').mockImplementation(() => real() - 60_000)
-      expect(await runScript(store, SET, 0)).toBe('made')
+      expect(await runScript(store, SET, 0, {})).toBe('made')
       expect(Number(await made())).toBeGreaterThanOrEqual(Number(before))
     })
 
     it('was not run where the time of the store could not be learnt', async () => {
       const { store } = createOwn(200)
       server.pause()
-      const error = await fails(runScript(store, SET, 0)).finally(() => server.resume())
+      const error = await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not_run' })
       expect(wasNotRun(error)).toBe(true)
     })
@@ -142,10 +155,10 @@ describeRedis('a write', () => {
       ['a replica', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
     ])('was not run by a store that is %s', async (_, spoil, mend) => {
       const { store, made } = createOwn()
-      await runScript(store, SET, 0)
+      await runScript(store, SET, 0, {})
       await store.command(['DEL', store.key(0, 'made')], store.key(0))
       await server.cli(...spoil)
-      const error = await fails(runScript(store, SET, 0))
+      const error = await fails(runScript(store, SET, 0, {}))
       await server.cli(...mend)
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not_run' })
       expect(await made()).toBe(null)
@@ -154,7 +167,7 @@ describeRedis('a write', () => {
     it('that failed half-way is unknown, and reported', async () => {
       const { store, errors, made } = createOwn()
       await store.command(['RPUSH', store.key(0, 'list'), 'x'], store.key(0))
-      expect(await fails(runScript(store, HALFWAY, 0))).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
+      expect(await fails(runScript(store, HALFWAY, 0, {}))).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
       expect(await made()).not.toBe(null)
       expect(errors).toHaveLength(1)
     })
@@ -163,7 +176,7 @@ describeRedis('a write', () => {
       const closed = await clients[kind]([server.port])
       await closed.close()
       const store = createStore({ client: closed.client, deploymentId: 'closed' })
-      expect(wasNotRun(await fails(runScript(store, SET, 0)))).toBe(true)
+      expect(wasNotRun(await fails(runScript(store, SET, 0, {})))).toBe(true)
     })
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
 import { createRedisIdempotencyStore } from '../../src/redis/idempotency/facility.js'
-import { CLAIM, KEEP, RELEASE } from '../../src/redis/idempotency/scripts.js'
+import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from '../../src/redis/idempotency/scripts.js'
 import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
 import { bob, createWorld } from '../cooperative-site/gate-world.js'
 import { lossyClient } from './lossy-client.js'
@@ -59,16 +59,16 @@ describeStores('idempotency keys in Redis', (kind, place) => {
 
   describe('whose replies are lost or come twice', () => {
     it.each([
-      ['lost', CLAIM],
-      ['lost', KEEP],
-      ['repeated', CLAIM],
-      ['repeated', KEEP],
-      ['repeated', RELEASE],
+      ['lost', CLAIM_KEY],
+      ['lost', KEEP_ANSWER],
+      ['repeated', CLAIM_KEY],
+      ['repeated', KEEP_ANSWER],
+      ['repeated', RELEASE_KEY],
     ] as const)('run a call once, though one reply is %s', async (fault, script) => {
       const deployment = place()
       const { client, plan } = lossyClient(deployment.client)
       let runs = 0
-      let isUp = script !== RELEASE
+      let isUp = script !== RELEASE_KEY
       const { gate } = createWorld({
         idempotency: createRedisIdempotencyStore({ ...deployment, client }),
         connector: { call: async () => ++runs },
@@ -84,7 +84,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       isUp = true
       // A claim that nobody knows of is taken back: nothing was run under it, and its key is free.
       // A node of a Cluster that does not know the script yet loses no more than its saying so.
-      if (script === CLAIM && fault === 'lost' && !kind.includes('cluster')) expect(first).toBe('unavailable')
+      if (script === CLAIM_KEY && fault === 'lost' && !kind.includes('cluster')) expect(first).toBe('unavailable')
       const second = await invoke()
       expect(second).toMatchObject({ status: 'succeeded', result: 1 })
       expect(runs).toBe(1)

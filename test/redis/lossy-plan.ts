@@ -1,5 +1,5 @@
 /** Which commands on their way to a store meet with what misfortune, for `lossy-store.ts` and `lossy-client.ts`. */
-import type { Script } from '../../src/redis/store/script.js'
+import type { ScriptText } from '../../src/redis/store/script.js'
 
 /**
  * What happens to a command that is met:
@@ -28,7 +28,7 @@ export interface Plan {
 }
 
 /** Matches runs of `script`, by digest or in full. */
-export async function runsOf(script: Script): Promise<Matcher> {
+export async function runsOf(script: ScriptText): Promise<Matcher> {
   const digest = await script.digest
   return ([name, body]) => (name === 'EVALSHA' && body === digest) || (name === 'EVAL' && body === script.source)
 }

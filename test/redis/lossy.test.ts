@@ -89,7 +89,11 @@ describeRedis('replies that are lost on purpose', () => {
         })
 
         it('tells the runs of a script from others', async () => {
-          const script = defineScript("return redis.call('INCR', KEYS[1] .. 'n')")
+          const script = defineScript(
+            'test.count',
+            { args: [], answer: Number },
+            "return redis.call('INCR', KEYS[1] .. 'n')",
+          )
           const matches = await runsOf(script)
           plan.forget()
           await server.cli('SET', 'relayscope:{d:0}:shards', '1')

@@ -4,7 +4,11 @@ import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
 
-const WRITE = defineScript(`redis.call('SET', K('made'), '1') return 1`)
+const WRITE = defineScript(
+  'test.write',
+  { args: [], answer: (reply) => reply },
+  `redis.call('SET', K('made'), '1') return 1`,
+)
 
 afterEach(() => void vi.restoreAllMocks())
 
@@ -14,9 +18,9 @@ describeStores('the number of shards', (_kind, place, servers) => {
   it('is restored by the first write after the store has lost its data, in every shard', async () => {
     const store = createStore({ ...place(), shards: 5 })
     const number = (shard: number) => store.command(['GET', store.key(shard, 'shards')], store.key(shard))
-    for (let shard = 0; shard < 5; shard++) await runScript(store, WRITE, shard)
+    for (let shard = 0; shard < 5; shard++) await runScript(store, WRITE, shard, {})
     await flush()
-    expect(await runScript(store, WRITE, 3)).toBe(1)
+    expect(await runScript(store, WRITE, 3, {})).toBe(1)
     expect([await number(0), await number(3)]).toEqual(['5', '5'])
   })
 
@@ -24,24 +28,24 @@ describeStores('the number of shards', (_kind, place, servers) => {
     const where = place()
     const told: unknown[] = []
     const old = createStore({ ...where, shards: 5, onError: (error) => told.push(error) })
-    for (let shard = 0; shard < 5; shard++) await runScript(old, WRITE, shard)
+    for (let shard = 0; shard < 5; shard++) await runScript(old, WRITE, shard, {})
     await flush()
     const other = createStore({ ...where, shards: 8, onError: (error) => told.push(error) })
-    expect(await runScript(other, WRITE, 7)).toBe(1)
+    expect(await runScript(other, WRITE, 7, {})).toBe(1)
     for (const shard of [0, 1, 4])
-      await expect(runScript(old, WRITE, shard)).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+      await expect(runScript(old, WRITE, shard, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
     expect(told.map(String)).toEqual(Array(3).fill('Refusal: unavailable: shard 0 belongs to 8 shards, not 5'))
   })
 
   it('keeps it out where only the shard that says the number was lost', async () => {
     const where = place()
     const old = createStore({ ...where, shards: 5 })
-    for (let shard = 0; shard < 5; shard++) await runScript(old, WRITE, shard)
+    for (let shard = 0; shard < 5; shard++) await runScript(old, WRITE, shard, {})
     await old.command(['DEL', old.key(0, 'shards')], old.key(0))
     const other = createStore({ ...where, shards: 8 })
-    await runScript(other, WRITE, 0)
-    await expect(runScript(other, WRITE, 3)).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
-    await expect(runScript(old, WRITE, 0)).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+    await runScript(other, WRITE, 0, {})
+    await expect(runScript(other, WRITE, 3, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+    await expect(runScript(old, WRITE, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
   })
 
   it('is read anew by a reader within seconds, beside its work', async () => {
@@ -60,7 +64,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
 
   it('is refused while it is no number, and as before once that is gone', async () => {
     const store = createStore({ ...place(), shards: 5 })
-    await runScript(store, WRITE, 0)
+    await runScript(store, WRITE, 0, {})
     for (const spoil of [
       ['SET', 'many'],
       ['SET', '0'],
@@ -69,9 +73,9 @@ describeStores('the number of shards', (_kind, place, servers) => {
       const [command, value] = spoil as [string, string]
       await store.command(['DEL', store.key(0, 'shards')], store.key(0))
       await store.command([command, store.key(0, 'shards'), value], store.key(0))
-      await expect(runScript(store, WRITE, 0)).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+      await expect(runScript(store, WRITE, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
     }
     await store.command(['DEL', store.key(0, 'shards')], store.key(0))
-    expect(await runScript(store, WRITE, 0)).toBe(1)
+    expect(await runScript(store, WRITE, 0, {})).toBe(1)
   })
 })

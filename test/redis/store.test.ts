@@ -1,5 +1,6 @@
 /** Commands, scripts, shards and time of a store, over every client. */
 import { expect, it } from 'vitest'
+import { listOf, nothing } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
@@ -17,16 +18,29 @@ describeStores('the store', (_kind, place) => {
 
   it('runs a script by digest, and by source where the store has not seen it', async () => {
     const store = createStore({ ...place(), now: () => 1_000 })
-    const script = defineScript(`redis.call('SET', K('made', ARGV[2]), now) return { now, ARGV[2] }`)
-    for (let i = 0; i < 2; i++) expect(await runScript(store, script, 0, 'ünï:code')).toEqual([1_000, 'ünï:code'])
+    const script = defineScript(
+      'test.make',
+      { args: ['id'], rest: 'more', answer: listOf },
+      `redis.call('SET', K('made', id), now) return { now, id, more }`,
+    )
+    const run = () => runScript(store, script, 0, { id: 'ünï:code', more: [1, 'b'] })
+    for (let i = 0; i < 2; i++) expect(await run()).toEqual([1_000, 'ünï:code', ['1', 'b']])
     const key = store.key(0, 'made', 'ünï:code')
     expect(await store.command(['GET', key], key)).toBe('1000')
   })
 
   it('takes a refusal of a script as a refusal', async () => {
     const store = createStore(place())
-    const script = defineScript(`return refuse('identity_conflict')`)
-    await expect(runScript(store, script, 0)).rejects.toMatchObject({ code: 'identity_conflict' })
+    const script = defineScript('test.refuse', { args: [], answer: nothing }, `return refuse('identity_conflict')`)
+    await expect(runScript(store, script, 0, {})).rejects.toMatchObject({ code: 'identity_conflict' })
+  })
+
+  it('reports an answer that cannot be read, and says no more than that the store cannot serve this', async () => {
+    const errors: unknown[] = []
+    const store = createStore({ ...place(), onError: (error) => errors.push(error) })
+    const script = defineScript('test.spoilt', { args: [], answer: (reply) => JSON.parse(String(reply)) }, `return '{'`)
+    await expect(runScript(store, script, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
+    expect(errors).toMatchObject([{ name: 'SyntaxError' }])
   })
 
   it('refuses to work with another number of shards than the first writer claimed', async () => {

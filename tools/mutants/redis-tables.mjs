@@ -95,15 +95,15 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, a site of another owner is not deleted',
-      `if not old or (ARGV[4] ~= '' and old.owner ~= ARGV[4]) then return 0 end`,
+      `if not old or (owner ~= '' and old.owner ~= owner) then return 0 end`,
       'if not old then return 0 end',
     ],
     [
       'in a store, an owner has so many sites',
-      `if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(ARGV[6])\n      or `,
+      `if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(max_per_owner)\n      or `,
       'if ',
     ],
-    ['in a store, sites are bounded', `\n      or redis.call('HLEN', owners) >= tonumber(ARGV[7]) then`, ' then'],
+    ['in a store, sites are bounded', `\n      or redis.call('HLEN', owners) >= tonumber(max_sites) then`, ' then'],
     [
       'a site whose time is no time is none',
       `return type(since) == 'number' and since >= 0 and since <= now and head or nil`,
@@ -114,7 +114,7 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/sessions/scripts.ts', 'test/redis/sessions.test.ts', [
     [
       'in a store, a session moves as it may',
-      `if not string.find(ARGV[6], ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end`,
+      `if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end`,
       '',
     ],
     ['in a store, an owner has so many sessions', `if not has_room(`, 'if false and not has_room('],
@@ -232,13 +232,17 @@ export const REDIS_TABLES = [
     ['in a store, a claim given back is not counted', `count(user, 'accepted', -1)`, ''],
     [
       'a claim that arrives twice is one',
-      'return once(ARGV[2], function() return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])) end)',
-      'return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]))',
+      'return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)',
+      'return claim(user, message, tonumber(ttl), tonumber(capacity))',
       ['test/redis/deduplicator.test.ts', 'test/redis/ingest.test.ts', 'test/redis/lossy.test.ts'],
     ],
   ]),
   ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
-    ['in a store, another call under the same key is told', `if held[2] ~= ARGV[6] then return { 'reused' } end`, ''],
+    [
+      'in a store, another call under the same key is told',
+      `if held[2] ~= fingerprint then return { 'reused' } end`,
+      '',
+    ],
     [
       'in a store, a call under way keeps its key',
       `if (tonumber(held[4]) or 0) > now then return { 'running' } end`,
@@ -262,19 +266,19 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, answers are bounded in bytes',
-      'if not isOld and total <= tonumber(ARGV[7]) then break end',
+      'if not isOld and total <= tonumber(max_bytes) then break end',
       'if not isOld then break end',
     ],
   ]),
   ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
-      `if call.user_id ~= ARGV[5] or call.client_id ~= ARGV[6] then return 'foreign' end`,
+      `if call.user_id ~= user or call.client_id ~= client then return 'foreign' end`,
       '',
     ],
     [
       'in a store, a reply of another instance is foreign',
-      `if call.instance_id ~= cjson.null and ARGV[7] ~= '' and call.instance_id ~= ARGV[7] then return 'foreign' end`,
+      `if call.instance_id ~= cjson.null and instance ~= '' and call.instance_id ~= instance then return 'foreign' end`,
       '',
     ],
     [
@@ -290,12 +294,12 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, pending calls are bounded',
-      `if redis.call('ZCARD', K(t, 'all')) >= tonumber(ARGV[5]) then`,
+      `if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then`,
       'if false then',
     ],
     [
       'in a store, a user has so many calls pending',
-      `if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(ARGV[6]) then`,
+      `if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then`,
       'if false then',
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
     ],
@@ -307,13 +311,13 @@ export const REDIS_TABLES = [
     ],
     [
       'a reply that arrives twice is one',
-      `if redis.call('GET', K(t, 'by', id)) == ARGV[8] then return 'settled' end`,
+      `if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end`,
       '',
       'test/redis/actions-replies.test.ts',
     ],
     [
       'only its own attempt takes a call away',
-      'if call and call.attempt == ARGV[3] then drop(t, id) end',
+      'if call and call.attempt == attempt then drop(t, id) end',
       'if call then drop(t, id) end',
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
     ],

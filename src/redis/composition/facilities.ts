@@ -17,6 +17,7 @@ import { retainingOn } from '../history/retaining.js'
 import type { ReportedOptions } from '../presence/facility.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { type RpcLimits, rpcCorrelatorOn } from '../rpc/facility.js'
+import { runBare, runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 
 export interface RedisFacilitiesOptions extends StoreOptions {
@@ -60,9 +61,10 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   )
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
-    { script: SWEEP_CONNECTIONS, args: [heartbeatTimeoutMs, retentionMs, maxDisconnected] },
-    { script: SWEEP_CLAIMS, args: [claims.ttlMs] },
-    { script: SWEEP_TABLES, args: ['contexts', 'windows', 'calls'] },
+    async (shard) =>
+      (await runBare(store, SWEEP_CONNECTIONS, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected)) === 1,
+    (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
+    async (shard) => (await runBare(store, SWEEP_TABLES, shard, 'contexts', 'windows', 'calls')) === 1,
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })

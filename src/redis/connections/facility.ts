@@ -15,7 +15,7 @@ import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds, shareOf } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { count, type Reply } from '../store/reply.js'
-import { runInShards, runScript, type Script } from '../store/script.js'
+import { type Bare, runBare, runInShards } from '../store/script.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRegistryInspector } from './inspector.js'
 import { createWhereabouts } from './known-shards.js'
@@ -65,13 +65,13 @@ export function connectionRegistryOn(
   const { heartbeatTimeoutMs, retentionMs, maxConnections, maxDisconnected } = bounds
   const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
 
-  const run = (script: Script, shard: number, ...args: (string | number)[]): Promise<Reply> =>
-    runScript(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
+  const run = (script: Bare, shard: number, ...args: (string | number)[]): Promise<Reply> =>
+    runBare(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
 
   const whereabouts = createWhereabouts()
 
   /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
-  async function anywhere(script: Script, id: string, ...args: string[]): Promise<boolean> {
+  async function anywhere(script: Bare, id: string, ...args: string[]): Promise<boolean> {
     const known = whereabouts.get(id)
     if (known !== undefined) return (await run(script, known, id, ...args)) === 1
     const shards = await store.claimShards()

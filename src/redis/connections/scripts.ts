@@ -1,7 +1,7 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
 
 import { ONCE } from '../store/once.js'
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
 /** Connections that one write settles at most: lost ones, and those whose retention has passed. */
@@ -114,7 +114,7 @@ end
 
 /** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones of a user, 9 most connected ones, 10 the descriptions of
  * actions that have one. Answers the time; a second arrival the first one's, and changes nothing. */
-export const CONNECT = defineScript(`${CONNECTIONS}
+export const CONNECT = defineBare(`${CONNECTIONS}
 settle()
 local id = ARGV[5]
 return once(id, function()
@@ -144,7 +144,7 @@ return string.format('%.0f', now)
 end)`)
 
 /** ARGV: 5 id. */
-export const HEARTBEAT = defineScript(`${CONNECTIONS}
+export const HEARTBEAT = defineBare(`${CONNECTIONS}
 settle()
 local id = ARGV[5]
 local state, body = connected(id)
@@ -157,7 +157,7 @@ place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
 return 1`)
 
 /** ARGV: 5 id, 6 the reason or '', 7 attempt. */
-export const DISCONNECT = defineScript(`${CONNECTIONS}
+export const DISCONNECT = defineBare(`${CONNECTIONS}
 settle()
 local id = ARGV[5]
 local state, body = connected(id)
@@ -168,7 +168,7 @@ return 1
 end)`)
 
 /** What the loop of a node settles without a write of this family. Answers whether there is more. */
-export const SWEEP_CONNECTIONS = defineScript(
+export const SWEEP_CONNECTIONS = defineBare(
   `${CONNECTIONS}
 settle()
 local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
@@ -177,7 +177,7 @@ return due > 0 and 1 or 0`,
 )
 
 /** ARGV: 5 user, 6 client. Answers the instance that holds the client, or nothing. */
-export const CURRENT = defineScript(`${CONNECTIONS}
+export const CURRENT = defineBare(`${CONNECTIONS}
 local known = redis.call('GET', K(t, 'current', ARGV[5], ARGV[6]))
 local state = known and connected(known)
 return state and state.instance_id`)

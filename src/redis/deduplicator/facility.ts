@@ -3,7 +3,7 @@ import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../..
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, type Script } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createDeduplicatorInspector } from './inspector.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
@@ -38,17 +38,21 @@ export function deduplicatorOn(
 ): Inspected<Deduplicator, DeduplicatorInspector> {
   const { ttlMs, capacity } = claimBounds(limits)
 
-  async function run(script: Script, given: ClaimInput, ...bounds: number[]): Promise<boolean> {
-    const { user_id, stream, message_id } = parseInput(ClaimInput, given)
-    const shard = shardOf(user_id, await store.claimShards())
-    const attempt = crypto.randomUUID()
+  async function read(given: ClaimInput) {
+    const { user_id: user, stream, message_id } = parseInput(ClaimInput, given)
     const message = stream === undefined ? message_id : `${stream}\n${message_id}`
-    return (await runScript(store, script, shard, attempt, user_id, message, ...bounds)) === 1
+    return { shard: shardOf(user, await store.claimShards()), claim: { attempt: crypto.randomUUID(), user, message } }
   }
 
   return {
     inspector: createDeduplicatorInspector(store, { ttlMs, capacity }),
-    claim: (given) => run(CLAIM_MESSAGE, given, ttlMs, capacity),
-    release: (given) => run(RELEASE_MESSAGE, given),
+    async claim(given) {
+      const { shard, claim } = await read(given)
+      return runScript(store, CLAIM_MESSAGE, shard, { ...claim, ttl: ttlMs, capacity })
+    },
+    async release(given) {
+      const { shard, claim } = await read(given)
+      return runScript(store, RELEASE_MESSAGE, shard, claim)
+    },
   }
 }

@@ -2,6 +2,7 @@
 
 import { FAIR_SHARE } from '../store/fair-share.js'
 import { ONCE } from '../store/once.js'
+import { isOne } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** Expired claims that one claim sweeps at most, of the shard and of its own user each. */
@@ -54,23 +55,31 @@ local function claim(user, message, ttl, capacity)
 end
 `
 
-/** ARGV: 2 the attempt, 3 user, 4 the message, 5 ttl, 6 capacity. Answers 1 when it is the first. */
-export const CLAIM_MESSAGE = defineScript(`${FAIR_SHARE}${CLAIMS}${ONCE}
-return once(ARGV[2], function() return claim(ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])) end)`)
+/** Answers whether it is the first. */
+export const CLAIM_MESSAGE = defineScript(
+  'deduplicator.claim',
+  { args: ['attempt', 'user', 'message', 'ttl', 'capacity'], answer: isOne },
+  `${FAIR_SHARE}${CLAIMS}${ONCE}
+return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)`,
+)
 
-/** ARGV: 2 the attempt, 3 user, 4 the message. Answers 1 when there was a claim. */
-export const RELEASE_MESSAGE = defineScript(`${FAIR_SHARE}${CLAIMS}${ONCE}
-return once(ARGV[2], function()
-  local user, message = ARGV[3], ARGV[4]
+/** Answers whether there was a claim. */
+export const RELEASE_MESSAGE = defineScript(
+  'deduplicator.release',
+  { args: ['attempt', 'user', 'message'], answer: isOne },
+  `${FAIR_SHARE}${CLAIMS}${ONCE}
+return once(attempt, function()
   if not redis.call('ZSCORE', K(d, 'of', user), message) then return 0 end
   count(user, 'accepted', -1)
   forget(user, message)
   return 1
-end)`)
+end)`,
+)
 
-/** What the loop of a node sweeps when nobody claims. ARGV: 2 ttl. Answers whether there is more. */
+/** What the loop of a node sweeps when nobody claims. Answers whether there is more. */
 export const SWEEP_CLAIMS = defineScript(
+  'deduplicator.sweep',
+  { args: ['ttl'], answer: isOne, freesMemory: true },
   `${FAIR_SHARE}${CLAIMS}
-return sweep_claims(now - ARGV[2]) == ${SWEEP} and 1 or 0`,
-  { freesMemory: true },
+return sweep_claims(now - ttl) == ${SWEEP} and 1 or 0`,
 )

@@ -1,7 +1,6 @@
 /** The loop of a node: reconciles every shard, calls again what failed, and says that the node is alive. */
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, type Script } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailboxes } from './mailboxes.js'
@@ -22,12 +21,11 @@ const SLEEP_MIN_MS = 10
 /** Times that one pass runs a sweep of a shard at most. */
 const SWEEPS_MAX = 10
 
-/** What another family has the loop take out of each shard, so that silence alone ends what lives by being reported. */
-export interface Sweep {
-  /** Bounded in what it does; answers 1 when there is more. */
-  script: Script
-  args: readonly (string | number)[]
-}
+/**
+ * Takes what another family has outlived out of a shard, so that silence alone ends what lives by being reported. Bounded
+ * in what it does; answers whether there is more.
+ */
+export type Sweep = (shard: number) => Promise<boolean>
 
 export interface DeliveryLoopOptions {
   store: Store
@@ -108,9 +106,9 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   }
 
   /** What fails is reported, and due again with the next pass: it must not keep commands waiting. */
-  async function sweep({ script, args }: Sweep, shard: number) {
+  async function sweep(run: Sweep, shard: number) {
     try {
-      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if ((await runScript(store, script, shard, ...args)) !== 1) return
+      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return
     } catch (error) {
       store.report(error)
     }

@@ -1,7 +1,7 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answer. */
 import { shardOf } from '../store/keys.js'
 import type { Reply } from '../store/reply.js'
-import { runScript, type Script } from '../store/script.js'
+import { type Bare, runBare } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { RELEASE } from './scripts.js'
 
@@ -39,11 +39,11 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
 
   /** Runs `script` in `shard`. @throws Refusal `unavailable`; then it may have run or not. */
   async function run(
-    script: Script,
+    script: Bare,
     shard: number,
     ...args: (string | number)[]
   ): Promise<{ now: number; answer: Reply }> {
-    const reply = await runScript(store, script, shard, boot, retentionMs, maxRetained, ackTimeoutMs, ...args)
+    const reply = await runBare(store, script, shard, boot, retentionMs, maxRetained, ackTimeoutMs, ...args)
     const [now, answer, told, counted, released] = reply as [number, Reply, string[], string[], string[][]]
     for (const entry of counted) {
       const [kind, name] = entry.split(' ') as [CounterKind, string]
@@ -64,7 +64,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     count,
     run,
     /** Runs `script` in the shard of the user's records. */
-    async runFor(script: Script, userId: string, ...args: (string | number)[]) {
+    async runFor(script: Bare, userId: string, ...args: (string | number)[]) {
       return run(script, shardOf(userId, await store.claimShards()), ...args)
     },
   }

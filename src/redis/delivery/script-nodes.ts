@@ -1,6 +1,6 @@
 /** The scripts of a node: its waiters, its lease, the reconciliation of a shard, and its entry in the list of nodes. */
 
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 import { NODE_KEPT_MS } from './nodes.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
@@ -17,8 +17,8 @@ const CONFIRMED_MS = 10_000
 const NODES_MAX = 1_000
 
 // Whatever is said here carries what it comes after: an order, a token, the number of what was heard.
-const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { anyTime: true })
-const freeing = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
+const deliveryScript = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { anyTime: true })
+const freeing = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
 
 /** The order of an attach that is about to be made. */
 export const ORDER = deliveryScript(`
@@ -163,7 +163,7 @@ if left <= 0 then more = 1 end
 return reply({ lapsed and 1 or 0, more, math.max(0, next_at - now), heard })`)
 
 /** The node's entry. ARGV: 2 node, 3 what it says of itself. Answers the time. */
-export const BEAT = defineScript(`
+export const BEAT = defineBare(`
 local t, id = 'nodes', ARGV[2]
 sweep(t)
 put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, ARGV[3], now + ${NODE_KEPT_MS})

@@ -1,14 +1,14 @@
 /** The scripts of the dispatcher: admission, attempts, acknowledgement and the end of a command, one atomic step each. */
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
 /** Entries at the head of a mailbox that one claim looks at: expired ones that the loop has not reached. */
 const CLAIM_LOOKS = 16
 
-const deliveryScript = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`)
-const freeing = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true })
+const deliveryScript = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`)
+const freeing = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { freesMemory: true })
 /** About one attempt by its number: late, it is about another one. */
-const ofAttempt = (body: string) => defineScript(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
+const ofAttempt = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
 
 /** In the shard of the scope, where that is another than the command's. ARGV: 6 scope, 7 reference, 8 ms to the deadline, 9 capacity. */
 export const RESERVE = deliveryScript(`

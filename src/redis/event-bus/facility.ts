@@ -3,7 +3,7 @@ import { type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../../contra
 import { toJson } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runScript } from '../store/script.js'
+import { runBare } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
 import { PUBLISH, REPEATED, SPOILT } from './scripts.js'
@@ -54,7 +54,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
     const known = topics.find(name)
     const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
     const shard = shardOf(name, await store.claimShards())
-    const done = await runScript(store, PUBLISH, shard, name, text, newId(), epoch, seq, once, crypto.randomUUID())
+    const done = await runBare(store, PUBLISH, shard, name, text, newId(), epoch, seq, once, crypto.randomUUID())
     if (done === REPEATED) return null
     if (done === SPOILT) store.report(badPosition(name))
     return topics.find(name)?.topic.readers ?? 0

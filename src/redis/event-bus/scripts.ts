@@ -1,5 +1,5 @@
 /** The scripts of the event bus: a topic counts and publishes in one step, and says where it stands. */
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 
 /** How long a topic is remembered that nobody has published to and no node has asked about. */
 const KEPT_MS = 600_000
@@ -51,7 +51,7 @@ const HAD = 1_000
  * ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows, 7 the id under which the topic
  * may have had the event, or nothing, 8 the name of this publication.
  */
-export const PUBLISH = defineScript(`${TOPIC}
+export const PUBLISH = defineBare(`${TOPIC}
 local sent = K('bus', 'sent', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', sent, '-inf', now - ${SENT_MS})
 -- A client that sends again after a lost connection does not know that the first one has arrived.
@@ -78,7 +78,7 @@ return spoilt`)
  * ARGV: 2 a fresh epoch, then topic, epoch and seq as the node knows them, again and again. Answers epoch and seq of
  * each, and whether what was held was spoilt.
  */
-export const STAND = defineScript(`${TOPIC}
+export const STAND = defineBare(`${TOPIC}
 local found = {}
 for i = 3, #ARGV, 3 do
   local _, epoch, seq, spoilt = standing(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[2] .. '-' .. i)

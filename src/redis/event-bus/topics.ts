@@ -1,7 +1,7 @@
 /** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
 import { shardOf } from '../store/keys.js'
 import { count } from '../store/reply.js'
-import { runScript } from '../store/script.js'
+import { runBare } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { openSubscriber, type Subscriber } from '../store/subscriber.js'
 import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
@@ -51,7 +51,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
       const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
       return [name, epoch, seq]
     })
-    const reply = await runScript(store, STAND, some[0]?.shard ?? 0, newId(), ...known)
+    const reply = await runBare(store, STAND, some[0]?.shard ?? 0, newId(), ...known)
     const found = Array.isArray(reply) ? reply : []
     return some.map(({ name }, i) => {
       const [epoch, seq, spoilt] = found.slice(3 * i, 3 * i + 3)

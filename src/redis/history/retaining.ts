@@ -7,7 +7,7 @@ import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
 import { type Reply, strings } from '../store/reply.js'
-import { runScript, type Script, unusable } from '../store/script.js'
+import { type Bare, runBare, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
 import { MESSAGES, messageKey } from './inspector.js'
@@ -40,7 +40,7 @@ export function retainingOn(
   const { newId = () => crypto.randomUUID(), spill } = options
   const bounds = resolveHistoryBounds(options)
   const spilling = createSpilling({ ...bounds, spill })
-  const script: Script = claims ? INGEST : APPEND
+  const script: Bare = claims ? INGEST : APPEND
   const limits = [
     ...[bounds.maxPerStream, bounds.maxMessages, bounds.maxPerUser, bounds.maxBytes, bounds.maxBytesPerUser],
     ...[bounds.maxSpilledBytes, bounds.maxSpilledBytesPerUser],
@@ -65,7 +65,7 @@ export function retainingOn(
       const removed = (await Promise.allSettled(removing)).flatMap((one) =>
         one.status === 'fulfilled' ? one.value : [],
       )
-      if (removed.length > 0) await runScript(store, DELETED, shard, ...removed)
+      if (removed.length > 0) await runBare(store, DELETED, shard, ...removed)
     })().catch(() => {})
   }
 
@@ -86,7 +86,7 @@ export function retainingOn(
     const shard = shardOf(user_id, await store.claimShards())
     const ref = isInline ? '' : newId()
     if (!isInline) {
-      const known = await runScript(store, PREPARE, shard, stream, message_id, ref, ON_ITS_WAY_MS + bounds.spillMs)
+      const known = await runBare(store, PREPARE, shard, stream, message_id, ref, ON_ITS_WAY_MS + bounds.spillMs)
       if (known !== null) return { message: read(id, known), isNew: false }
       await spilling.put(ref, text)
     }
@@ -94,7 +94,7 @@ export function retainingOn(
     const args = [stream, message_id, fields, `{"payload":${isInline ? text : 'null'}}`]
     const more = [crypto.randomUUID(), size, ref, isInline ? 0 : bytes, spill ? LOOSE : 0, ...limits]
     // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
-    const [isNew, row, loose] = [await runScript(store, script, shard, ...args, ...more)].flat()
+    const [isNew, row, loose] = [await runBare(store, script, shard, ...args, ...more)].flat()
     const left = new Set(strings(loose ?? null))
     const message = read(id, row ?? null)
     if (!isInline && message.externalized?.ref !== ref) left.add(ref)

@@ -2,7 +2,7 @@
 
 import { CLAIMS } from '../deduplicator/scripts.js'
 import { FAIR_SHARE } from '../store/fair-share.js'
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 
 /** How long whoever was handed a loose payload has to delete it before the next is asked to. */
 const LOOSE_MS = 60_000
@@ -63,14 +63,14 @@ end
  * ARGV: 2 stream, 3 message, 4 a reference, 5 until when at most nobody else deletes it. Answers the retained row; where
  * there is none the reference is known as one that no message holds yet.
  */
-export const PREPARE = defineScript(`
+export const PREPARE = defineBare(`
 local value = redis.pcall('GET', K('messages', 'row', ARGV[2] .. '\\n' .. ARGV[3]))
 if type(value) == 'string' then return value end
 redis.call('ZADD', K('spilled', 'loose'), now + ARGV[5], ARGV[4])
 return false`)
 
 /** ARGV from 2: references that have been deleted. */
-export const DELETED = defineScript(`
+export const DELETED = defineBare(`
 redis.call('ZREM', K('spilled', 'loose'), unpack(ARGV, 2))
 return 1`)
 
@@ -127,11 +127,11 @@ end
 `
 
 /** Answers whether the message is new, its row, and references of payloads to delete. */
-export const APPEND = defineScript(`${FAIR_SHARE}${HISTORY}${RETAIN}
+export const APPEND = defineBare(`${FAIR_SHARE}${HISTORY}${RETAIN}
 return retain()`)
 
 /** The same, and claims the message in the same step. ARGV, beside those: 18 ttl and 19 capacity of the deduplicator. */
-export const INGEST = defineScript(`${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
+export const INGEST = defineBare(`${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
 if not is_again then
   local user = cjson.decode(ARGV[4]).user_id
   claim(user, id, tonumber(ARGV[18]), tonumber(ARGV[19]))

@@ -2,10 +2,10 @@
 import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
 import { Invocation } from '../../contract/invocations.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, type Script } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
-import { CLAIM, KEEP, RELEASE } from './scripts.js'
+import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from './scripts.js'
 
 export interface RedisIdempotencyStoreOptions extends StoreOptions {
   /** Keys of one viewer in one session. @default 1000 */
@@ -28,11 +28,13 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
     if (!Number.isSafeInteger(bound) || bound < 1) throw new RangeError(`${name} must be a whole number from 1`)
   const store = createStore(options)
 
-  async function run(script: Script, claim: IdempotencyClaim, ...args: (string | number)[]) {
-    const { user_id, session_id, key, attempt } = claim
-    const shard = shardOf(user_id, await store.claimShards())
-    return runScript(store, script, shard, user_id, session_id, key, attempt, ...args)
-  }
+  const shardFor = async ({ user_id }: IdempotencyClaim) => shardOf(user_id, await store.claimShards())
+  const keyOf = ({ user_id: user, session_id: session, key: name, attempt }: IdempotencyClaim) => ({
+    user,
+    session,
+    name,
+    attempt,
+  })
 
   /** What was kept, or `null`: unknown is what can be said of an answer that cannot be read. */
   function readAnswer(text: unknown): Invocation | null {
@@ -47,17 +49,19 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
 
   return {
     async claim(claim) {
-      const reply = await run(CLAIM, claim, claim.fingerprint, claim.leaseMs, keysPerViewer)
-      const [state, value] = Array.isArray(reply) ? reply : []
+      const { fingerprint, leaseMs: lease } = claim
+      const given = { ...keyOf(claim), fingerprint, lease, max_keys: keysPerViewer }
+      const { state, value } = await runScript(store, CLAIM_KEY, await shardFor(claim), given)
       if (state === 'claimed') return { state, at: Number(value) }
       if (state === 'ended') return { state, answer: readAnswer(value) }
       return state === 'reused' ? { state } : { state: 'running' }
     },
     async keep(claim, answer) {
-      await run(KEEP, claim, answer ? JSON.stringify(answer) : '', bytesPerViewer)
+      const given = { ...keyOf(claim), answer: answer ? JSON.stringify(answer) : '', max_bytes: bytesPerViewer }
+      await runScript(store, KEEP_ANSWER, await shardFor(claim), given)
     },
     async release(claim) {
-      await run(RELEASE, claim)
+      await runScript(store, RELEASE_KEY, await shardFor(claim), keyOf(claim))
     },
   }
 }

@@ -1,5 +1,6 @@
 /** The scripts of the idempotency keys: each can arrive twice, because every attempt has a name of its own. */
 import { IDEMPOTENCY_KEPT_MS } from '../../contract/idempotency.js'
+import { listOf, nothing } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** Keys of its own that a claim looks at for one that has ended, when the viewer has no place left. */
@@ -10,25 +11,34 @@ const SWEPT = 16
 // `idem:key:<session>:<user>:<key>`: a hash, `f` the fingerprint, `a` the attempt, `at`, `until` the end of its lease,
 // `ended` once it has, `answer` where there is one. `idem:of:<session>:<user>`: its keys by claim. `idem:kept:<user>`:
 // answers by when they were kept, as bytes, session and key in lines; `idem:bytes:<user>`: what they come to.
-// ARGV of every script: 2 user, 3 session, 4 key, 5 attempt.
+const KEY_ARGS = ['user', 'session', 'name', 'attempt'] as const
 const KEY = `
-local user, session, name, attempt = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key, own = K('idem', 'key', session, user, name), K('idem', 'of', session, user)
 local held = redis.call('HMGET', key, 'a', 'f', 'at', 'until', 'ended', 'answer')
 local function text(n) return string.format('%.0f', n) end
 `
 
-/** ARGV: 6 fingerprint, 7 lease, 8 most keys of this viewer in this session. Answers the state, and `at` or the answer. */
-export const CLAIM = defineScript(`${KEY}
+/** `max_keys` are those of this viewer in this session. */
+export const CLAIM_KEY = defineScript(
+  'idempotency.claim',
+  {
+    args: [...KEY_ARGS, 'fingerprint', 'lease', 'max_keys'],
+    /** The state, and when it was claimed or the answer that was kept. */
+    answer: (reply) => {
+      const [state, value] = listOf(reply)
+      return { state, value }
+    },
+  },
+  `${KEY}
 if held[1] then
-  if held[2] ~= ARGV[6] then return { 'reused' } end
+  if held[2] ~= fingerprint then return { 'reused' } end
   if held[5] then return { 'ended', held[6] or '' } end
   if held[1] == attempt then return { 'claimed', held[3] } end
   if (tonumber(held[4]) or 0) > now then return { 'running' } end
   return { 'ended', '' }
 end
 redis.call('ZREMRANGEBYSCORE', own, '-inf', now - ${IDEMPOTENCY_KEPT_MS})
-if redis.call('ZCARD', own) >= tonumber(ARGV[8]) then
+if redis.call('ZCARD', own) >= tonumber(max_keys) then
   local oldest, gone = redis.call('ZRANGE', own, 0, ${LOOKED_AT - 1}), nil
   for i = 1, #oldest do
     local other = K('idem', 'key', session, user, oldest[i])
@@ -42,26 +52,30 @@ if redis.call('ZCARD', own) >= tonumber(ARGV[8]) then
   end
   if not gone then return refuse('capacity_exceeded') end
 end
-redis.call('HSET', key, 'a', attempt, 'f', ARGV[6], 'at', text(now), 'until', text(now + tonumber(ARGV[7])))
+redis.call('HSET', key, 'a', attempt, 'f', fingerprint, 'at', text(now), 'until', text(now + lease))
 redis.call('PEXPIRE', key, ${IDEMPOTENCY_KEPT_MS})
 redis.call('ZADD', own, text(now), name)
 redis.call('PEXPIRE', own, ${IDEMPOTENCY_KEPT_MS})
-return { 'claimed', text(now) }`)
+return { 'claimed', text(now) }`,
+)
 
-/** ARGV: 6 the answer or '', 7 most bytes of this viewer's answers. Answers whether it counted. */
-export const KEEP = defineScript(`${KEY}
+/** `answer` may be ''; `max_bytes` are those of this viewer's answers. */
+export const KEEP_ANSWER = defineScript(
+  'idempotency.keep',
+  { args: [...KEY_ARGS, 'answer', 'max_bytes'], answer: nothing },
+  `${KEY}
 if held[1] ~= attempt or held[5] then return 0 end
 local kept, total_key = K('idem', 'kept', user), K('idem', 'bytes', user)
 local total = tonumber(redis.call('GET', total_key) or '0') or 0
 redis.call('HSET', key, 'ended', 1)
-if ARGV[6] == '' then return 1 end
-redis.call('HSET', key, 'answer', ARGV[6])
-redis.call('ZADD', kept, text(now), #ARGV[6] .. '\\n' .. session .. '\\n' .. name)
-total = total + #ARGV[6]
+if answer == '' then return 1 end
+redis.call('HSET', key, 'answer', answer)
+redis.call('ZADD', kept, text(now), #answer .. '\\n' .. session .. '\\n' .. name)
+total = total + #answer
 local oldest = redis.call('ZRANGE', kept, 0, ${SWEPT - 1}, 'WITHSCORES')
 for i = 1, #oldest, 2 do
   local isOld = tonumber(oldest[i + 1]) <= now - ${IDEMPOTENCY_KEPT_MS}
-  if not isOld and total <= tonumber(ARGV[7]) then break end
+  if not isOld and total <= tonumber(max_bytes) then break end
   local size, whose, which = string.match(oldest[i], '^(%d+)\\n([^\\n]*)\\n([^\\n]*)$')
   redis.call('ZREM', kept, oldest[i])
   if size then
@@ -72,11 +86,16 @@ for i = 1, #oldest, 2 do
 end
 redis.call('SET', total_key, text(math.max(0, total)), 'PX', ${2 * IDEMPOTENCY_KEPT_MS})
 redis.call('PEXPIRE', kept, ${2 * IDEMPOTENCY_KEPT_MS})
-return 1`)
+return 1`,
+)
 
 /** Frees the key of an attempt that has not ended. */
-export const RELEASE = defineScript(`${KEY}
+export const RELEASE_KEY = defineScript(
+  'idempotency.release',
+  { args: KEY_ARGS, answer: nothing },
+  `${KEY}
 if held[1] ~= attempt or held[5] then return 0 end
 redis.call('DEL', key)
 redis.call('ZREM', own, name)
-return 1`)
+return 1`,
+)

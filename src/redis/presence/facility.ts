@@ -4,7 +4,7 @@ import { resolveBounds, shareOf } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import type { Reply } from '../store/reply.js'
-import { runInShards, runScript, type Script, unusable } from '../store/script.js'
+import { type Bare, runBare, runInShards, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, type TableReader, wrongField } from '../table/rows.js'
 import { CLAIM, CLOSE, REPORT, UNCLAIM } from './scripts.js'
@@ -31,10 +31,10 @@ export function createReported(store: Store, table: string, indexed: string, opt
   let sent = 0
 
   /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
-  async function inEveryShard(script: Script, id: string, ...args: string[]): Promise<Reply> {
-    const run = (shard: number) => runScript(store, script, shard, table, id, ...args)
+  async function inEveryShard(script: Bare, id: string, ...args: string[]): Promise<Reply> {
+    const run = (shard: number) => runBare(store, script, shard, table, id, ...args)
     const found = await runInShards(run, await store.claimShards(), (reply) => reply !== null && reply !== 0)
-    return found?.reply ?? null
+    return found?.answer ?? null
   }
 
   return {
@@ -51,15 +51,15 @@ export function createReported(store: Store, table: string, indexed: string, opt
       const { user_id, client_id } = fields
       const state = JSON.stringify({ ...fields, sent: `${by} ${order}` })
       const args = [state, JSON.stringify(body), ttlMs, maxEntriesPerUser, maxEntries, indexed]
-      const run = () => runScript(store, REPORT, shardOf(user_id, shards), table, id, ...args)
+      const run = () => runBare(store, REPORT, shardOf(user_id, shards), table, id, ...args)
       // In a single shard the row is the claim.
       if (shards === 1) return run()
       const attempt = crypto.randomUUID()
-      await runScript(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
+      await runBare(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
       return run().catch(async (error) => {
         // Or whoever is refused would go on taking ids. Then nothing of his has it, whichever of his attempts claimed it.
         if (error instanceof Refusal && error.code === 'capacity_exceeded')
-          await runScript(store, UNCLAIM, shardOf(id, shards), table, id, attempt).catch((lost) => store.report(lost))
+          await runBare(store, UNCLAIM, shardOf(id, shards), table, id, attempt).catch((lost) => store.report(lost))
         throw error
       })
     },

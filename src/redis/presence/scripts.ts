@@ -1,7 +1,7 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
 
 import { ONCE } from '../store/once.js'
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
 // ARGV: 2 table, 3 id. A row leaves after two silences, a closed one after one. Its body holds what only its client says
@@ -24,7 +24,7 @@ local function shown(state, body) return { cjson.encode(state), now, body } end
  * its own or ''. Answers the state, the time and the body. `sent` in a row is who reported last and their count of
  * reports: one that arrives behind a later one of theirs, or again, changes nothing.
  */
-export const REPORT = defineScript(`${ALIVE}${SHARES}
+export const REPORT = defineBare(`${ALIVE}${SHARES}
 sweep(t)
 local was, was_body = alive()
 local state, body = cjson.decode(ARGV[4]), ARGV[5]
@@ -49,7 +49,7 @@ put(t, id, was, state, body, now + 2 * state.ttl_ms)
 return shown(state, body)`)
 
 /** ARGV: 4 the fields that closing changes, 5 attempt. Answers whether there was something to close. */
-export const CLOSE = defineScript(`${ALIVE}
+export const CLOSE = defineBare(`${ALIVE}
 sweep(t)
 local state, body = alive()
 if (not state or state.status == 'closed') and is_new(ARGV[5]) then return 0 end
@@ -62,7 +62,7 @@ return 1
 end)`)
 
 /** ARGV: 4 the task, 5 attempt. Answers the state, the time and the body, or nothing. */
-export const ASSIGN = defineScript(`${ALIVE}
+export const ASSIGN = defineBare(`${ALIVE}
 local state, body = alive()
 if not state and is_new(ARGV[5]) then return false end
 return once(ARGV[5], function()
@@ -76,7 +76,7 @@ return shown(state, body)
 end)`)
 
 /** ARGV: 4 attempt. Answers the state, the time and the body, or nothing. */
-export const RELEASE = defineScript(`${ALIVE}
+export const RELEASE = defineBare(`${ALIVE}
 local state, body = alive()
 if not state and is_new(ARGV[4]) then return false end
 return once(ARGV[4], function()
@@ -90,7 +90,7 @@ end)`)
  * The claim on an id where a deployment has several shards, in the shard of the id. ARGV: 4 user, 5 client, 6 ttl, 7 the
  * attempt. Answers whether the claim is a new one.
  */
-export const CLAIM = defineScript(`
+export const CLAIM = defineBare(`
 local key = K('claims', ARGV[2], ARGV[3])
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
 local held = good and claim.until_ms > now
@@ -102,7 +102,7 @@ redis.call('SET', key, cjson.encode(made), 'PX', 4 * ttl)
 return held and 0 or 1`)
 
 /** Gives back a claim of a report that was refused, unless another report has made it its own. ARGV: 4 the attempt. */
-export const UNCLAIM = defineScript(`
+export const UNCLAIM = defineBare(`
 local key = K('claims', ARGV[2], ARGV[3])
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
 if good and claim.attempt == ARGV[4] then redis.call('DEL', key) end

@@ -1,8 +1,8 @@
 /** What the loop of a node takes out of the tables of a shard: rows that live by being reported and were not. */
-import { defineScript } from '../store/script.js'
+import { defineBare } from '../store/script.js'
 
 /** ARGV: from 2 on the tables. Answers whether there is more. */
-export const SWEEP_TABLES = defineScript(
+export const SWEEP_TABLES = defineBare(
   `
 local more = 0
 for i = 2, #ARGV do

@@ -13,7 +13,7 @@ import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { decodeReply, encodeReply } from './format.js'
 import { createRpcInspector } from './inspector.js'
 import { createReplies } from './replies.js'
-import { OPEN, SETTLE, WITHDRAW } from './scripts.js'
+import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
 
 export interface RpcLimits {
   /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
@@ -109,8 +109,8 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
     const attempt = pending.get(id)?.attempt
     if (attempt === undefined) return
     try {
-      const text = await runScript(store, WITHDRAW, shard, id, attempt)
-      if (typeof text === 'string') deliver(id, text)
+      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt })
+      if (text !== null) deliver(id, text)
     } catch {
       // The next look tries again, and the call has its own end of time.
     }
@@ -121,15 +121,15 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
     const waiting = pending.get(id)
     if (!waiting) return true
     waiting.release()
-    let text: unknown = null
+    let text: string | null = null
     let isTold = false
     try {
-      text = await runScript(store, WITHDRAW, waiting.shard, id, waiting.attempt)
+      text = await runScript(store, WITHDRAW_CALL, waiting.shard, { id, attempt: waiting.attempt })
       isTold = true
     } catch {
       // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
     }
-    if (typeof text === 'string') deliver(id, text)
+    if (text !== null) deliver(id, text)
     else {
       if (why === 'timeout') counters.timed_out++
       if (why === 'cancelled') counters.cancelled++
@@ -168,8 +168,13 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       check()
       const attempt = randomId()
       const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
-      const bounds = [maxPending, maxPendingPerUser]
-      const opened = runScript(store, OPEN, shard, correlation_id, fields, timeoutMs, ...bounds)
+      const opened = runScript(store, OPEN_CALL, shard, {
+        id: correlation_id,
+        fields,
+        timeout: timeoutMs,
+        max_pending: maxPending,
+        max_per_user: maxPendingPerUser,
+      })
       // Expected before it is opened: the reply may overtake the answer.
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => void withdraw(correlation_id, 'timeout'), timeoutMs)
@@ -190,7 +195,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       } catch (error) {
         end(correlation_id)
         // It may stand there all the same, and nobody waits for it.
-        runScript(store, WITHDRAW, shard, correlation_id, attempt).catch(() => {})
+        runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt }).catch(() => {})
         throw error
       }
       return { correlation_id, result }
@@ -198,15 +203,22 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
     async settle(correlationId, outcome, from) {
       const sender = checkOutcome(outcome, from)
       const text = encodeReply(outcome)
-      const origin = sender ? ['1', sender.user_id, sender.client_id, sender.instance_id ?? ''] : ['0', '', '', '']
       const local = pending.get(correlationId)
-      const name = randomId()
-      const run = (shard: number) => runScript(store, SETTLE, shard, correlationId, text, ...origin, name)
+      const given = {
+        id: correlationId,
+        reply: text,
+        has_sender: sender ? 1 : 0,
+        user: sender?.user_id ?? '',
+        client: sender?.client_id ?? '',
+        instance: sender?.instance_id ?? '',
+        name: randomId(),
+      }
+      const run = (shard: number) => runScript(store, SETTLE_CALL, shard, given)
       const shards = await store.claimShards()
       const became = local
         ? await run(local.shard)
-        : ((await runInShards(run, shards, (word) => word !== 'late'))?.reply ?? 'late')
-      if (became === 'settled' || became === 'late' || became === 'foreign') counters[became]++
+        : ((await runInShards(run, shards, (word) => word !== 'late'))?.answer ?? 'late')
+      counters[became]++
       if (became === 'settled' && local) void take(local.shard, correlationId)
       return became === 'settled'
     },

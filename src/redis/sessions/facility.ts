@@ -14,7 +14,7 @@ import {
 import type { SiteRegistry } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import type { Reply } from '../store/reply.js'
-import { runScript, type Script, unusable } from '../store/script.js'
+import { runScript, unusable } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { encodeShare, readSession, readShare, SESSION_FIELDS } from './format.js'
@@ -55,22 +55,21 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
   // Only an abort signal is asked of it, and reads of the registry are bounded by the store.
   const ask = { signal: new AbortController().signal }
 
-  function toSession(sessionId: string, reply: Reply): Session {
-    const [now, values] = Array.isArray(reply) ? reply : []
-    const session = readSession(sessionId, values ?? null, Number(now))
+  function toSession(sessionId: string, { now, values }: { now: number; values: Reply }): Session {
+    const session = readSession(sessionId, values, now)
     if (!session) throw unusable(store, new BadRow('the store answered what is no session'))
     return session
   }
 
-  /** Runs a write of one session. Its token makes a second arrival of it harmless. */
-  const write = async (script: Script, sessionId: string, ...args: (string | number)[]): Promise<Reply> =>
-    runScript(store, script, await shardFor(sessionId), crypto.randomUUID(), sessionId, ...args)
+  /** What a write of one session begins with. Its attempt makes a second arrival of it harmless. */
+  const writeOf = (id: string) => ({ id, node, attempt: crypto.randomUUID() })
 
   async function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null): Promise<Session> {
     const from = `,${SESSION_MOVES[state].join(',')},`
-    const reply = await write(MOVE_SESSION, sessionId, node, state, from, reason ?? '')
+    const given = { ...writeOf(sessionId), to: state, from, reason: reason ?? '' }
+    const shown = await runScript(store, MOVE_SESSION, await shardFor(sessionId), given)
     watchers.tell(sessionId)
-    return toSession(sessionId, reply)
+    return toSession(sessionId, shown)
   }
 
   async function get(sessionId: string): Promise<Session | null> {
@@ -88,24 +87,33 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       await requireOneOwner(input, sites)
       const session_id = newId()
       const { site_id, owner, connector } = input
-      const fields = ['site_id', site_id, 'connector', JSON.stringify(connector)]
-      const args = [owner, maxSessionsPerUser, maxSessions, ttlMs ?? '', ...fields]
-      return toSession(session_id, await write(OPEN_SESSION, session_id, ...args))
+      const shown = await runScript(store, OPEN_SESSION, await shardFor(session_id), {
+        ...writeOf(session_id),
+        owner,
+        max_per_owner: maxSessionsPerUser,
+        max_sessions: maxSessions,
+        ttl: ttlMs ?? '',
+        fields: ['site_id', site_id, 'connector', JSON.stringify(connector)],
+      })
+      return toSession(session_id, shown)
     },
     activate: (sessionId) => move(sessionId, 'active', null),
     suspend: (sessionId) => move(sessionId, 'suspended', null),
     close: (sessionId, reason) => move(sessionId, 'closed', toReason(reason)),
     async share(sessionId, given) {
       const share = Object.freeze(parseInput(SessionShare, given))
-      await write(SHARE_SESSION, sessionId, node, share.user_id, ...encodeShare(share))
+      const [until_ms, rights] = encodeShare(share)
+      const field = { user: share.user_id, until_ms, rights }
+      await runScript(store, SHARE_SESSION, await shardFor(sessionId), { ...writeOf(sessionId), ...field })
       watchers.tell(sessionId)
       return share
     },
     async unshare(sessionId, viewer) {
-      const userId = typeof viewer === 'string' ? viewer : viewer.user_id
-      const had = await write(UNSHARE_SESSION, sessionId, node, userId)
-      if (had === 1) watchers.tell(sessionId)
-      return had === 1
+      const user = typeof viewer === 'string' ? viewer : viewer.user_id
+      const given = { ...writeOf(sessionId), user }
+      const had = await runScript(store, UNSHARE_SESSION, await shardFor(sessionId), given)
+      if (had) watchers.tell(sessionId)
+      return had
     },
     async getShare(sessionId, userId) {
       const shard = await shardFor(sessionId)

@@ -1,6 +1,7 @@
 /** The scripts of the session registry: each move is checked against the state as it is at that moment. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
 import { ONCE } from '../store/once.js'
+import { isOne, listOf, nothing, type Reply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 import { SESSION_FIELDS } from './format.js'
@@ -57,47 +58,65 @@ local function settle(most)
 end
 `
 
-/** ARGV: 2 attempt, 3 id, 4 owner, 5 most live sessions of one owner, 6 most live sessions, 7 ms to live or '', then
- * fields and values. Answers the time and the session. */
-export const OPEN_SESSION = defineScript(`${SESSIONS}
-return once(ARGV[2], function()
-  local id, owner, most = ARGV[3], ARGV[4], tonumber(ARGV[6])
+/** When it was, and the fields of the session. */
+const readShown = (reply: Reply) => {
+  const [now, values = null] = listOf(reply)
+  return { now: Number(now), values }
+}
+
+/** Sessions are counted that have not ended. `ttl` may be ''; `fields` are names and values. */
+export const OPEN_SESSION = defineScript(
+  'sessions.open',
+  {
+    args: ['attempt', 'id', 'owner', 'max_per_owner', 'max_sessions', 'ttl'],
+    rest: 'fields',
+    answer: readShown,
+  },
+  `${SESSIONS}
+return once(attempt, function()
+  local most = tonumber(max_sessions)
   settle(most)
-  if not has_room(K(t, 'live-of', owner), ARGV[5], K(t, 'live'), most) then return refuse('capacity_exceeded') end
+  if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
-    'updated_at', now, unpack(ARGV, 8))
+    'updated_at', now, unpack(fields))
   local expires = '+inf'
-  if ARGV[7] ~= '' then
-    expires = now + ARGV[7]
+  if ttl ~= '' then
+    expires = now + ttl
     redis.call('HSET', session_key(id), 'expires_at', expires)
   end
   place(t, 'live', owner, id, expires)
   return shown(id)
-end)`)
+end)`,
+)
 
-/** ARGV: 2 attempt, 3 id, 4 node, 5 state, 6 the states it may be left from, each between commas, 7 reason or ''. Answers
- * as above. */
-export const MOVE_SESSION = defineScript(`${SESSIONS}
-return once(ARGV[2], function()
-  local id, to = ARGV[3], ARGV[5]
+/** `from` are the states it may be left from, each between commas. `reason` may be ''. */
+export const MOVE_SESSION = defineScript(
+  'sessions.move',
+  { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], answer: readShown },
+  `${SESSIONS}
+return once(attempt, function()
   local state = state_of(id)
   if not state then return refuse('session_not_found') end
-  if not string.find(ARGV[6], ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
+  if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
   redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
   if to == 'closed' then
-    if ARGV[7] ~= '' then redis.call('HSET', session_key(id), 'close_reason', ARGV[7]) end
+    if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
     finish(id, now)
   end
-  ring(id, ARGV[4])
+  ring(id, node)
   return shown(id)
-end)`)
+end)`,
+)
 
-/** ARGV: 2 attempt, 3 id, 4 node, 5 user, 6 when the share ends or '', 7 rights. */
-export const SHARE_SESSION = defineScript(`${SESSIONS}
-return once(ARGV[2], function()
-  local id, shares = ARGV[3], shares_key(ARGV[3])
+/** `until_ms` may be ''. */
+export const SHARE_SESSION = defineScript(
+  'sessions.share',
+  { args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'], answer: nothing },
+  `${SESSIONS}
+return once(attempt, function()
+  local shares = shares_key(id)
   if not state_of(id) then return refuse('session_not_found') end
-  if redis.call('HLEN', shares) >= ${SHARES_MAX} and redis.call('HEXISTS', shares, ARGV[5]) == 0 then
+  if redis.call('HLEN', shares) >= ${SHARES_MAX} and redis.call('HEXISTS', shares, user) == 0 then
     local all = redis.call('HGETALL', shares)
     for i = 1, #all, 2 do
       local ends = tonumber(string.match(all[i + 1], '^%d+'))
@@ -105,17 +124,21 @@ return once(ARGV[2], function()
     end
     if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
   end
-  redis.call('HSET', shares, ARGV[5], ARGV[6] .. ' ' .. ARGV[7])
-  ring(id, ARGV[4])
+  redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
+  ring(id, node)
   return 1
-end)`)
+end)`,
+)
 
-/** ARGV: 2 attempt, 3 id, 4 node, 5 user. Answers whether there was a share. */
-export const UNSHARE_SESSION = defineScript(`${SESSIONS}
-return once(ARGV[2], function()
-  local id = ARGV[3]
+/** Answers whether there was a share. */
+export const UNSHARE_SESSION = defineScript(
+  'sessions.unshare',
+  { args: ['attempt', 'id', 'node', 'user'], answer: isOne },
+  `${SESSIONS}
+return once(attempt, function()
   if not state_of(id) then return 0 end
-  local had = redis.call('HDEL', shares_key(id), ARGV[5])
-  if had == 1 then ring(id, ARGV[4]) end
+  local had = redis.call('HDEL', shares_key(id), user)
+  if had == 1 then ring(id, node) end
   return had
-end)`)
+end)`,
+)

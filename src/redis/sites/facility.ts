@@ -69,17 +69,23 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
       const { site_id, owner, ...definition } = parseInput(SiteInput, given)
       const { text } = toJson({ site_id, ...definition }, RECORD_BYTES)
       const shard = shardOf(site_id, await store.claimShards())
-      const args = [crypto.randomUUID(), site_id, owner, text, maxSitesPerUser, maxSites]
-      const reply = await runScript(store, PUT_SITE, shard, ...args)
-      const [head, isNew] = Array.isArray(reply) ? reply : []
+      const { head, isNew } = await runScript(store, PUT_SITE, shard, {
+        attempt: crypto.randomUUID(),
+        site: site_id,
+        owner,
+        declaration: text,
+        max_per_owner: maxSitesPerUser,
+        max_sites: maxSites,
+      })
       const site = read(site_id, `${head}\n${text}`)
       if (site === undefined) throw unusable(store, new BadRow('the store answered what is no site'))
-      return { created: isNew === 1, site }
+      return { created: isNew, site }
     },
 
     async delete(siteId, { owner } = {}) {
       const shard = shardOf(siteId, await store.claimShards())
-      return (await runScript(store, DELETE_SITE, shard, crypto.randomUUID(), siteId, owner ?? '')) === 1
+      const attempt = crypto.randomUUID()
+      return runScript(store, DELETE_SITE, shard, { attempt, site: siteId, owner: owner ?? '' })
     },
   }
 }

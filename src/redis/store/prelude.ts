@@ -1,7 +1,7 @@
 /**
  * What every script starts with: the clock, the keys, and the table that list families are kept in.
  *
- * `ARGV[1]` is the injected time, if any; the instant of this store's own clock from which on the script does nothing,
+ * `sender` is the injected time, if any; the instant of this store's own clock from which on the script does nothing,
  * because its sender has given it up by then; and the number of shards that the sender puts records by, which each shard
  * has written down: a store that has lost it, or was given another one, is not written to before that is cleared up.
  *
@@ -23,7 +23,7 @@ import { KEY_LUA } from './keys.js'
 const SWEEP = 16
 
 export const PRELUDE = `${KEY_LUA}
-local frozen, ends, shards = string.match(ARGV[1], '^(%S*) (%d+) (%d+)$')
+local frozen, ends, shards = string.match(sender, '^(%S*) (%d+) (%d+)$')
 ${FENCE_LUA}
 local now = tonumber(frozen) or stored_now
 if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end

@@ -44,6 +44,18 @@ export function toReply(raw: unknown): Reply {
   return Object.entries(raw).flat().map(toReply)
 }
 
+/** What a script answers that has something to say yes to. */
+export const isOne = (reply: Reply): boolean => reply === 1
+
+/** A text, or `null` for anything else. */
+export const textOf = (reply: Reply | undefined): string | null => (typeof reply === 'string' ? reply : null)
+
+/** A list, or an empty one for anything else. */
+export const listOf = (reply: Reply | undefined): Reply[] => (Array.isArray(reply) ? reply : [])
+
+/** For a script that says nothing. */
+export const nothing = (): void => {}
+
 /** A reply that should be a list of strings; anything else is an empty one. */
 export function strings(reply: Reply): string[] {
   return Array.isArray(reply) ? reply.filter((item) => typeof item === 'string') : []

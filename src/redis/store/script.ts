@@ -1,14 +1,40 @@
 /** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
 import { Refusal, wasNotRun } from '../../refusal.js'
+import { type Arguments, argvOf, localsOf } from './arguments.js'
 import { shardPrefix } from './keys.js'
 import { PRELUDE } from './prelude.js'
 import { OtherShards, type Reply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
 
-export interface Script {
+/** A script as a store knows it. */
+export interface ScriptText {
+  /** `family.verb`, unique. */
+  readonly name: string
   readonly source: string
   readonly digest: Promise<string>
   readonly anyTime: boolean
+}
+
+/** A script with what it is given and what it answers. */
+export interface Script<Given, Answer> extends ScriptText {
+  argv(given: Given): string[]
+  read(reply: Reply): Answer
+}
+
+export interface ScriptOptions<Names extends string, Answer, Rest extends string = never> {
+  /** Locals of the script, in the order in which they travel. */
+  args: readonly Names[]
+  /** A table of the script, of as many values as a caller gives. */
+  rest?: Rest
+  /** Reads the reply. A throw says that the store holds what cannot be worked with. */
+  answer: (reply: Reply) => Answer
+  /** Runs in a full store, too: for what leaves more room than it takes. */
+  freesMemory?: boolean
+  /**
+   * Does no harm however late it comes, because something in it says what it comes after: whoever asked learns at once
+   * that a link has ended.
+   */
+  anyTime?: boolean
 }
 
 async function sha1(text: string): Promise<string> {
@@ -17,26 +43,43 @@ async function sha1(text: string): Promise<string> {
 }
 
 /**
- * A script over one shard. It finds `now` (epoch ms), `K(...)` (a key of the shard from raw ids), the table functions of
- * the prelude, and its own arguments from `ARGV[2]`. It refuses with `return redis.error_reply('REFUSE code')`.
- *
- * @param options.freesMemory runs in a full store, too: for what leaves more room than it takes.
- * @param options.anyTime does no harm however late it comes, because something in it says what it comes after: whoever
- * asked learns at once that a link has ended.
+ * A script over one shard. Its Lua finds its arguments by their names, `now` (epoch ms), `K(...)` (a key of the shard from
+ * raw ids) and the table functions of the prelude. It refuses with `return refuse(code)`.
  */
-export function defineScript(body: string, { freesMemory = false, anyTime = false } = {}): Script {
+export function defineScript<Names extends string, Answer, Rest extends string = never>(
+  name: string,
+  { args, rest, answer, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
+  lua: string,
+): Script<Arguments<Names, Rest>, Answer> {
   // A store without memory left refuses the scripts that would give it some, unless they say that they may run.
-  const source = `${freesMemory ? '#!lua flags=allow-oom\n' : ''}${PRELUDE}\n${body}`
+  const flags = freesMemory ? '#!lua flags=allow-oom\n' : ''
+  const source = `${flags}${localsOf(['sender', ...args], rest)}${PRELUDE}\n${lua}`
   let digest: Promise<string> | undefined
   return {
+    name,
     source,
     anyTime,
     get digest() {
       digest ??= sha1(source)
       return digest
     },
+    argv: (given) => argvOf(args, rest, given),
+    read: answer,
   }
 }
+
+/** @deprecated */
+export function defineBare(body: string, options: { freesMemory?: boolean; anyTime?: boolean } = {}) {
+  const lua = body
+    .replaceAll(/ARGV\[(\w+)( \+ \d)?\]/g, 'OLD[$1$2]')
+    .replaceAll('#ARGV', '#OLD')
+    .replaceAll('unpack(ARGV', 'unpack(OLD')
+  const opening = 'local OLD = {}\nfor i = 1, #list do OLD[i + 1] = list[i] end\n'
+  return defineScript('', { args: [], rest: 'list', answer: (reply) => reply, ...options }, `${opening}${lua}`)
+}
+export type Bare = ReturnType<typeof defineBare>
+export const runBare = (store: Store, script: Bare, shard: number, ...list: (string | number)[]) =>
+  runScript(store, script, shard, { list })
 
 /**
  * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
@@ -55,17 +98,18 @@ export function unusable(store: Store, error: unknown): Refusal {
  * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with. What its
  * `outcome` says holds for everything that the script does.
  */
-export async function runScript(
+export async function runScript<Given, Answer>(
   store: Store,
-  script: Script,
+  script: Script<Given, Answer>,
   shard: number,
-  ...args: (string | number)[]
-): Promise<Reply> {
+  given: Given,
+): Promise<Answer> {
   const prefix = shardPrefix(store.deploymentId, shard)
   const shards = await store.claimShards()
+  const argv = script.argv(given)
   const run: Parameters<Store['fenced']>[1] = async (ends, command) => {
     // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
-    const rest = () => ['1', prefix, `${store.now ? store.now() : ''} ${ends} ${shards}`, ...args.map(String)]
+    const rest = () => ['1', prefix, `${store.now ? store.now() : ''} ${ends} ${shards}`, ...argv]
     try {
       return await command(['EVALSHA', await script.digest, ...rest()])
     } catch (error) {
@@ -75,11 +119,12 @@ export async function runScript(
   }
   const tried = () => store.fenced(shard, run, script)
   try {
-    return await tried().catch(async (error) => {
+    const reply = await tried().catch(async (error) => {
       if (!(error instanceof OtherShards)) throw error
       await store.confirmShards(shard)
       return tried()
     })
+    return script.read(reply)
   } catch (error) {
     // A client's own is `unavailable` by now: this one is ours, a defect and no state of the store.
     throw error instanceof TypeError ? error : unusable(store, error)
@@ -92,14 +137,14 @@ export async function runScript(
  *
  * @throws Refusal as above; `not_run` only where no shard may have run it.
  */
-export async function runInShards(
-  run: (shard: number) => Promise<Reply>,
+export async function runInShards<Answer>(
+  run: (shard: number) => Promise<Answer>,
   shards: number,
-  isFound: (reply: Reply) => boolean,
-): Promise<{ shard: number; reply: Reply } | undefined> {
+  isFound: (answer: Answer) => boolean,
+): Promise<{ shard: number; answer: Answer } | undefined> {
   const all = await Promise.allSettled(Array.from({ length: shards }, (_, shard) => run(shard)))
   for (const [shard, one] of all.entries())
-    if (one.status === 'fulfilled' && isFound(one.value)) return { shard, reply: one.value }
+    if (one.status === 'fulfilled' && isFound(one.value)) return { shard, answer: one.value }
   const errors = all.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (errors.length > 0) throw errors.find((error) => !wasNotRun(error)) ?? errors[0]
   return undefined

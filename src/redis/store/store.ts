@@ -2,6 +2,7 @@
 import { guardHook } from '../../async/hook.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
+import { localsOf } from './arguments.js'
 import { portOf, type RedisClient } from './client.js'
 import { createStoreClock } from './clock.js'
 import { createCommands } from './commands.js'
@@ -66,13 +67,13 @@ export interface Store {
   report(error: unknown, ask?: Ask): void
 }
 
-/** Gives a shard its number where it has none. ARGV: the instant at which this is given up, the number. */
-const CLAIM_SHARDS = `local ends, key = ARGV[1], KEYS[1] .. 'shards'
+/** Gives a shard its number where it has none. `ends` is the instant at which this is given up. */
+const CLAIM_SHARDS = `${localsOf(['ends', 'number'], undefined)}local key = KEYS[1] .. 'shards'
 ${FENCE_LUA}
 local held = redis.pcall('GET', key)
 if held then return held end
-redis.call('SET', key, ARGV[2])
-return ARGV[2]`
+redis.call('SET', key, number)
+return number`
 
 const toMillis = (reply: Reply) => {
   const [seconds, micros] = [reply].flat()

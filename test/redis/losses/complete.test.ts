@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Script } from '../../../src/redis/store/script.js'
+import type { ScriptText } from '../../../src/redis/store/script.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from '../server.js'
 import { FACTORIES, SHARDS } from './act.js'
 import { DELIVERY_ACTS } from './acts-delivery.js'
@@ -11,16 +11,17 @@ import { PRESENCE_ACTS } from './acts-presence.js'
 import { createCampaign } from './campaign.js'
 
 const ACTS = [...PRESENCE_ACTS, ...MESSAGE_ACTS, ...DELIVERY_ACTS]
-const SCRIPTS = join(import.meta.dirname, '../../../src/redis/scripts')
+const REDIS = join(import.meta.dirname, '../../../src/redis')
 
-/** Every script that any file of the folder exports, by its digest. */
+/** Every script that any family exports, by its digest. */
 async function scripts(): Promise<Map<string, string>> {
   const found = new Map<string, string>()
-  for (const file of readdirSync(SCRIPTS)) {
-    const exported: Record<string, unknown> = await import(join(SCRIPTS, file))
-    for (const [name, value] of Object.entries(exported))
+  for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' })) {
+    if (!/\/(script[^/]*|sweep)\.ts$/.test(file)) continue
+    const exported: Record<string, unknown> = await import(join(REDIS, file))
+    for (const value of Object.values(exported))
       if (typeof value === 'object' && value !== null && 'digest' in value)
-        found.set(await (value as Script).digest, `${file} ${name}`)
+        found.set(await (value as ScriptText).digest, (value as ScriptText).name)
   }
   return found
 }
