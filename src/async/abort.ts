@@ -1,30 +1,45 @@
-/** One listener per signal, however many commands wait under it: runtimes warn of the eleventh as of a leak. */
+/** Waiting that ends when a signal aborts. */
 
-const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+interface Waiting {
+  acts: Set<() => void>
+  listener: () => void
+}
 
-/** `work`, unless `signal` aborts first. @throws the signal's reason. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+// One listener per signal, however many wait: runtimes warn of the eleventh as of a leak.
+const waiting = new WeakMap<AbortSignal, Waiting>()
+
+/** `work`, unless `signal` aborts first; what it still does afterwards is nobody's answer. @throws the signal's reason. */
+export function unlessAborted<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
     const forget = whenAborted(signal, () => reject(signal.reason))
-    work.then(resolve, reject).finally(forget)
+    Promise.resolve(work).then(resolve, reject).finally(forget)
   })
 }
 
-/** Calls `act` when `signal` aborts, unless the answer was called before. */
-export function whenAborted(signal: AbortSignal, act: () => void): () => void {
-  const known = waiting.get(signal)
-  const acts = known ?? new Set()
-  acts.add(act)
-  if (!known) {
-    waiting.set(signal, acts)
-    signal.addEventListener(
-      'abort',
-      () => {
-        for (const each of [...acts]) each()
-      },
-      { once: true },
-    )
+/** Calls `act` when `signal` aborts, at once where it has, unless the answer was called before. */
+export function whenAborted(signal: AbortSignal | undefined, act: () => void): () => void {
+  if (signal === undefined || signal.aborted) {
+    if (signal) act()
+    return () => {}
   }
-  return () => acts.delete(act)
+  const { acts, listener } = waiting.get(signal) ?? listen(signal)
+  // Of its own, so that whoever waits twice is told twice.
+  const own = () => act()
+  acts.add(own)
+  return () => {
+    if (!acts.delete(own) || acts.size > 0) return
+    waiting.delete(signal)
+    signal.removeEventListener('abort', listener)
+  }
+}
+
+function listen(signal: AbortSignal): Waiting {
+  const acts = new Set<() => void>()
+  const listener = () => {
+    for (const act of [...acts]) if (acts.delete(act)) act()
+  }
+  signal.addEventListener('abort', listener, { once: true })
+  const own = { acts, listener }
+  waiting.set(signal, own)
+  return own
 }

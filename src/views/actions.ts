@@ -5,11 +5,12 @@ import {
   type ActionFilter,
   ActionObservation,
   type ClientType,
+  type Connection,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
-import { type PageQuery, pageOf } from '../contract/page.js'
-import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
+import { answerOf, examinedOf, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 /** A page of actions, ordered by name. */
 export const ActionPage = pageOf(ActionObservation).extend({ completeness: Completeness })
@@ -22,38 +23,16 @@ export async function listActions(
   page: PageQuery,
   view: ViewAsk,
 ): Promise<ActionPage> {
-  const listed = (await indexed(registry, filter, page, view)) ?? (await sampled(registry, filter, page, view))
-  const { reading, ...actions } = listed
-  return { ...actions, completeness: completenessOf([reading], view) }
-}
-
-interface Actions {
-  items: ActionObservation[]
-  next_cursor: string | null
-  has_more: boolean
-  omitted?: number
-  reading: Reading
-}
-
-/** What the registry's own index says, or `null` where none answers. */
-async function indexed(
-  registry: RegistryInspector,
-  filter: ActionFilter,
-  page: PageQuery,
-  view: ViewAsk,
-): Promise<Actions | null> {
-  if (!registry.listActions) return null
-  const source = 'registry'
-  const listed = await readOnce(source, () => registry.listActions?.(filter, page, view.ask), view)
-  if ('value' in listed && listed.value === null) return null
-  if ('error' in listed || !listed.value) {
-    const error = 'error' in listed ? listed.error : new TypeError('listActions answered nothing')
-    return { items: [], next_cursor: null, has_more: false, reading: failed(source, error) }
-  }
-  const { items, next_cursor, has_more, truncated, omitted = 0 } = listed.value
-  const examined = examinedOf(listed.value, items.length)
-  const reading = { source, examined, truncated: truncated === true || omitted > 0, failed: false } as const
-  return { items, next_cursor, has_more, ...(omitted > 0 ? { omitted } : {}), reading }
+  const indexed = readOnce(
+    'registry',
+    () => (registry.listActions ? registry.listActions(filter, page, view.ask) : null),
+    view,
+    (listed) => examinedOf(listed, listed.items.length),
+  )
+  const reading = (await indexed) ?? (await readConnections(registry, filter, page, view))
+  const { value, completeness } = answerOf(reading, view, ({ omitted = 0 }) => omitted > 0)
+  const { items, next_cursor, has_more, omitted = 0 } = value
+  return { items, next_cursor, has_more, ...(omitted > 0 ? { omitted } : {}), completeness }
 }
 
 interface Offer {
@@ -62,31 +41,32 @@ interface Offer {
   types: Set<ClientType>
 }
 
-async function sampled(
+/** What a walk over the connections finds. */
+async function readConnections(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
   view: ViewAsk,
-): Promise<Actions> {
-  const offers = new Map<string, Offer>()
-  const reading = await walk(
-    'registry',
-    (p, ask) => registry.listConnections(filter, p, ask),
-    view,
-    (connections) => {
-      for (const { status, actions, user_id, client_type } of connections) {
-        if (status !== 'connected') continue
-        for (const name of new Set(actions)) {
-          const offer = offers.get(name) ?? { connections: 0, users: new Set(), types: new Set() }
-          offers.set(name, offer)
-          offer.connections += 1
-          offer.users.add(user_id)
-          offer.types.add(client_type)
-        }
-      }
-    },
-  )
-  const { cursor, limit } = page
+): Promise<Reading<Page<ActionObservation>>> {
+  const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
+  const reading = await walk('registry', list, view, new Map<string, Offer>(), addOffers)
+  return { ...reading, value: reading.value && pageOfOffers(reading.value, page) }
+}
+
+function addOffers(offers: Map<string, Offer>, connections: readonly Connection[]): void {
+  for (const { status, actions, user_id, client_type } of connections) {
+    if (status !== 'connected') continue
+    for (const name of new Set(actions)) {
+      const offer = offers.get(name) ?? { connections: 0, users: new Set(), types: new Set() }
+      offers.set(name, offer)
+      offer.connections += 1
+      offer.users.add(user_id)
+      offer.types.add(client_type)
+    }
+  }
+}
+
+function pageOfOffers(offers: Map<string, Offer>, { cursor, limit }: PageQuery): Page<ActionObservation> {
   const names = [...offers.keys()].filter((name) => cursor === null || compareIds(name, cursor) > 0).sort(compareIds)
   const items = names.slice(0, limit).map((name): ActionObservation => {
     const { connections, users, types } = offers.get(name) as Offer
@@ -101,5 +81,5 @@ async function sampled(
     }
   })
   const has_more = names.length > limit
-  return { items, next_cursor: has_more ? (items.at(-1)?.name ?? null) : null, has_more, reading }
+  return { items, next_cursor: has_more ? (items.at(-1)?.name ?? null) : null, has_more }
 }

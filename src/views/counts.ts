@@ -6,7 +6,7 @@ import { ClientType, ConnectionStatus } from '../contract/connections.js'
 import { ContextStatus, Ownership } from '../contract/contexts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
-import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import { answerOf, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
 const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
@@ -74,16 +74,18 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
   view: ViewAsk,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())
-  const exact = await readOnce(source, from.exact, view)
-  if ('value' in exact && exact.value) {
-    // A number that is kept was counted before: without a word of its own the source looked at nothing.
-    const examined = examinedOf(exact.value, 0)
-    const reading: Reading = { source, examined, truncated: exact.value.truncated === true, failed: false }
-    return { ...exact.value, completeness: completenessOf([reading], view), observed_at }
+  // A number that is kept was counted before: without a word of its own the source looked at nothing.
+  const kept = await readOnce(
+    source,
+    async () => (await from.exact()) ?? null,
+    view,
+    (exact) => examinedOf(exact, 0),
+  )
+  if (kept !== null) {
+    const { value, completeness } = answerOf(kept, view)
+    return { ...value, completeness, observed_at }
   }
-  if ('error' in exact) completenessOf([failed(source, exact.error)], view)
-  const entries: Entry[] = []
-  const reading = await walk(source, from.list, view, (items) => entries.push(...items))
-  const completeness = completenessOf([reading], view)
-  return { ...tallyOf(fields, entries), completeness, observed_at }
+  const reading = await walk<Entry, Entry[]>(source, from.list, view, [], (entries, items) => entries.push(...items))
+  const { value, completeness } = answerOf(reading, view)
+  return { ...tallyOf(fields, value), completeness, observed_at }
 }

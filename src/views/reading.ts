@@ -1,4 +1,5 @@
 /** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
+import { unlessAborted } from '../async/abort.js'
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import {
@@ -7,6 +8,7 @@ import {
   type Examined,
   examinable,
   examinedMax,
+  type Indexed,
   type Page,
   type PageQuery,
   withRemaining,
@@ -21,22 +23,17 @@ export interface ViewAsk {
   report(source: SourceName, error: unknown): void
 }
 
-/** How far one source was read. */
-export interface Reading {
-  source: SourceName
+/** What one source answered, and how far it was read for it. */
+export interface Reading<T = unknown> {
+  readonly source: SourceName
   /** Entries that the source looked at, those of an index too; 0 where it only read numbers that it keeps. */
-  examined: number
+  readonly examined: number
   /** Something in range was left out: a bound, a failure, a deadline. */
-  truncated: boolean
-  /** Nothing at all came of it. */
-  failed: boolean
+  readonly truncated: boolean
+  /** `undefined` where nothing at all came of it. */
+  readonly value: T | undefined
   /** What ended it early, if not a bound. */
-  error?: unknown
-}
-
-/** A reading that came to nothing. */
-export function failed(source: SourceName, error: unknown): Reading {
-  return { source, examined: 0, truncated: true, failed: true, error }
+  readonly error?: unknown
 }
 
 // Sources that answer at once would keep the event loop, and every other request with it, for as long as a walk lasts.
@@ -63,18 +60,6 @@ export async function betweenPages(budget: Budget, ask: Ask): Promise<void> {
   ask.signal.throwIfAborted()
 }
 
-/** `work`, or a rejection with the signal's reason as soon as it aborts. */
-export function orAbort<T>(work: Awaitable<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    Promise.resolve(work)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', stop))
-  })
-}
-
 type List<T> = (page: PageQuery, ask: Ask) => Awaitable<Page<T>>
 
 /** Entries that a source looked at: what it says, and never less than the `shown` that it answered. */
@@ -94,7 +79,7 @@ export async function readPage<T>(
   const { signal } = ask
   const query = { limit: Math.min(limit, budget.entries), cursor }
   const whole = budget.entries >= examinedMax(ask)
-  const page = await orAbort(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
+  const page = await unlessAborted(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
   checkPage(page, query.limit)
   budget.entries -= examinedOf(page, page.items.length)
   budget.pages -= 1
@@ -102,30 +87,26 @@ export async function readPage<T>(
 }
 
 /**
- * Walks `list` from its start and hands each page to `visit`, until the list or the budget ends.
+ * Walks `list` from its start and adds each page to `value`, until the list or the budget ends.
  * Failing before the first page is a failed reading, failing later a truncated one (its error is reported).
  */
-export async function walk<T>(
+export async function walk<T, Value>(
   source: SourceName,
   list: List<T>,
   view: ViewAsk,
-  visit: (items: T[]) => void,
+  value: Value,
+  add: (value: Value, items: T[]) => void,
   budget: Budget = budgetOf(view),
-): Promise<Reading> {
+): Promise<Reading<Value>> {
   const before = budget.entries
-  const reading = (truncated: boolean): Reading => ({
-    source,
-    examined: before - budget.entries,
-    truncated,
-    failed: false,
-  })
+  const reading = (truncated: boolean) => ({ source, examined: before - budget.entries, truncated, value })
   let cursor: string | null = null
   let omitted = false
   const seen = new Set<string>()
   try {
     while (budget.entries > 0 && budget.pages > 0) {
       const page: Page<T> = await readPage(list, cursor, PAGE_MAX, budget, view)
-      visit(page.items)
+      add(value, page.items)
       omitted ||= (page.omitted ?? 0) > 0
       if (!page.has_more) return reading(omitted)
       cursor = page.next_cursor as string
@@ -146,40 +127,67 @@ export function checkPage(page: Page<unknown>, limit: number): void {
   if (page.has_more && typeof page.next_cursor !== 'string') throw new TypeError('a page has more, but no token')
 }
 
-/** Asks `source` once. What it throws is reported and becomes a failed reading. */
-export async function readOnce<T>(
+/**
+ * Asks `source` once; `null` where that is its answer, for it keeps nothing of the kind. What it throws is reported and becomes a failed reading.
+ *
+ * @param examined Entries that it looked at for its answer.
+ */
+export async function readOnce<T extends Indexed>(
   source: SourceName,
-  work: () => Awaitable<T>,
+  work: () => Awaitable<T | null>,
   view: ViewAsk,
-): Promise<{ value: T } | { error: unknown }> {
+  examined: (value: T) => number,
+): Promise<Reading<T> | null> {
   try {
-    return { value: await orAbort(work(), view.ask.signal) }
+    const value = await unlessAborted(work(), view.ask.signal)
+    if (value === undefined) throw new TypeError(`${source} answered nothing`)
+    return value && { source, examined: examined(value), truncated: value.truncated === true, value }
   } catch (error) {
     view.report(source, error)
-    return { error }
+    return failed(source, error)
   }
 }
 
+/** How far one source was read in two readings. */
+export function joined(first: Reading, next: Reading) {
+  const { source, examined, truncated } = first
+  return { source, examined: examined + next.examined, truncated: truncated || next.truncated, error: next.error }
+}
+
 /**
- * The completeness of an answer made of `readings`.
+ * The completeness of an answer made of `readings`, of which what stems from the sources `cut` was shortened.
  *
  * @throws the error of the one that says most when every source failed: running out of time before being unavailable
  * before anything else.
  */
-export function completenessOf(readings: readonly Reading[], view: ViewAsk): Completeness {
+export function completenessOf(
+  readings: readonly Reading[],
+  view: ViewAsk,
+  cut: Iterable<SourceName> = [],
+): Completeness {
   // Whoever comes to this point late answers with what there is, and has looked at the deadline that has passed.
   const { signal } = view.ask
-  const failed = readings.filter((reading) => reading.failed)
-  if (failed.length > 0 && failed.length === readings.length) {
-    const errors = failed.map((reading) => reading.error)
+  if (readings.length > 0 && readings.every((reading) => reading.value === undefined)) {
+    const errors = readings.map((reading) => reading.error)
     const unavailable = (error: unknown) => error instanceof Refusal && error.code === 'unavailable'
     throw errors.find((error) => error === signal.reason) ?? errors.find(unavailable) ?? errors[0]
   }
-  const truncated = readings.filter((reading) => reading.truncated).map((reading) => reading.source)
+  const incomplete = new Set([...cut, ...readings.filter((reading) => reading.truncated).map(({ source }) => source)])
   return {
-    complete: truncated.length === 0,
-    truncated_sources: [...new Set(truncated)],
+    complete: incomplete.size === 0,
+    truncated_sources: readings.map(({ source }) => source).filter((source) => incomplete.has(source)),
     examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
     limits: Object.fromEntries(readings.map((reading) => [reading.source, examinedMax(view.ask)])),
   }
+}
+
+/** What the one source of an answer came to, and how complete it is. @throws the error of a reading that failed. */
+export function answerOf<T>(reading: Reading<T>, view: ViewAsk, isCut?: (value: T) => boolean) {
+  const value = reading.value as T
+  const cut = value !== undefined && isCut?.(value) ? [reading.source] : []
+  return { value, completeness: completenessOf([reading], view, cut) }
+}
+
+function failed(source: SourceName, error: unknown): Reading<never> {
+  return { source, examined: 0, truncated: true, value: undefined, error }
 }

@@ -1,24 +1,16 @@
 /** The user summary: everything that all sources together know of one user. */
 import * as z from 'zod'
 import { WindowStatus } from '../contract/browser-windows.js'
-import { Completeness, type SourceName } from '../contract/completeness.js'
+import { Completeness } from '../contract/completeness.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { Inspectors } from '../contract/inspectors.js'
-import type { Examined } from '../contract/page.js'
+import type { UserPart } from '../contract/observation.js'
 import { countsBy } from './counts.js'
-import {
-  type Finding,
-  isUnknownUser,
-  numberOf,
-  ObservedCount,
-  observe,
-  observedList,
-  toObservation,
-  UserObservation,
-} from './findings.js'
-import { completenessOf, examinedOf, failed, type Reading, readOnce, type ViewAsk } from './reading.js'
-import { userSources } from './sightings.js'
+import { completenessOf, examinedOf, readOnce, type ViewAsk } from './reading.js'
+import { countOf, namesOf, ObservedCount, observe, partsOf, UserObservation } from './user-observation.js'
+import { readUsers } from './user-parts.js'
+import { userSources } from './user-sources.js'
 
 /** One user in full. */
 export const UserSummary = UserObservation.extend({
@@ -38,64 +30,51 @@ export async function summarizeUser(
   userId: string,
   view: ViewAsk,
 ): Promise<UserSummary | null> {
-  const { deduplicator } = inspectors
-  const [findings, seen] = await Promise.all([
-    Promise.all(userSources(inspectors).map((source) => observe(source, [userId], view))),
-    deduplicator?.userSummary
-      ? readOnce('deduplicator', async () => checkSummary(await deduplicator.userSummary?.(userId, view.ask)), view)
-      : undefined,
+  const [readings, counted] = await Promise.all([
+    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], view))),
+    readDeduplicator(inspectors, userId, view),
   ])
-  const dedup = seen && 'value' in seen ? seen.value : null
-  const observation = toObservation(userId, findings)
-  const readings = findings.map((finding) => finding.reading)
-  if (seen) readings.push('error' in seen ? failed('deduplicator', seen.error) : dedupReading(dedup))
-  const observed_client_ids = observedList('observed_client_ids', userId, findings)
-  const completeness = completenessOf(readings, view)
-  if (dedup) observation.sources.push('deduplicator')
-  if (observation.sources.length === 0 && completeness.complete) return null
+  const parts = partsOf(userId, readings)
+  const { user, cut } = observe(userId, parts)
+  const clients = namesOf('observed_client_ids', parts)
+  const completeness = completenessOf([...readings, ...counted], view, [...cut, ...clients.cut])
+  const deduplicator = counted[0]?.value ?? null
+  const sources = deduplicator ? [...user.sources, 'deduplicator'] : user.sources
+  if (sources.length === 0 && completeness.complete) return null
   return {
-    ...observation,
-    observed_client_ids,
-    contexts_by_status: byStatus(ContextStatus, 'contexts_by_status', 'context_registry', userId, findings),
-    browser_windows_by_status: byStatus(
+    ...user,
+    sources,
+    observed_client_ids: clients.names,
+    contexts_by_status: countsOf(ContextStatus, 'contexts_by_status', parts.get('context_registry')),
+    browser_windows_by_status: countsOf(
       WindowStatus,
       'browser_windows_by_status',
-      'browser_window_registry',
-      userId,
-      findings,
+      parts.get('browser_window_registry'),
     ),
-    observed_streams: numberOf('observed_streams', 'history', userId, findings),
-    pending_rpc: numberOf('pending_rpc', 'rpc', userId, findings),
-    deduplicator: dedup,
+    observed_streams: countOf('observed_streams', parts.get('history')),
+    pending_rpc: countOf('pending_rpc', parts.get('rpc')),
+    deduplicator,
     completeness,
   }
 }
 
-type Summary = (DeduplicatorUserSummary & Examined) | null
-
-function checkSummary(summary: Summary | undefined): Summary {
-  if (summary === undefined) throw new TypeError('userSummary answered nothing')
-  return summary
+/** None where the deduplicator keeps no summary of users. */
+async function readDeduplicator({ deduplicator }: Inspectors, userId: string, view: ViewAsk) {
+  if (!deduplicator?.userSummary) return []
+  const source = 'deduplicator'
+  const read = () => deduplicator.userSummary?.(userId, view.ask) ?? null
+  // Its numbers are kept, so that it looks at nothing unless it says so.
+  const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
+  return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]
 }
 
-// Its numbers are kept, so that it looks at nothing unless it says so.
-const dedupReading = (summary: Examined | null): Reading => ({
-  source: 'deduplicator',
-  examined: summary ? examinedOf(summary, 0) : 0,
-  truncated: false,
-  failed: false,
-})
-
 /** Counts with every enum value present, or `null` where the source is absent or failed. */
-function byStatus<Status extends string>(
+function countsOf<Status extends string>(
   statuses: z.ZodEnum<Record<Status, Status>>,
   field: 'contexts_by_status' | 'browser_windows_by_status',
-  source: SourceName,
-  userId: string,
-  findings: readonly Finding[],
+  part: UserPart | null | undefined,
 ): Record<Status, number> | null {
-  const finding = findings.find((candidate) => candidate.reading.source === source)
-  const counts = isUnknownUser(userId, finding) ? {} : finding?.parts?.get(userId)?.[field]
+  const counts = part === null ? {} : part?.[field]
   if (!counts) return null
   return Object.fromEntries(statuses.options.map((status) => [status, counts[status] ?? 0])) as Record<Status, number>
 }

@@ -5,27 +5,20 @@ import { compareIds } from '../contract/ids.js'
 import type { Inspectors } from '../contract/inspectors.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
 import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
-import {
-  addTo,
-  type Finding,
-  nothingFrom,
-  observe,
-  observeIndexed,
-  toObservation,
-  UserObservation,
-} from './findings.js'
-import { completenessOf, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
-import { type UserSource, userSources } from './sightings.js'
+import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk } from './reading.js'
+import { observe, partsOf, UserObservation } from './user-observation.js'
+import { type KnownUsers, readEntries, readIndex, readUsers } from './user-parts.js'
+import { type UserSource, userSources } from './user-sources.js'
 
 /** A page of users. */
 export const UserPage = pageOf(UserObservation).extend({ completeness: Completeness })
 export type UserPage = z.infer<typeof UserPage>
 
 /** Users of one source, ordered: at least as many as the page holds, where there are as many. */
-interface Candidates extends Finding {
-  ids: string[]
+interface Candidates extends KnownUsers {
+  readonly ids: string[]
   /** Where the source stopped looking; nobody further on can be on the page. */
-  reached: string | null
+  readonly reached: string | null
 }
 
 function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQuery): UserIds | null {
@@ -44,79 +37,66 @@ function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQ
 }
 
 /** The users of a source that lists them; of their parts nothing is known but that they are there. */
-async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates | null> {
+async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Reading<Candidates> | null> {
   const { index, name } = source
-  if (!index.listUserIds) return null
   // One more than the page: that is how the page knows that another follows.
   const query = { after: page.cursor, limit: Math.min(page.limit + 1, examinable(view.ask)) }
-  const listed = await readOnce(name, async () => checkUserIds(await index.listUserIds?.(query, view.ask), query), view)
-  if ('error' in listed) return { ids: [], reached: null, ...nothingFrom(name, listed.error) }
-  const ids = listed.value
-  if (ids === null) return null
+  const ask = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ask), query) : null)
+  const reading = await readOnce(name, ask, view, (ids) => examinedOf(ids, ids.length))
+  if (!reading?.value) return reading as Reading<never> | null
+  const ids = reading.value
   const isCut = ids.length === query.limit && query.limit <= page.limit
   const reached = ids.reached ?? (isCut ? (ids.at(-1) ?? null) : null)
-  const truncated = ids.truncated === true
   const parts = new Map(ids.map((user_id): [string, UserPart] => [user_id, { user_id }]))
-  const reading = { source: name, examined: examinedOf(ids, ids.length), truncated, failed: false }
-  return { ids, reached, parts, exhaustive: !truncated, reading }
+  return { ...reading, value: { ids, reached, parts, exhaustive: !reading.truncated } }
 }
 
 /** The users whom a walk over the entries of a source meets, with what the entries tell. */
-async function sample(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
-  const parts = new Map<string, UserPart>()
-  const visit = (entries: unknown[]) =>
-    addTo(parts, source, entries, (id) => page.cursor === null || compareIds(id, page.cursor) > 0)
-  const reading = await walk(source.name, (p, ask) => source.list({}, p, ask), view, visit)
-  if (reading.failed) return { ids: [], reached: null, parts: null, reading, exhaustive: false }
-  const ids = [...parts.keys()].sort(compareIds)
-  return { ids, reached: null, parts, reading, exhaustive: !reading.truncated }
+async function sample(source: UserSource, { cursor }: PageQuery, view: ViewAsk): Promise<Reading<Candidates>> {
+  const reading = await readEntries(source, view, (id) => cursor === null || compareIds(id, cursor) > 0)
+  const { value } = reading
+  return { ...reading, value: value && { ...value, ids: [...value.parts.keys()].sort(compareIds), reached: null } }
 }
 
 /**
  * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
-async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Candidates> {
+async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Reading<Candidates>> {
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
-  if (!found.parts || found.ids.length === 0) return found
-  const left = examinable(view.ask) - found.reading.examined
+  if (!found.value?.ids.length) return found
+  const left = examinable(view.ask) - found.examined
   const rest = { ...view, ask: withRemaining(view.ask, Math.max(1, left)) }
-  const ids = found.ids.slice(0, page.limit)
-  const counted = listed ? await observe(source, ids, rest) : await observeIndexed(source, ids, rest)
+  const ids = found.value.ids.slice(0, page.limit)
+  const counted = listed ? await readUsers(source, ids, rest) : await readIndex(source, ids, rest)
   // What a walk found has its numbers, unless an index has better ones.
   if (counted === null) return found
-  const { parts, reading } = counted
-  const whole = parts && !reading.truncated
-  return {
-    ...found,
-    // Numbers that failed leave the users in hand; a user that left in between is gone.
-    parts: whole ? parts : new Map([...found.parts, ...(parts ?? [])]),
-    reading: {
-      ...found.reading,
-      examined: found.reading.examined + reading.examined,
-      truncated: reading.truncated || found.reading.truncated,
-    },
-  }
+  const numbers = counted.value?.parts ?? new Map()
+  // Numbers that failed leave the users in hand; a user that left in between is gone.
+  const parts = counted.truncated ? new Map([...found.value.parts, ...numbers]) : numbers
+  return { ...joined(found, counted), value: { ...found.value, parts } }
 }
 
 /** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
 export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewAsk): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
-  const merged = [...new Set(found.flatMap((candidates) => candidates.ids))].sort(compareIds)
+  const candidates = found.flatMap(({ value }) => value ?? [])
+  const merged = [...new Set(candidates.flatMap(({ ids }) => ids))].sort(compareIds)
   // Beyond where one source stopped, users of its own may come before those of others: they are for the next page.
-  const [reached = null] = found.flatMap((candidates) => candidates.reached ?? []).sort(compareIds)
+  const [reached = null] = candidates.flatMap(({ reached }) => reached ?? []).sort(compareIds)
   const within = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
   const ids = within.slice(0, page.limit)
-  const items = ids.map((id) => toObservation(id, found)).filter((user) => user.sources.length > 0)
+  const observed = ids.map((id) => observe(id, partsOf(id, found)))
   const last = within.length > ids.length ? (ids.at(-1) ?? null) : reached
   return {
-    items,
+    items: observed.map(({ user }) => user).filter((user) => user.sources.length > 0),
     next_cursor: last,
     has_more: last !== null,
     completeness: completenessOf(
-      found.map((candidates) => candidates.reading),
+      found,
       view,
+      observed.flatMap(({ cut }) => cut),
     ),
   }
 }

@@ -1,8 +1,9 @@
 /** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
+import { unlessAborted } from '../async/abort.js'
 import type { BrowserWindow } from '../contract/browser-windows.js'
 import type { Context, ContextRegistryInspector, WindowCounts, WindowKey } from '../contract/contexts.js'
 import type { Ask, PageQuery } from '../contract/page.js'
-import { budgetOf, orAbort, type ViewAsk, walk } from './reading.js'
+import { budgetOf, type ViewAsk, walk } from './reading.js'
 
 const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
 const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
@@ -39,7 +40,7 @@ async function countByWindow(
   const keys = windows.map(({ window_id, user_id, client_id }): WindowKey => ({ window_id, user_id, client_id }))
   if (contexts.countByWindow) {
     const ids = keys.map((key) => key.window_id)
-    const counted = await orAbort(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
+    const counted = await unlessAborted(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
     // One that was not reached must not look like one without workers.
     if (!counted.truncated) for (const id of ids) counts.set(id, NONE)
     for (const { window_id, ...found } of counted) counts.set(window_id, found)
@@ -47,15 +48,14 @@ async function countByWindow(
   }
   const budget = budgetOf(view)
   for (const key of keys) {
-    const counted = { ...NONE }
     const list = (page: PageQuery, ask: Ask) => contexts.listContexts(key, page, ask)
-    const visit = (found: Context[]) => {
+    const addIn = (counted: Counts, found: Context[]) => {
       for (const context of found) if (isIn(key, context)) add(counted, context)
     }
-    const reading = await walk('context_registry', list, view, visit, budget)
+    const reading = await walk('context_registry', list, view, { ...NONE }, addIn, budget)
     if ('error' in reading) throw reading.error
-    if (reading.truncated) break
-    counts.set(key.window_id, counted)
+    if (reading.truncated || !reading.value) break
+    counts.set(key.window_id, reading.value)
   }
   return counts
 }

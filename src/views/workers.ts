@@ -4,7 +4,7 @@ import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import type { Ask, Page, PageQuery } from '../contract/page.js'
-import { betweenPages, budgetOf, completenessOf, readPage, type ViewAsk, walk } from './reading.js'
+import { answerOf, betweenPages, budgetOf, readPage, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -24,13 +24,15 @@ export const Workers = WorkerCounts.extend({ idle: z.array(Context), assigned: z
 export type Workers = z.infer<typeof Workers>
 
 /** Assigned: carries a task and is not closed. Idle: carries none and is idle. */
-export function workerState(context: Context): 'idle' | 'assigned' | 'other' {
+export function workerState(context: Context): keyof ByState {
   if (context.task_id !== null) return context.status === 'closed' ? 'other' : 'assigned'
   return context.status === 'idle' ? 'idle' : 'other'
 }
 
 // What no schema accepts must not pass for a context of somebody else, nor be counted as none.
 const Contexts = z.array(Context)
+
+type ByState = Record<'idle' | 'assigned' | 'other', Context[]>
 
 type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
 
@@ -43,8 +45,10 @@ export async function listWorkers(
   limit: number,
   view: ViewAsk,
 ): Promise<Workers> {
-  const { idle, assigned, other, reading } = await findWorkers(contexts, filter, view)
-  if (idle.length > limit || assigned.length > limit) reading.truncated = true
+  const reading = await readWorkers(contexts, filter, view)
+  const isCut = ({ idle, assigned }: ByState) => idle.length > limit || assigned.length > limit
+  const { value, completeness } = answerOf(reading, view, isCut)
+  const { idle, assigned, other } = value
   return {
     user_id: filter.user_id,
     idle: idle.slice(0, limit),
@@ -52,7 +56,7 @@ export async function listWorkers(
     idle_count: idle.length,
     assigned_count: assigned.length,
     other_count: other.length,
-    completeness: completenessOf([reading], view),
+    completeness,
   }
 }
 
@@ -65,18 +69,13 @@ export async function countWorkers(
   return listWorkers(contexts, filter, Number.POSITIVE_INFINITY, view)
 }
 
-async function findWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
-  const found: Record<'idle' | 'assigned' | 'other', Context[]> = { idle: [], assigned: [], other: [] }
-  const reading = await walk(
-    'context_registry',
-    (page, ask) => contexts.listContexts(ofWorkers(filter), page, ask),
-    view,
-    (p) => {
-      for (const context of Contexts.parse(p))
-        if (context.ownership === 'worker') found[workerState(context)].push(context)
-    },
-  )
-  return { ...found, reading }
+function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
+  const list = (page: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), page, ask)
+  const none: ByState = { idle: [], assigned: [], other: [] }
+  return walk('context_registry', list, view, none, (found, page) => {
+    for (const context of Contexts.parse(page))
+      if (context.ownership === 'worker') found[workerState(context)].push(context)
+  })
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What the entries of a source tell about their users: the sampling counterpart of a source's own `observeUsers`. */
+/** The sources that know users: the index of each where it keeps one, and what its entries tell of their users. */
 import * as z from 'zod'
 import { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'

@@ -1,0 +1,98 @@
+/** Waiting that ends when a signal aborts: once, with one listener, and leaving nothing behind. */
+import { describe, expect, it, vi } from 'vitest'
+import { unlessAborted, whenAborted } from '../../src/async/abort.js'
+
+const never = new Promise<never>(() => {})
+const away = new Error('away')
+
+/** A controller whose signal counts the listeners that it has. */
+function counted() {
+  const controller = new AbortController()
+  const { signal } = controller
+  const add = vi.spyOn(signal, 'addEventListener')
+  const remove = vi.spyOn(signal, 'removeEventListener')
+  return { controller, signal, listeners: () => add.mock.calls.length - remove.mock.calls.length, added: add }
+}
+
+describe('work unless aborted', () => {
+  it('is the work where no one aborts, at once or by promise, and leaves no listener', async () => {
+    const { signal, listeners } = counted()
+    expect(await unlessAborted(7, signal)).toBe(7)
+    expect(await unlessAborted(Promise.resolve(8), signal)).toBe(8)
+    await expect(unlessAborted(Promise.reject(new Error('its own')), signal)).rejects.toThrow('its own')
+    await Promise.resolve()
+    expect(listeners()).toBe(0)
+  })
+
+  it.each(['before', 'during'])('ends with the reason of a signal that aborts %s', async (when) => {
+    const { controller, signal } = counted()
+    if (when === 'before') controller.abort(away)
+    const waits = unlessAborted(never, signal)
+    controller.abort(away)
+    await expect(waits).rejects.toBe(away)
+  })
+
+  it('stays what it was when the signal aborts after', async () => {
+    const { controller, signal } = counted()
+    const worked = unlessAborted(Promise.resolve('done'), signal)
+    await worked
+    controller.abort(away)
+    expect(await worked).toBe('done')
+  })
+
+  it('hears what fails after all, so that no rejection goes unhandled', async () => {
+    const { controller, signal } = counted()
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const fails: (() => void)[] = []
+    const work = () => new Promise<never>((_, reject) => fails.push(() => reject(new Error('late'))))
+    const waits = [work(), work()].map((working, i) => {
+      if (i === 1) controller.abort(away)
+      return unlessAborted(working, signal).catch(() => {})
+    })
+    for (const fail of fails) fail()
+    await Promise.all(waits)
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+})
+
+describe('what is called when a signal aborts', () => {
+  it('waits under one listener, which goes with the last of them', () => {
+    const { signal, listeners, added } = counted()
+    const forgets = Array.from({ length: 20 }, () => whenAborted(signal, () => {}))
+    expect(added).toHaveBeenCalledTimes(1)
+    for (const forget of forgets) forget()
+    for (const forget of forgets) forget()
+    expect(listeners()).toBe(0)
+  })
+
+  it('is called once, also for one who waits again after all had left', () => {
+    const { controller, signal } = counted()
+    const act = vi.fn()
+    whenAborted(signal, act)()
+    whenAborted(signal, act)
+    controller.abort()
+    controller.abort()
+    expect(act).toHaveBeenCalledTimes(1)
+  })
+
+  it('is called at once where the signal has aborted, and never where there is no signal', () => {
+    const act = vi.fn()
+    whenAborted(AbortSignal.abort(), act)
+    expect(act).toHaveBeenCalledTimes(1)
+    whenAborted(undefined, act)
+    expect(act).toHaveBeenCalledTimes(1)
+  })
+
+  it('is not called for whom another one sends away while all are told', () => {
+    const { controller, signal } = counted()
+    const act = vi.fn()
+    let forget = () => {}
+    whenAborted(signal, () => forget())
+    forget = whenAborted(signal, act)
+    controller.abort()
+    expect(act).not.toHaveBeenCalled()
+  })
+})
