@@ -1,9 +1,10 @@
 /** Holds the connections of a Node server within bounds, however many come and whatever they do not read. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { sliceInput } from './node-input.js'
 
 export interface ConnectionBounds {
-  /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing. */
+  /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has sent requests ahead. */
   connections: number
   /** Requests of one connection that wait for their answers; with the last of them the connection closes. */
   pipelined: number
@@ -16,7 +17,8 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
 interface Connection {
   /** Requests without their whole answer: the first is being answered, the others wait. */
   waiting: (() => void)[]
-  full: boolean
+  /** With it, as many wait as may. */
+  last?: IncomingMessage
 }
 
 export interface BoundConnections {
@@ -37,15 +39,29 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
 
   const isIdle = ([, { waiting }]: [Socket, Connection]) => waiting.length === 0
   const isStalled = ([socket]: [Socket, Connection]) => socket.writableLength > 0
+  const isAhead = ([, { waiting }]: [Socket, Connection]) => waiting.length > 1
+
+  // Requests that were sent ahead take turns, one in each round of the loop: whoever comes with a first one goes before.
+  const ahead: (() => void)[] = []
+  function takeTurn(act: () => void): void {
+    if (ahead.push(act) === 1) setImmediate(next)
+  }
+  function next(): void {
+    ahead[0]?.()
+    ahead.shift()
+    if (ahead.length > 0) setImmediate(next)
+  }
 
   server.on('connection', (socket: Socket) => {
     if (open.size >= connections) {
-      const [evicted] = [...open].find(isIdle) ?? [...open].find(isStalled) ?? [socket]
+      const [evicted] = [...open].find(isIdle) ?? [...open].find(isStalled) ?? [...open].find(isAhead) ?? [socket]
       open.delete(evicted)
       evicted.destroy()
       if (evicted === socket) return
     }
-    open.set(socket, { waiting: [], full: false })
+    const connection: Connection = { waiting: [] }
+    open.set(socket, connection)
+    sliceInput(socket, () => connection.last?.complete === true)
     socket.on('close', () => open.delete(socket))
   })
 
@@ -65,18 +81,20 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     if (waiting.length === 0) {
       open.delete(socket)
       open.set(socket, connection)
-    } else waiting[0]?.()
+    } else takeTurn(() => socket.destroyed || waiting[0]?.())
   }
 
   return {
     listener(req, res) {
       const { socket } = req
       const connection = open.get(socket)
-      if (connection === undefined || connection.full) return
+      if (connection === undefined || connection.last) return
       const { waiting } = connection
       waiting.push(() => listener(req, res))
-      connection.full = waiting.length === pipelined
-      if (connection.full) res.shouldKeepAlive = false
+      if (waiting.length === pipelined) {
+        connection.last = req
+        res.shouldKeepAlive = false
+      }
       // What arrives would count as a sign of life of somebody who takes nothing.
       if (waiting.length > 1 && socket.writableLength > 0) socket.pause()
       res.on('close', () => answered(socket, connection))

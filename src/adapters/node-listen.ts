@@ -16,7 +16,10 @@ export interface ListenOptions {
   keepAliveMs?: number | undefined
   /** How long a connection may take nothing while bytes wait for it. @default 10000 */
   stallMs?: number | undefined
-  /** Open at once; beyond it the one that is idle for longest makes room, then one that takes nothing. @default 512 */
+  /**
+   * Open at once; beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has
+   * sent requests ahead. @default 512
+   */
   connections?: number | undefined
   /** Requests of one connection that wait for their answers; with the last of them the connection closes. @default 16 */
   pipelined?: number | undefined
