@@ -90,8 +90,8 @@ export const DOORS = [
     ['connections of a server are bounded', 'if (open.size >= connections) {', 'if (false) {'],
     [
       'pipelined requests are bounded',
-      'connection.full = waiting.length === pipelined',
-      'connection.full = false',
+      'if (waiting.length === pipelined) {',
+      'if (false) {',
       'test/adapters/node-server.test.ts',
     ],
     [
@@ -112,6 +112,29 @@ export const DOORS = [
       'test/control-server/server.test.ts',
     ],
     ['the connection that makes room is idle', '[...open].find(isIdle) ??', ''],
+    ['one that has sent ahead makes room', '?? [...open].find(isAhead)', '', 'test/adapters/node-bursts.test.ts'],
+    [
+      'what was sent ahead waits for its turn',
+      '} else takeTurn(() => socket.destroyed || waiting[0]?.())',
+      '} else waiting[0]?.()',
+      'test/adapters/node-bursts.test.ts',
+    ],
+    [
+      'the last request of a connection has its body read',
+      'connection.last?.complete === true',
+      'connection.last !== undefined',
+      'test/adapters/node-bursts.test.ts',
+    ],
+  ]),
+  ...weaken('src/adapters/node-input.ts', 'test/adapters/node-bursts.test.ts', [
+    ['nothing behind the last request is parsed', '&& !isFull()', ''],
+    ['nothing behind what cannot be read is parsed', '&& !socket.destroyed', ''],
+    [
+      'a parser is handed a head at a time',
+      'const end = head < 0 ? chunk.length : head + HEAD_END.length',
+      'const end = head < 0 ? chunk.length : chunk.length',
+    ],
+    ['what is paused is handed nothing', 'if (socket.isPaused()) return void socket.unshift(chunk.subarray(at))', ''],
   ]),
   ...weaken('src/adapters/node-listen.ts', 'test/adapters/node-server.test.ts', [
     ['Node drops no header lines', 'server.maxHeadersCount = 0', '', 'test/control-server/server.test.ts'],
