@@ -101,6 +101,19 @@ it('reads the last request that may wait to the end of its body, and nothing beh
   expect(asked).toEqual(['/first', '/last'])
 })
 
+it('parses no more while an answer is not taken, and all of it once it is', async () => {
+  const large = 'x'.repeat(4_194_304)
+  const { port } = await start(({ url }) => new Response(url.endsWith('/large') ? large : '[in]'))
+  const { socket, closed } = await openSocket(port)
+  socket.pause()
+  socket.write(get('/large'))
+  await new Promise((resolve) => socket.once('readable', resolve))
+  // Each is a slice of its own; the first of them is when Node, too, takes no more.
+  socket.write(many(8, () => get(`/${'x'.repeat(300)}`)) + requestText(port, 'GET /end'))
+  socket.resume()
+  expect(answersOf(await closed)).toHaveLength(9)
+})
+
 it('parses nothing behind what it cannot read', async () => {
   const { asked, handler } = counting()
   const { port } = await start(handler)
