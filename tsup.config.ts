@@ -23,7 +23,8 @@ export default defineConfig({
   format: 'esm',
   target: 'es2023',
   platform: 'neutral',
-  dts: true,
+  // A bundle of declarations is always made whole.
+  dts: { compilerOptions: { incremental: false } },
   clean: true,
   splitting: true,
   treeshake: true,

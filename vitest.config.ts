@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
@@ -20,6 +21,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.
     pool: 'forks',
+    // Tests mostly wait: for stores, browsers, other processes. One worker a core would leave the cores idle.
+    maxWorkers: Math.max(4, availableParallelism()),
     // No test asserts a time; these only end what hangs, on a machine that may be shared by many.
     testTimeout: 60_000,
     hookTimeout: 120_000,
