@@ -1,6 +1,7 @@
 /** Listening and closing a server of ours on Node: bounded in every direction, and at an end when it is told to end. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { checkBound, defineBounds, resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import { boundConnections } from './node-bounds.js'
 
 export interface ListenOptions {
@@ -41,28 +42,23 @@ export interface Listening {
 // How often sockets are looked at that take too long.
 const CHECK_MS = 1_000
 
-const DEFAULTS = {
-  host: '127.0.0.1',
-  port: 0,
-  headersMs: 5_000,
-  requestMs: 30_000,
-  keepAliveMs: 5_000,
-  stallMs: 10_000,
+const BOUNDS = defineBounds({
+  headersMs: [5_000, TIMER_MAX_MS],
+  requestMs: [30_000, TIMER_MAX_MS],
+  keepAliveMs: [5_000, TIMER_MAX_MS],
+  stallMs: [10_000, TIMER_MAX_MS],
   connections: 512,
   pipelined: 16,
-  closeTimeoutMs: 5_000,
-}
+  closeTimeoutMs: [5_000, TIMER_MAX_MS],
+})
 
-/** @throws TypeError for an option that there is not, RangeError for a bound that is no positive whole number. */
-function readOptions(options: ListenOptions): typeof DEFAULTS {
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(DEFAULTS, name)) throw new TypeError(`unknown option ${name}`)
-    if (name === 'host') continue
-    if (!Number.isSafeInteger(value) || (value as number) < (name === 'port' ? 0 : 1))
-      throw new RangeError(`${name} must be a positive whole number`)
-  }
-  return { ...DEFAULTS, ...given }
+const PORT_MAX = 65_535
+
+/** @throws TypeError for an option that there is not, RangeError for a bound that is not a positive whole number. */
+function readOptions({ host = '127.0.0.1', port = 0, ...given }: ListenOptions) {
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && !Object.hasOwn(BOUNDS, name)) throw new TypeError(`unknown option ${name}`)
+  return { host, port: checkBound('port', port, PORT_MAX, 0), ...resolveBounds(given, BOUNDS) }
 }
 
 /** Resolves once `server` listens; names the port that somebody else has. */

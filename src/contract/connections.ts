@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { Id, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import type { UserIndex } from './observation.js'
+import { defineBounds, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 /** What kind of program a client is. */
@@ -139,10 +140,11 @@ export interface ConnectionRegistry {
 }
 
 /** What a registry keeps, and for how long, unless it is told otherwise. */
-export const CONNECTION_BOUNDS = {
+export const CONNECTION_BOUNDS = defineBounds({
   // A browser runs the timers of a hidden tab once a minute.
   heartbeatTimeoutMs: 90_000,
   retentionMs: 3_600_000,
   maxConnections: 1_000_000,
+  maxConnectionsPerUser: ({ maxConnections }) => shareOf(maxConnections),
   maxDisconnected: 10_000,
-}
+})

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
+import { defineBounds, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z.enum(['active', 'idle', 'closed', 'stale'])
@@ -115,8 +116,9 @@ export interface ContextRegistry {
 }
 
 /** What a registry of contexts or of windows keeps, and for how long, unless it is told otherwise. */
-export const REPORTED_BOUNDS = {
+export const REPORTED_BOUNDS = defineBounds({
   // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
   ttlMs: 90_000,
   maxEntries: 1_000_000,
-}
+  maxEntriesPerUser: ({ maxEntries }) => shareOf(maxEntries),
+})

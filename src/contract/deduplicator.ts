@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { StreamName } from './history.js'
 import { Id, Timestamp } from './ids.js'
+import { defineBounds } from './options.js'
 import type { Ask, Awaitable, Examined } from './page.js'
 
 /** The deduplicator as a whole. Counters run since the deduplicator was made. */
@@ -48,3 +49,6 @@ export interface Deduplicator {
   /** Gives a claim back after the work it guarded failed, so that a retry is no duplicate; nor is it counted. */
   release(input: ClaimInput): Awaitable<boolean>
 }
+
+/** What a deduplicator keeps, and for how long, unless it is told otherwise. */
+export const CLAIM_BOUNDS = defineBounds({ ttlMs: 600_000, capacity: 100_000 })

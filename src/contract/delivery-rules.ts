@@ -2,7 +2,7 @@
 import { Refusal } from '../refusal.js'
 import { DEADLINE_MAX_MS, type DeliveryStatus } from './delivery.js'
 import { checkSegment } from './ids.js'
-import { resolveBounds } from './options.js'
+import { defineBounds, resolveBounds, TIMER_MAX_MS } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -25,17 +25,6 @@ export const BACKOFF_MAX_MS = 5_000
 /** The pause after the attempt numbered `attempts`, from 1. */
 export const backoffMs = (attempts: number) => Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** (attempts - 1))
 
-/** Patience for `deliver`, and from there for the acknowledgement. */
-export const ACK_TIMEOUT_MS = 5_000
-/** Attempts of a command that names none. */
-export const ATTEMPTS_MAX = 5
-/** Time to the terminal state of a command that names none. */
-export const DEADLINE_MS = 30_000
-/** Commands of one scope that are not terminal. */
-export const SCOPE_CAPACITY = 1_000
-/** How long a terminal record answers. */
-export const RETENTION_MS = 3_600_000
-
 /** Longest sleep of a reconciliation loop: its sign of life. */
 export const HEARTBEAT_MS = 1_000
 /** A loop without a pass for this long is not alive: five times its longest sleep. */
@@ -43,26 +32,34 @@ export const STALE_MS = 5_000
 /** Commands that the oldest queued age is sampled from. */
 export const AGE_SAMPLE = 100
 
-/** What both dispatchers are given beside their own bounds. */
-interface SharedBounds {
-  deadlineMs?: number | undefined
-  capacity?: number | ((scope_id: string) => number) | undefined
-}
+/** What a dispatcher keeps and how long it waits unless it is told otherwise; in a shared store, of each shard or node. */
+export const DELIVERY_BOUNDS = defineBounds({
+  ackTimeoutMs: [5_000, TIMER_MAX_MS],
+  maxAttempts: 5,
+  deadlineMs: [30_000, DEADLINE_MAX_MS],
+  capacity: 1_000,
+  // About 1 KiB each without payloads, 1.5 KiB in a shared store: a process of 0.5 GB stands it.
+  maxTracked: 100_000,
+  maxTrackedPerUser: 10_000,
+  maxWaiters: 100_000,
+  maxWaitersPerUser: 10_000,
+  retentionMs: 3_600_000,
+  // 14 commands a second for the whole hour.
+  maxRetained: 50_000,
+})
 
 /**
  * The bounds of a dispatcher, each as `given` sets it, and the capacity of a scope.
  *
- * @throws RangeError as `resolveBounds`, and for a `deadlineMs` over the day that a command may name.
+ * @throws RangeError as `resolveBounds`.
  */
-export function resolveDispatcherBounds<N extends string>(
-  given: SharedBounds & { readonly [name in NoInfer<N>]?: unknown },
-  defaults: Readonly<Record<N | 'deadlineMs', number>>,
+export function resolveDeliveryBounds(
+  given: { capacity?: number | ((scope_id: string) => number) | undefined } & {
+    readonly [name in keyof typeof DELIVERY_BOUNDS]?: unknown
+  },
 ) {
-  const { capacity = SCOPE_CAPACITY } = given
-  const bounds = resolveBounds(given as Partial<Record<N | 'deadlineMs', number>>, defaults)
-  if (bounds.deadlineMs > DEADLINE_MAX_MS)
-    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
-  if (typeof capacity === 'function') return { ...bounds, capacityOf: capacity }
-  const fixed = resolveBounds({ capacity }, { capacity })
-  return { ...bounds, capacityOf: () => fixed.capacity }
+  const { capacity } = given
+  const numbers = typeof capacity === 'function' ? { ...given, capacity: undefined } : given
+  const bounds = resolveBounds(numbers, DELIVERY_BOUNDS)
+  return { ...bounds, capacityOf: typeof capacity === 'function' ? capacity : () => bounds.capacity }
 }

@@ -1,4 +1,6 @@
 /** What a message history keeps at most, wherever it keeps it. */
+import { RECORD_BYTES } from './limits.js'
+import { defineBounds, TIMER_MAX_MS } from './options.js'
 
 /** How much is kept. In a shared store each bound is that of one shard, and a shard holds all of a user. */
 export interface HistoryBounds {
@@ -29,27 +31,19 @@ export interface HistoryBounds {
 /** What a message costs beside its text: its entry, its place in each index. */
 export const MESSAGE_BYTES = 512
 
-const INLINE_BYTES = 65_536
+const quarter = (bytes: number) => Math.max(1, Math.floor(bytes / 4))
 
-/** @throws RangeError for what is not a whole number from 1, and for messages larger than a record may be. */
-export function resolveHistoryBounds(given: HistoryBounds): Required<HistoryBounds> {
-  const { maxMessages = 100_000, maxBytes = 268_435_456, maxSpilledBytes = 1_073_741_824 } = given
-  const quarter = (bytes: number) => Math.max(1, Math.floor(bytes / 4))
-  const bounds = {
-    inlineBytes: given.inlineBytes ?? INLINE_BYTES,
-    maxPayloadBytes: given.maxPayloadBytes ?? 16_777_216,
-    maxPerStream: given.maxPerStream ?? 1_000,
-    maxMessages,
-    maxPerUser: given.maxPerUser ?? maxMessages,
-    maxBytes,
-    maxBytesPerUser: given.maxBytesPerUser ?? quarter(maxBytes),
-    maxSpilledBytes,
-    maxSpilledBytesPerUser: given.maxSpilledBytesPerUser ?? quarter(maxSpilledBytes),
-    spillMs: given.spillMs ?? 2_000,
-    hydrationMs: given.hydrationMs ?? 2_000,
-  }
-  for (const [name, value] of Object.entries(bounds))
-    if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${name} must be a whole number from 1`)
-  if (bounds.inlineBytes > INLINE_BYTES) throw new RangeError(`inlineBytes must be at most ${INLINE_BYTES}`)
-  return bounds
-}
+/** What holds unless a host says otherwise. A message of more than 64 KiB is larger than a record may be. */
+export const HISTORY_BOUNDS = defineBounds({
+  inlineBytes: [RECORD_BYTES, RECORD_BYTES],
+  maxPayloadBytes: 16_777_216,
+  maxPerStream: 1_000,
+  maxMessages: 100_000,
+  maxPerUser: ({ maxMessages }) => maxMessages,
+  maxBytes: 268_435_456,
+  maxBytesPerUser: ({ maxBytes }) => quarter(maxBytes),
+  maxSpilledBytes: 1_073_741_824,
+  maxSpilledBytesPerUser: ({ maxSpilledBytes }) => quarter(maxSpilledBytes),
+  spillMs: [2_000, TIMER_MAX_MS],
+  hydrationMs: [2_000, TIMER_MAX_MS],
+})

@@ -1,4 +1,5 @@
 /** The bounds that a caller of the router or of a facility can meet, each beside its reason. */
+import { checkBound } from './options.js'
 
 /** Entries of a page when the caller names no `limit`. */
 export const PAGE_DEFAULT = 100
@@ -66,9 +67,7 @@ export function resolveLimits(lowered: Partial<RouterLimits> = {}): RouterLimits
     if (value === undefined) continue
     if (!Object.hasOwn(CEILING, name)) throw new RangeError(`limits.${name} is not a limit`)
     const ceiling = CEILING[name as keyof RouterLimits]
-    if (!Number.isSafeInteger(value) || value < 1 || value > ceiling)
-      throw new RangeError(`limits.${name} must be a whole number from 1 to ${ceiling}`)
-    limits[name as keyof RouterLimits] = value
+    limits[name as keyof RouterLimits] = checkBound(`limits.${name}`, value, ceiling)
   }
   limits.pageDefault = Math.min(limits.pageDefault, limits.pageMax)
   limits.historyDefault = Math.min(limits.historyDefault, limits.historyMax)

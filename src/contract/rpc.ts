@@ -4,6 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { Instance } from './connections.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
+import { defineBounds, shareOf, TIMER_MAX_MS } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
@@ -94,3 +95,10 @@ export interface RpcCorrelator {
    */
   settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Awaitable<boolean>
 }
+
+/** How many calls a correlator holds, and for how long one waits that names no time, unless it is told otherwise. */
+export const RPC_BOUNDS = defineBounds({
+  maxPending: 100_000,
+  maxPendingPerUser: ({ maxPending }) => shareOf(maxPending),
+  defaultTimeoutMs: [3_600_000, TIMER_MAX_MS],
+})

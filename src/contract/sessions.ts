@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
+import { defineBounds, shareOf } from './options.js'
 import type { Awaitable } from './page.js'
 import type { SiteRegistry } from './sites.js'
 
@@ -17,7 +18,10 @@ export const SESSION_MOVES: Record<'active' | 'suspended' | 'closed', readonly S
 }
 
 /** Live sessions of one registry; beyond, whoever opens them has lost count. */
-export const SESSIONS_MAX = 10_000
+export const SESSION_BOUNDS = defineBounds({
+  maxSessions: 10_000,
+  maxSessionsPerUser: ({ maxSessions }) => shareOf(maxSessions),
+})
 /** A session is shared with people one by one; a crowd is a policy of the host's own. */
 export const SHARES_MAX = 1_000
 /** How long a session that has ended can still be asked about, in ms. */

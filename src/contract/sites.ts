@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
+import { defineBounds, shareOf } from './options.js'
 import type { Awaitable } from './page.js'
 
 /** `cooperative`: actions may be invoked. `observe`: events only. */
@@ -72,7 +73,7 @@ export function refuseGenericActionNames(definition: unknown): void {
 }
 
 /** Sites of one registry: they are declared by applications, not by traffic, so more than this is a leak, not a use. */
-export const SITES_MAX = 10_000
+export const SITE_BOUNDS = defineBounds({ maxSites: 10_000, maxSitesPerUser: ({ maxSites }) => shareOf(maxSites) })
 
 /** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
 export interface SiteRegistry {

@@ -6,6 +6,7 @@ import { readTarget } from '../adapters/node-request.js'
 import { Deadline } from '../async/deadline.js'
 import { guardHook } from '../async/hook.js'
 import { checkId } from '../contract/ids.js'
+import { defineBounds, resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { isLoopbackHost } from '../http/loopback.js'
 import { PROBLEMS, type ProblemCode } from '../http/problem.js'
@@ -16,6 +17,14 @@ import { toControlProblem } from './problem.js'
 import { answer, type ControlTargets } from './routes.js'
 
 const TOKEN_LENGTH = 16
+
+const TIMEOUTS = defineBounds({
+  headersMs: [5_000, TIMER_MAX_MS],
+  requestMs: [10_000, TIMER_MAX_MS],
+  answerMs: [12_000, TIMER_MAX_MS],
+  keepAliveMs: [5_000, TIMER_MAX_MS],
+  stallMs: [5_000, TIMER_MAX_MS],
+})
 
 export interface ControlServerTimeouts {
   /** From the connection to the last header. @default 5000 */
@@ -108,8 +117,8 @@ export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
   const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local' } = options
-  const { timeouts = {}, closeTimeoutMs = 2_000 } = options
-  const { headersMs = 5_000, requestMs = 10_000, answerMs = 12_000, keepAliveMs = 5_000, stallMs = 5_000 } = timeouts
+  const { closeTimeoutMs } = resolveBounds(options, { closeTimeoutMs: [2_000, TIMER_MAX_MS] })
+  const { answerMs, ...timeouts } = resolveBounds(options.timeouts ?? {}, TIMEOUTS)
   if (!isLoopbackHost(host)) throw new TypeError('the control server binds loopback only')
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
@@ -127,6 +136,6 @@ export async function startCooperativeSiteControlServer(
       const handler = async (asked: Request) => toResponse(await serve(url, asked, serving))
       carry(handler, { req: request, res: response }, target.url)
     },
-    { host, port, headersMs, requestMs, keepAliveMs, stallMs, closeTimeoutMs },
+    { host, port, ...timeouts, closeTimeoutMs },
   )
 }

@@ -4,6 +4,7 @@ import { guardHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/timeout.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { checkId, checkSegment, Id } from '../contract/ids.js'
+import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { type FieldError, ProblemError } from '../http/problem.js'
@@ -116,7 +117,11 @@ function handlerOf({ methods }: RelayRoute, method: string): RelayHandler {
  */
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
   const { authenticateHost, authenticateViewer, policy } = options
-  const { heartbeatMs = HEARTBEAT_MS, deadlineMs = DEADLINE_MS, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options
+  const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, {
+    heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
+    deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
+    closeTimeoutMs: [CLOSE_TIMEOUT_MS, TIMER_MAX_MS],
+  })
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   if (typeof authenticateHost !== 'function') throw new TypeError('authenticateHost is required')
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
@@ -136,7 +141,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     sessions,
     bus,
     ingest: (message) => within(() => ingest(message)),
-    projectionMs: Math.min(PROJECTION_MS, deadlineMs / 2),
+    projectionMs: Math.min(PROJECTION_MS, Math.ceil(deadlineMs / 2)),
     policy,
     gate,
     streams,

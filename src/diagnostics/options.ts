@@ -3,6 +3,7 @@
 import type { Deployment, Inspectors } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
+import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'
 import { type Prefix, parsePrefix } from '../http/target.js'
 import type { Hooks } from './hooks.js'
@@ -40,13 +41,12 @@ export interface ResolvedOptions {
   now: () => number
 }
 
-// The most that setTimeout can wait; anything above fires at once.
-const DEADLINE_MAX_MS = 2_147_483_647
+const DEADLINE_MS = 5_000
 const EXTENSIONS_BYTES = 65_536
 
 /** @throws TypeError or RangeError that names the option. */
 export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptions {
-  const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {}, deadlineMs = 5_000 } = options
+  const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {} } = options
   const dashboardPath = options.dashboardPath ?? '/dashboard'
   if (inspectors === null || typeof inspectors !== 'object') throw new TypeError('inspectors must be an object')
   if (typeof auth?.authenticate !== 'function')
@@ -60,8 +60,7 @@ export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptio
   for (const name of ['deployment_id', 'mode'])
     if (Object.hasOwn(extensions, name)) throw new TypeError(`extensions.${name} is the router's own`)
   if (typeof dashboardPath !== 'string') throw new TypeError('dashboardPath must be a string')
-  if (!Number.isSafeInteger(deadlineMs) || deadlineMs < 1 || deadlineMs > DEADLINE_MAX_MS)
-    throw new RangeError(`deadlineMs must be a whole number from 1 to ${DEADLINE_MAX_MS}`)
+  const { deadlineMs } = resolveBounds(options, { deadlineMs: [DEADLINE_MS, TIMER_MAX_MS] })
   return {
     inspectors,
     auth,

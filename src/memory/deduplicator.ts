@@ -1,10 +1,11 @@
 /** The live deduplicator of one process, and the inspector that looks through at it. */
 
 import { createClock } from '../async/clock.js'
-import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
+import { CLAIM_BOUNDS, ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { resolveBounds } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
@@ -40,7 +41,7 @@ interface Owner {
  * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
-  const { ttlMs = 600_000, capacity = 100_000 } = options
+  const { ttlMs, capacity } = resolveBounds(options, CLAIM_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
   const seen = new Map<string, Seen>()
   const queue = new ExpiryQueue<Seen>()

@@ -6,13 +6,14 @@ import type { ConnectionRegistry } from '../contract/connections.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { resolveBounds, shareOf } from '../contract/options.js'
+import { resolveBounds } from '../contract/options.js'
 import { examinable, saying } from '../contract/page.js'
 import {
   type CallSender,
   checkOutcome,
   OpenCallInput,
   type PendingCall,
+  RPC_BOUNDS,
   type RpcCorrelator,
   type RpcInspector,
 } from '../contract/rpc.js'
@@ -69,8 +70,7 @@ interface Waiting {
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
-  const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
-  const { maxPendingPerUser = shareOf(maxPending) } = options
+  const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
   const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }

@@ -49,8 +49,8 @@ export const LAYERS: Record<string, Layer> = {
     own: ['contract/', 'refusal.ts', 'async/', 'fair-share/', 'http/', 'memory/cooperative/'],
     packages: ['zod'],
   },
-  // Facts about names and paths that have no dependency of their own.
-  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts'], node: true },
+  // Facts about names, paths and options that have no dependency of their own.
+  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts'], node: true },
   'browser/': { own: ['type cooperative-site/', 'type contract/'] },
   'publisher/': { own: ['type cooperative-site/', 'type contract/'] },
   'control-server/': {

@@ -9,6 +9,7 @@ import {
   TIMEOUT_DEFAULT_MS,
   TIMEOUT_MAX_MS,
 } from '../../contract/invocations.js'
+import { checkBound, resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import type { Principal, Session } from '../../contract/sessions.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal } from '../../refusal.js'
@@ -91,8 +92,13 @@ const isUnsent = (error: unknown) =>
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
-  const { timeoutMs = TIMEOUT_DEFAULT_MS, approvalTimeoutMs, deadlineMs = DEADLINE_MS } = options
-  const { callsPerViewer = CALLS_PER_VIEWER } = options
+  const { approvalTimeoutMs } = options
+  const { timeoutMs, deadlineMs, callsPerViewer } = resolveBounds(options, {
+    timeoutMs: [TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS],
+    deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
+    callsPerViewer: CALLS_PER_VIEWER,
+  })
+  if (approvalTimeoutMs !== undefined) checkBound('approvalTimeoutMs', approvalTimeoutMs, TIMER_MAX_MS)
   if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
   const onError = guardHook(options.onError)
   const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})

@@ -8,6 +8,7 @@ import type { Ingest } from '../../contract/ingest.js'
 import { parseInput } from '../../contract/input.js'
 import { isDeeperThan } from '../../contract/json.js'
 import { JSON_DEPTH } from '../../contract/limits.js'
+import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import type { Principal } from '../../contract/sessions.js'
 import {
   type NotPublishedReason,
@@ -86,7 +87,12 @@ const hasNotGoneOut = (error: unknown) =>
   error instanceof Refusal && error.code !== 'timeout' && error.outcome !== 'unknown'
 
 /** Publishes a retained message. A duplicate is published where its first attempt did not come to that. */
-async function publish(deps: IngestSiteMessageDeps, sent: HostMessage, isDuplicate: boolean): Promise<Published> {
+async function publish(
+  deps: IngestSiteMessageDeps,
+  projectionMs: number,
+  sent: HostMessage,
+  isDuplicate: boolean,
+): Promise<Published> {
   const { user_id: owner } = sent.host
   let isHandedOver = false
   async function attempt(signal: AbortSignal): Promise<Published> {
@@ -100,7 +106,7 @@ async function publish(deps: IngestSiteMessageDeps, sent: HostMessage, isDuplica
     return isNew || !isDuplicate ? PUBLISHED : because('duplicate')
   }
   try {
-    return await withTimeout(attempt, { ms: deps.projectionMs ?? PROJECTION_MS, code: 'timeout' })
+    return await withTimeout(attempt, { ms: projectionMs, code: 'timeout' })
   } catch (error) {
     guardHook(deps.onError)(error)
     // What became of the first attempt nobody can say without the bus.
@@ -123,6 +129,7 @@ export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
   { host, message: given }: HostMessage,
 ): Promise<SiteMessageAnswer> {
+  const { projectionMs } = resolveBounds(deps, { projectionMs: [PROJECTION_MS, TIMER_MAX_MS] })
   const message = parseInput(SiteMessage, given)
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
   const stream = canonicalStream(host.user_id, message.stream)
@@ -139,5 +146,5 @@ export async function ingestCooperativeSiteMessage(
   if (!accepted) return answer({ published: false, not_published_reason: null })
   // Another client's message has this id: what came now is retained nowhere, so that nobody is told of it.
   if (duplicate && first !== null && first.client_id !== message.client_id) return answer(because('duplicate'))
-  return answer(await publish(deps, { host, message }, duplicate))
+  return answer(await publish(deps, projectionMs, { host, message }, duplicate))
 }

@@ -14,7 +14,7 @@ import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import type { UserPart } from '../../contract/observation.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import { examinable, parseSequence, saying } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { observeEach } from '../table/users.js'
@@ -57,8 +57,7 @@ export function createConnectionRegistry(
   const { newId = () => crypto.randomUUID(), nodeId = null } = options
   const clock = createClock(options.now ?? Date.now)
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
-  const { maxConnections } = bounds
-  const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
+  const { maxConnections, maxConnectionsPerUser } = bounds
   const lives = createConnectionLives(bounds)
   const { table, actions } = lives
 

@@ -1,5 +1,6 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
 import { type PublishedEvent, QUEUE_SIZE, type SiteEvent, type SiteEventBus } from '../../contract/event-bus.js'
+import { resolveBounds } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
@@ -31,8 +32,8 @@ export interface CooperativeSiteEventBusOptions {
  * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus {
-  const { queueSize = QUEUE_SIZE, now = Date.now, newId = () => crypto.randomUUID() } = options
-  if (!Number.isSafeInteger(queueSize) || queueSize < 1) throw new RangeError('queueSize must be a whole number from 1')
+  const { now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
   const topics = new Map<string, Topic>()
   // Unread topics, the longest untouched first, with the time of their last event or reader.
   const unread = new Map<string, number>()

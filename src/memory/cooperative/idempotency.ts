@@ -7,6 +7,7 @@ import {
 } from '../../contract/idempotency.js'
 import { utf8Length } from '../../contract/ids.js'
 import type { Invocation } from '../../contract/invocations.js'
+import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 
 export interface IdempotencyStoreOptions {
@@ -55,9 +56,11 @@ const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify(
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
   const { now = steadyNow } = options
-  const { keysPerViewer = IDEMPOTENCY_KEYS_MAX, maxKeys = 100_000, maxBytes = 67_108_864 } = options
-  for (const [name, bound] of Object.entries({ keysPerViewer, maxKeys, maxBytes }))
-    if (!Number.isSafeInteger(bound) || bound < 1) throw new RangeError(`${name} must be a whole number from 1`)
+  const { keysPerViewer, maxKeys, maxBytes } = resolveBounds(options, {
+    keysPerViewer: IDEMPOTENCY_KEYS_MAX,
+    maxKeys: 100_000,
+    maxBytes: 67_108_864,
+  })
   // In the order of the claims.
   const entries = new Map<string, Entry>()
   const holders = new Map<string, Holder>()

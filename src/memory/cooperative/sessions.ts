@@ -1,12 +1,12 @@
 /** The sessions of one process, their states and who they are shared with. */
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
+  SESSION_BOUNDS,
   SESSION_MOVES,
-  SESSIONS_MAX,
   type Session,
   type SessionRegistry,
   SessionShare,
@@ -36,8 +36,7 @@ export interface SessionRegistryOptions {
  */
 export function createSessionRegistry(options: SessionRegistryOptions = {}): SessionRegistry {
   const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
-  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
-  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
+  const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
   const { find, finish, requireRoom, add } = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
 
   const hasPassed = (instant: string | null) => instant !== null && Date.parse(instant) <= now()

@@ -4,8 +4,8 @@ import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
-import { refuseGenericActionNames, SITES_MAX, type Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import { resolveBounds } from '../../contract/options.js'
+import { refuseGenericActionNames, SITE_BOUNDS, type Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 
@@ -25,8 +25,7 @@ export interface SiteRegistryOptions {
  */
 export function createSiteRegistry(options: SiteRegistryOptions = {}): SiteRegistry {
   const { now = Date.now } = options
-  const { maxSites } = resolveBounds(options, { maxSites: SITES_MAX })
-  const { maxSitesPerUser } = resolveBounds(options, { maxSitesPerUser: shareOf(maxSites) })
+  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
   const sites = new Map<string, Site>()
   const owners = new Holders()
 

@@ -3,16 +3,11 @@
 import { createClock } from '../../async/clock.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import {
-  ACK_TIMEOUT_MS,
-  ATTEMPTS_MAX,
-  DEADLINE_MS,
-  RETENTION_MS,
-  resolveDispatcherBounds,
-} from '../../contract/delivery-rules.js'
+import { resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { type JsonObject, toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
+import { resolveBounds } from '../../contract/options.js'
 import { createDeliveryDrain } from './attempts.js'
 import { createDispatch } from './calls.js'
 import { createDeliveryStore, type DeliveryStore } from './commands.js'
@@ -55,21 +50,8 @@ export interface CommandDispatcherOptions {
   maxRetained?: number
 }
 
-const DEFAULTS = {
-  ackTimeoutMs: ACK_TIMEOUT_MS,
-  maxAttempts: ATTEMPTS_MAX,
-  deadlineMs: DEADLINE_MS,
-  // About 1 KiB each without payloads: a process of 0.5 GB stands it.
-  maxTracked: 100_000,
-  maxTrackedPerUser: 10_000,
-  // As many bytes as 4,096 payloads of the greatest size.
-  maxPayloadBytes: 268_435_456,
-  maxWaiters: 100_000,
-  maxWaitersPerUser: 10_000,
-  retentionMs: RETENTION_MS,
-  // 14 commands a second for the whole hour.
-  maxRetained: 50_000,
-}
+// As many bytes as 4,096 payloads of the greatest size.
+const PAYLOAD_BYTES = 268_435_456
 
 /**
  * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to
@@ -94,7 +76,7 @@ export function createCommandDispatcher(
 export function assembleDispatcher(options: CommandDispatcherOptions) {
   const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said } = options
   const metadata = said && JSON.parse(toJson(said, METADATA_BYTES).text)
-  const bounds = resolveDispatcherBounds(options, DEFAULTS)
+  const bounds = { ...resolveDeliveryBounds(options), ...resolveBounds(options, { maxPayloadBytes: PAYLOAD_BYTES }) }
   const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds
 
   const clock = createClock(now)

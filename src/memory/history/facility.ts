@@ -9,12 +9,13 @@ import {
   type Retained,
   type SpillStore,
 } from '../../contract/history.js'
-import { type HistoryBounds, MESSAGE_BYTES, resolveHistoryBounds } from '../../contract/history-bounds.js'
+import { HISTORY_BOUNDS, type HistoryBounds, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, type Json, toJson } from '../../contract/json.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
+import { resolveBounds } from '../../contract/options.js'
 import { examinable, saying } from '../../contract/page.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
@@ -66,7 +67,7 @@ export function createMessageHistory(
   options: MessageHistoryOptions = {},
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
   const { now = Date.now, newId = () => crypto.randomUUID(), spill } = options
-  const bounds = resolveHistoryBounds(options)
+  const bounds = resolveBounds(options, HISTORY_BOUNDS)
   const { inlineBytes, maxMessages } = bounds
   const spilling = createSpilling({ ...bounds, spill })
   const table = createTable<StreamName, StreamState>({ fields: [] })

@@ -1,6 +1,7 @@
 /** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
 import type { SpillStore } from '../../contract/history.js'
 import { utf8Length } from '../../contract/ids.js'
+import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
@@ -21,7 +22,8 @@ interface Text extends Queued {
  * @example
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
-export function createMemorySpillStore({ maxBytes = 128 * 1_048_576 }: MemorySpillStoreOptions = {}): SpillStore {
+export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): SpillStore {
+  const { maxBytes } = resolveBounds(options, { maxBytes: 128 * 1_048_576 })
   const texts = new Map<string, Text>()
   const queue = new ExpiryQueue<Text>()
   let total = 0

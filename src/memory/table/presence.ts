@@ -3,7 +3,7 @@
 import { createClock } from '../../async/clock.js'
 import { REPORTED_BOUNDS } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import { type Examined, type IdPageQuery, type Page, type PageQuery, saying } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
@@ -31,8 +31,7 @@ type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
 export function createReportedTable<R extends Reported, C extends object>(options: ReportedTableOptions<R>) {
-  const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
-  const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
+  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, REPORTED_BOUNDS)
   const { steady } = createClock(options.now)
   const table = createTable<R, undefined, C>(options)
   const live = new ExpiryQueue<Entry<R>>()

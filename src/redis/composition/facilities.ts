@@ -2,6 +2,7 @@
 
 import { type Ending, endTogether } from '../../async/ending.js'
 import { CONNECTION_BOUNDS } from '../../contract/connections.js'
+import { CLAIM_BOUNDS } from '../../contract/deduplicator.js'
 import type { SpillStore } from '../../contract/history.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -9,7 +10,7 @@ import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { type ConnectionLimits, connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
 import { contextRegistryOn } from '../contexts/facility.js'
-import { claimBounds, type DeduplicatorLimits, deduplicatorOn } from '../deduplicator/facility.js'
+import { type DeduplicatorLimits, deduplicatorOn } from '../deduplicator/facility.js'
 import { SWEEP_CLAIMS } from '../deduplicator/scripts.js'
 import { commandDispatcherOn, type DispatcherLimits } from '../delivery/facility.js'
 import { type HistoryLimits, messageHistoryOn } from '../history/facility.js'
@@ -53,7 +54,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const kept = { newId, spill, ...options.history }
   const history = messageHistoryOn(store, kept)
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
-  const claims = claimBounds({ ...options.deduplicator })
+  const claims = resolveBounds({ ...options.deduplicator }, CLAIM_BOUNDS)
   const deduplicator = deduplicatorOn(store, claims)
   const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = resolveBounds(
     { ...options.connections },

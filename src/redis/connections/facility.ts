@@ -12,7 +12,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, type JsonObject, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { count, type Reply } from '../store/reply.js'
 import { type Bare, runBare, runInShards } from '../store/script.js'
@@ -62,8 +62,7 @@ export function connectionRegistryOn(
 ): Inspected<ConnectionRegistry, RegistryInspector> {
   const { newId = () => crypto.randomUUID(), nodeId = null } = options
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
-  const { heartbeatTimeoutMs, retentionMs, maxConnections, maxDisconnected } = bounds
-  const { maxConnectionsPerUser } = resolveBounds(options, { maxConnectionsPerUser: shareOf(maxConnections) })
+  const { heartbeatTimeoutMs, retentionMs, maxConnections, maxConnectionsPerUser, maxDisconnected } = bounds
 
   const run = (script: Bare, shard: number, ...args: (string | number)[]): Promise<Reply> =>
     runBare(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)

@@ -1,7 +1,8 @@
 /** The live deduplicator of a deployment in a shared store, for the hosts that write to it. */
-import { ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
+import { CLAIM_BOUNDS, ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
+import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
@@ -29,14 +30,11 @@ export function createRedisDeduplicator(
   return deduplicatorOn(createStore(options), options)
 }
 
-/** The bounds that hold unless the host says otherwise. */
-export const claimBounds = ({ ttlMs = 600_000, capacity = 100_000 }: DeduplicatorLimits) => ({ ttlMs, capacity })
-
 export function deduplicatorOn(
   store: Store,
   limits: DeduplicatorLimits,
 ): Inspected<Deduplicator, DeduplicatorInspector> {
-  const { ttlMs, capacity } = claimBounds(limits)
+  const { ttlMs, capacity } = resolveBounds(limits, CLAIM_BOUNDS)
 
   async function read(given: ClaimInput) {
     const { user_id: user, stream, message_id } = parseInput(ClaimInput, given)

@@ -4,14 +4,7 @@ import { unlessAborted } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import {
-  ACK_TIMEOUT_MS,
-  ATTEMPTS_MAX,
-  DEADLINE_MS,
-  RETENTION_MS,
-  requireIdentity,
-  resolveDispatcherBounds,
-} from '../../contract/delivery-rules.js'
+import { requireIdentity, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { type JsonObject, toJson } from '../../contract/json.js'
@@ -64,19 +57,6 @@ export interface DispatcherLimits {
 
 export type RedisCommandDispatcherOptions = StoreOptions & DispatcherLimits
 
-const DEFAULTS = {
-  ackTimeoutMs: ACK_TIMEOUT_MS,
-  maxAttempts: ATTEMPTS_MAX,
-  deadlineMs: DEADLINE_MS,
-  // About 1.5 KiB each in the store without payloads.
-  maxTracked: 100_000,
-  maxTrackedPerUser: 10_000,
-  maxWaiters: 100_000,
-  maxWaitersPerUser: 10_000,
-  retentionMs: RETENTION_MS,
-  maxRetained: 50_000,
-}
-
 /** A dispatcher; `reconcile()` does at once what the loop would do by now. */
 export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
 
@@ -104,7 +84,7 @@ export function commandDispatcherOn(
 ): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), connections, legacy } = options
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
-  const bounds = resolveDispatcherBounds(options, DEFAULTS)
+  const bounds = resolveDeliveryBounds(options)
   const { ackTimeoutMs, retentionMs, maxRetained } = bounds
 
   const boot = crypto.randomUUID()

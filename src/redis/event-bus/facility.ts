@@ -1,6 +1,7 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
 import { type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../../contract/event-bus.js'
 import { toJson } from '../../contract/json.js'
+import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runBare } from '../store/script.js'
@@ -36,8 +37,8 @@ export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & {
  * await bus.publish('users/alice/sites/notes/events', event)
  */
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
-  const { queueSize = QUEUE_SIZE, newId = () => crypto.randomUUID() } = options
-  if (!Number.isSafeInteger(queueSize) || queueSize < 1) throw new RangeError('queueSize must be a whole number from 1')
+  const { newId = () => crypto.randomUUID() } = options
+  const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
   const store = createStore(options)
   const topics = createEventTopics({ store, queueSize, newId })
   let closed = false

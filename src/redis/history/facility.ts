@@ -27,7 +27,7 @@ export function messageHistoryOn(
   const { spill, hydrationMs } = options
   const retain = retainingOn(store, options)
   return {
-    inspector: createHistoryInspector(store, { spill, ...(hydrationMs === undefined ? {} : { hydrationMs }) }),
+    inspector: createHistoryInspector(store, { spill, hydrationMs }),
     retain,
     append: async (given) => (await retain(given)).message,
   }

@@ -1,7 +1,9 @@
 /** Reads the message history of a shared store. */
 import * as z from 'zod'
 import { type HistoryInspector, HistoryMessage, HistoryStream, type SpillStore } from '../../contract/history.js'
+import { HISTORY_BOUNDS } from '../../contract/history-bounds.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
+import { resolveBounds } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { hydrate } from '../../spill/hydration.js'
 import { strings } from '../store/reply.js'
@@ -61,13 +63,12 @@ export interface HistoryReading {
   /** Where externalised payloads are; without it they say `not_configured`. */
   spill?: SpillStore | undefined
   /** How long one answer waits for externalised payloads. @default 2000 */
-  hydrationMs?: number
+  hydrationMs?: number | undefined
 }
 
-export function createHistoryInspector(
-  store: Store,
-  { spill, hydrationMs = 2_000 }: HistoryReading = {},
-): HistoryInspector {
+export function createHistoryInspector(store: Store, reading: HistoryReading = {}): HistoryInspector {
+  const { spill } = reading
+  const { hydrationMs } = resolveBounds(reading, HISTORY_BOUNDS)
   return {
     async readMessages({ stream, limit }, ask) {
       const shards = await allShards(store, ask)

@@ -1,8 +1,9 @@
 /** How a message gets into the history of a shared store: its large payload aside first, then everything in one step. */
 import { AppendInput, type HistoryMessage, type Retained, type SpillStore } from '../../contract/history.js'
-import { type HistoryBounds, MESSAGE_BYTES, resolveHistoryBounds } from '../../contract/history-bounds.js'
+import { HISTORY_BOUNDS, type HistoryBounds, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
+import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
@@ -38,7 +39,7 @@ export function retainingOn(
   claims?: ClaimBounds,
 ): (given: AppendInput) => Promise<Retained> {
   const { newId = () => crypto.randomUUID(), spill } = options
-  const bounds = resolveHistoryBounds(options)
+  const bounds = resolveBounds(options, HISTORY_BOUNDS)
   const spilling = createSpilling({ ...bounds, spill })
   const script: Bare = claims ? INGEST : APPEND
   const limits = [

@@ -1,6 +1,7 @@
 /** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
 import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
 import { Invocation } from '../../contract/invocations.js'
+import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
@@ -23,9 +24,8 @@ export interface RedisIdempotencyStoreOptions extends StoreOptions {
  * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
  */
 export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
-  const { keysPerViewer = IDEMPOTENCY_KEYS_MAX, bytesPerViewer = 16_777_216 } = options
-  for (const [name, bound] of Object.entries({ keysPerViewer, bytesPerViewer }))
-    if (!Number.isSafeInteger(bound) || bound < 1) throw new RangeError(`${name} must be a whole number from 1`)
+  const defaults = { keysPerViewer: IDEMPOTENCY_KEYS_MAX, bytesPerViewer: 16_777_216 }
+  const { keysPerViewer, bytesPerViewer } = resolveBounds(options, defaults)
   const store = createStore(options)
 
   const shardFor = async ({ user_id }: IdempotencyClaim) => shardOf(user_id, await store.claimShards())

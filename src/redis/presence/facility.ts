@@ -1,6 +1,6 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
 import { REPORTED_BOUNDS } from '../../contract/contexts.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import type { Reply } from '../store/reply.js'
@@ -24,8 +24,7 @@ interface Owner {
 }
 
 export function createReported(store: Store, table: string, indexed: string, options: ReportedOptions) {
-  const { ttlMs, maxEntries } = resolveBounds(options, REPORTED_BOUNDS)
-  const { maxEntriesPerUser } = resolveBounds(options, { maxEntriesPerUser: shareOf(maxEntries) })
+  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, REPORTED_BOUNDS)
 
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0

@@ -4,8 +4,8 @@ import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
-import { checkOutcome, OpenCallInput, type RpcCorrelator, type RpcInspector } from '../../contract/rpc.js'
+import { resolveBounds } from '../../contract/options.js'
+import { checkOutcome, OpenCallInput, RPC_BOUNDS, type RpcCorrelator, type RpcInspector } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript, unusable } from '../store/script.js'
@@ -73,8 +73,7 @@ export function createRedisRpcCorrelator(
 
 export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<RedisRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
-  const { maxPending, defaultTimeoutMs } = resolveBounds(options, { maxPending: 100_000, defaultTimeoutMs: 3_600_000 })
-  const { maxPendingPerUser = shareOf(maxPending) } = options
+  const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   const pending = new Map<string, Waiting>()
   const node = randomId()

@@ -1,12 +1,12 @@
 /** The sessions of a deployment, for relays on several nodes. */
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
+import { resolveBounds } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
+  SESSION_BOUNDS,
   SESSION_MOVES,
-  SESSIONS_MAX,
   type Session,
   type SessionRegistry,
   SessionShare,
@@ -46,8 +46,7 @@ export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): P
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
   const { sites, newId = () => crypto.randomUUID() } = options
-  const { maxSessions } = resolveBounds(options, { maxSessions: SESSIONS_MAX })
-  const { maxSessionsPerUser } = resolveBounds(options, { maxSessionsPerUser: shareOf(maxSessions) })
+  const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
   const store = createStore(options)
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)

@@ -3,8 +3,8 @@ import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds, shareOf } from '../../contract/options.js'
-import { refuseGenericActionNames, SITES_MAX, Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import { resolveBounds } from '../../contract/options.js'
+import { refuseGenericActionNames, SITE_BOUNDS, Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
@@ -29,8 +29,7 @@ export type RedisSiteRegistryOptions = StoreOptions & {
  * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
-  const { maxSites } = resolveBounds(options, { maxSites: SITES_MAX })
-  const { maxSitesPerUser } = resolveBounds(options, { maxSitesPerUser: shareOf(maxSites) })
+  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
   const store = createStore(options)
 
   function read(siteId: string, value: string): Site | undefined {

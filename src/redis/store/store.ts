@@ -1,5 +1,6 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
 import { guardHook } from '../../async/hook.js'
+import { checkBound, resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
@@ -82,12 +83,12 @@ const toMillis = (reply: Reply) => {
 
 /** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
 export function createStore(options: StoreOptions): Store {
-  const { client, now, commandTimeoutMs = COMMAND_TIMEOUT_MS, onError } = options
+  const { client, now, onError } = options
+  const { commandTimeoutMs } = resolveBounds(options, { commandTimeoutMs: [COMMAND_TIMEOUT_MS, TIMER_MAX_MS] })
   const deploymentId = checkDeploymentId(options.deploymentId)
   const tell = guardHook(onError)
   const given = options.shards
-  if (given !== undefined && !(Number.isSafeInteger(given) && given >= 1 && given <= SHARDS_MAX))
-    throw new RangeError(`shards must be a whole number from 1 to ${SHARDS_MAX}`)
+  if (given !== undefined) checkBound('shards', given, SHARDS_MAX)
   const port = portOf(client)
   const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
   const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)

@@ -1,4 +1,5 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 const SILENT_MS = 15_000
@@ -33,7 +34,8 @@ interface Nodes {
  * const client = createClient({ url })
  * watchLink(client)
  */
-export function watchLink(client: NodeRedisClient, { silentMs = SILENT_MS }: WatchLinkOptions = {}): void {
+export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
+  const { silentMs } = resolveBounds(options, { silentMs: [SILENT_MS, TIMER_MAX_MS] })
   if (!(silentMs > 0 && silentMs < 2 ** 31)) throw new RangeError('silentMs must be a time in ms')
   const kind = kindOf(client)
   if (kind === 'node-redis') {
