@@ -44,6 +44,9 @@ export function checkSegment(value: string): string | undefined {
   return value === '.' || value === '..' || value.includes('/') ? 'must be one path segment' : undefined
 }
 
+/** Why `value` cannot be an id that stands in a path, or `undefined` when it can. */
+export const checkSegmentId = (value: string): string | undefined => checkId(value) ?? checkSegment(value)
+
 /** An id that stands in a path: as `Id`, and one path segment. */
 export const SegmentId = Id.superRefine((value, context) => {
   const reason = checkSegment(value)

@@ -1,22 +1,27 @@
 /** Opens the control server: a loopback socket that any local program can speak to, bounded in every direction. */
 import type { ServerResponse } from 'node:http'
+import * as z from 'zod'
 import { carry } from '../adapters/node-answer.js'
 import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
 import { Deadline } from '../async/deadline.js'
 import { guardHook } from '../async/hook.js'
-import { checkId } from '../contract/ids.js'
+import { checkId, checkSegmentId } from '../contract/ids.js'
 import { defineBounds, resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
+import { createEngine, toHandler } from '../http/engine.js'
 import { isLoopbackHost } from '../http/loopback.js'
 import { PROBLEMS, type ProblemCode } from '../http/problem.js'
-import { problemReply, type Reply, toResponse } from '../http/respond.js'
+import { parseQuery } from '../http/query.js'
+import { problemReply } from '../http/respond.js'
+import { splitTarget } from '../http/target.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { createDoor } from './door.js'
 import { toControlProblem } from './problem.js'
-import { answer, type ControlTargets } from './routes.js'
+import { CONTROL_ROUTES, type ControlTargets } from './routes.js'
 
 const TOKEN_LENGTH = 16
+const NoQuery = z.object({})
 
 const TIMEOUTS = defineBounds({
   headersMs: [5_000, TIMER_MAX_MS],
@@ -75,22 +80,24 @@ function refuse(response: ServerResponse, code: ProblemCode): void {
   response.end(body)
 }
 
-interface Serving extends ControlTargets {
-  answerMs: number
-  onError: (error: unknown) => void
-}
-
-async function serve(target: string, request: Request, { answerMs, onError, ...targets }: Serving): Promise<Reply> {
-  const deadline = new Deadline(answerMs, request)
-  try {
-    return await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))
-  } catch (error) {
-    const { code, extra, cause } = toControlProblem(error)
-    if (PROBLEMS[code][0] >= 500) onError(cause)
-    return problemReply(code, extra)
-  } finally {
-    deadline.clear()
-  }
+/** The engine behind the door. It is shown targets as they were sent: a URL would have resolved `/sites/..` to another route. */
+function createControlEngine(targets: ControlTargets, onError: (error: unknown) => void) {
+  return createEngine({
+    prefix: '',
+    routes: CONTROL_ROUTES,
+    // The door has let them in.
+    authenticate: () => undefined,
+    checkParam: checkSegmentId,
+    answer(handler, { params, search }, { request, deadline }: { request: Request; deadline: Deadline }) {
+      parseQuery(NoQuery, search)
+      return deadline.settle(handler({ targets, request, params, signal: deadline.signal }))
+    },
+    refuse(error) {
+      const problem = toControlProblem(error)
+      if (PROBLEMS[problem.code][0] >= 500) onError(problem.cause)
+      return problem
+    },
+  })
 }
 
 /**
@@ -123,7 +130,7 @@ export async function startCooperativeSiteControlServer(
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
   if (checkId(owner) !== undefined) throw new TypeError(`the owner ${checkId(owner)}`)
-  const serving = { sites, publisher, owner, answerMs, onError: guardHook(options.onError) }
+  const engine = createControlEngine({ sites, publisher, owner }, guardHook(options.onError))
   const door = createDoor(token)
 
   return listen(
@@ -133,8 +140,15 @@ export async function startCooperativeSiteControlServer(
       if (refused) return refuse(response, refused)
       const target = readTarget(request)
       if (target === undefined) return refuse(response, 'bad_request')
-      const handler = async (asked: Request) => toResponse(await serve(url, asked, serving))
-      carry(handler, { req: request, res: response }, target.url)
+      const serve = async (asked: Request) => {
+        const deadline = new Deadline(answerMs, asked)
+        try {
+          return await engine.reply({ request: asked, deadline }, splitTarget(url))
+        } finally {
+          deadline.clear()
+        }
+      }
+      carry(toHandler(serve), { req: request, res: response }, target.url)
     },
     { host, port, ...timeouts, closeTimeoutMs },
   )

@@ -9,6 +9,7 @@ import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-mes
 import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
+import type { Asked, Route } from '../http/engine.js'
 import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
@@ -31,21 +32,15 @@ export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMe
 }
 
 /** One authenticated request that matched. */
-export interface RelayRequest {
+export interface RelayRequest extends Omit<Asked<Principal>, 'search'> {
   request: Request
-  who: Principal
-  /** The parameters of the path, checked. */
-  params: Record<string, string>
 }
 
 export type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Reply>
 
 /** A path and who may ask what of it. */
-export interface RelayRoute {
-  /** Segments; one in braces is a parameter. */
-  path: readonly string[]
+export interface RelayRoute extends Route<RelayHandler> {
   who: 'host' | 'viewer'
-  methods: Record<string, RelayHandler>
 }
 
 const postMessage: RelayHandler = async (relay, { request, who }) => {
@@ -139,16 +134,8 @@ const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
 
 /** All of them. */
 export const RELAY_ROUTES: readonly RelayRoute[] = [
-  { path: ['messages'], who: 'host', methods: { POST: postMessage } },
-  {
-    path: ['sites', '{site_id}'],
-    who: 'host',
-    methods: { GET: getSite, HEAD: getSite, PUT: putSite, DELETE: deleteSite },
-  },
-  { path: ['sessions', '{session_id}', 'events'], who: 'viewer', methods: { GET: watchEvents } },
-  {
-    path: ['sessions', '{session_id}', 'actions', '{action_name}'],
-    who: 'viewer',
-    methods: { POST: invokeAction },
-  },
+  { path: '/messages', who: 'host', methods: { POST: postMessage } },
+  { path: '/sites/{site_id}', who: 'host', methods: { GET: getSite, PUT: putSite, DELETE: deleteSite } },
+  { path: '/sessions/{session_id}/events', who: 'viewer', methods: { GET: watchEvents }, endless: true },
+  { path: '/sessions/{session_id}/actions/{action_name}', who: 'viewer', methods: { POST: invokeAction } },
 ]

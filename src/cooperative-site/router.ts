@@ -3,18 +3,18 @@ import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
 import { guardHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/timeout.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
-import { checkId, checkSegment, Id } from '../contract/ids.js'
+import { checkSegmentId, Id } from '../contract/ids.js'
 import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
-import { type FieldError, ProblemError } from '../http/problem.js'
+import { createEngine, type Mountable, toHandler } from '../http/engine.js'
+import { ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
-import { problemReply, type Reply, toResponse } from '../http/respond.js'
-import { createOwns, parsePrefix, splitUrl } from '../http/target.js'
+import type { Reply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
-import { RELAY_ROUTES, type Relay, type RelayHandler, type RelayRoute } from './relay-routes.js'
+import { RELAY_ROUTES, type Relay } from './relay-routes.js'
 import { createSessionStreams } from './sessions/streams.js'
 
 /**
@@ -23,8 +23,6 @@ import { createSessionStreams } from './sessions/streams.js'
  */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
-// Bytes of a URL; a longer one cannot be a request of ours.
-const URL_LENGTH = 8_192
 // A proxy that closes idle connections does so after 30 s or more.
 const HEARTBEAT_MS = 15_000
 
@@ -46,12 +44,7 @@ export interface CooperativeSiteRouterOptions
 }
 
 /** A fetch-style handler that never rejects, and what a mount needs to know of it. */
-export interface CooperativeSiteRouter {
-  (request: Request): Promise<Response>
-  /** The same function, for hosts that take an object with `fetch`. */
-  fetch(request: Request): Promise<Response>
-  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
-  reply(request: Request): Promise<Reply>
+export interface CooperativeSiteRouter extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
   /** Whether a request with this path is this router's to answer. */
@@ -70,41 +63,6 @@ function readPrincipal(who: Principal): Principal | undefined {
   if (!Id.safeParse(who.user_id).success) return undefined
   if (who.key === undefined) return { user_id: who.user_id }
   return Id.safeParse(who.key).success ? who : undefined
-}
-
-interface Match {
-  route: RelayRoute
-  params: Record<string, string | null>
-}
-
-function match(segments: (string | null)[]): Match | undefined {
-  for (const route of RELAY_ROUTES) {
-    if (route.path.length !== segments.length) continue
-    const params: Match['params'] = {}
-    const fits = route.path.every((part, i) => {
-      const segment = segments[i] as string | null
-      if (!part.startsWith('{')) return part === segment
-      params[part.slice(1, -1)] = segment
-      return segment !== ''
-    })
-    if (fits) return { route, params }
-  }
-  return undefined
-}
-
-function checkParams(given: Match['params']): Record<string, string> {
-  const errors = Object.entries(given).flatMap(([name, value]): FieldError[] => {
-    const reason = value === null ? 'is not valid percent-encoded UTF-8' : (checkId(value) ?? checkSegment(value))
-    return reason === undefined ? [] : [{ in: 'path', name, reason }]
-  })
-  if (errors.length > 0) throw new ProblemError('invalid_path', { errors })
-  return given as Record<string, string>
-}
-
-function handlerOf({ methods }: RelayRoute, method: string): RelayHandler {
-  const handler = Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (handler) return handler
-  throw new ProblemError('method_not_allowed', { headers: { allow: Object.keys(methods).join(', ') } })
 }
 
 /**
@@ -126,11 +84,6 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   if (typeof authenticateHost !== 'function') throw new TypeError('authenticateHost is required')
   if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
   if (typeof policy?.check !== 'function') throw new TypeError('policy is required')
-  const prefix = parsePrefix(options.prefix ?? '')
-  const owns = createOwns(
-    prefix,
-    RELAY_ROUTES.map(({ path }) => `/${path.join('/')}`),
-  )
   const report = guardHook(options.onError)
   const { sites, sessions, bus, ingest } = options
   const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
@@ -165,39 +118,27 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     throw new ProblemError('unauthenticated')
   }
 
-  /** A path that is none is told only to those whom some path would let in. */
-  async function authenticateAny(request: Request): Promise<void> {
-    await authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
-  }
-
-  async function dispatch(request: Request, pathname: string): Promise<Reply> {
-    const matched = owns(pathname) ? match(prefix.strip(pathname)) : undefined
-    if (matched === undefined) {
-      await authenticateAny(request)
-      throw new ProblemError('route_not_found')
-    }
-    const { route, params } = matched
-    const who = await authenticate(request, route.who === 'host' ? authenticateHost : authenticateViewer)
-    const handler = handlerOf(route, request.method)
-    return handler(relay, { request, who, params: checkParams(params) })
-  }
-
-  async function handle(request: Request): Promise<Reply> {
-    try {
-      const pathname = splitUrl(request.url)?.pathname
-      if (pathname === undefined || !prefix.covers(pathname)) throw new ProblemError('route_not_found')
-      if (request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
+  const engine = createEngine({
+    prefix: options.prefix ?? '',
+    routes: RELAY_ROUTES,
+    checkParam: checkSegmentId,
+    authenticate({ request }: { request: Request }, route) {
       if (closed) throw new ProblemError('unavailable')
-      return await dispatch(request, pathname)
-    } catch (error) {
-      const { code, extra, cause } = toProblemError(error, 'facility')
-      if (code === 'internal') report(cause)
-      return problemReply(code, extra)
-    }
-  }
+      if (route !== undefined)
+        return authenticate(request, route.who === 'host' ? authenticateHost : authenticateViewer)
+      // A path that names nothing is told only to those whom some path would let in.
+      return authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
+    },
+    answer: (handler, { who, params }, { request }) => handler(relay, { request, who, params }),
+    refuse(error) {
+      const problem = toProblemError(error, 'facility')
+      if (problem.code === 'internal') report(problem.cause)
+      return problem
+    },
+  })
 
   async function reply(request: Request): Promise<Reply> {
-    const answer = handle(request)
+    const answer = engine.reply({ request })
     underWay.set(answer, request)
     try {
       return await answer
@@ -206,12 +147,10 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     }
   }
 
-  const router = async (request: Request) => toResponse(await reply(request), request.method === 'HEAD')
+  const { prefix, owns } = engine
   return Object.defineProperty(
-    Object.assign(router, {
-      fetch: router,
-      reply,
-      prefix: prefix.path,
+    Object.assign(toHandler(reply, report), {
+      prefix,
       owns,
       async close() {
         closed = true

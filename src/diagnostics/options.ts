@@ -5,7 +5,6 @@ import { type JsonObject, toJson } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
 import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'
-import { type Prefix, parsePrefix } from '../http/target.js'
 import type { Hooks } from './hooks.js'
 
 export interface DiagnosticsRouterOptions extends Hooks {
@@ -32,7 +31,6 @@ export interface DiagnosticsRouterOptions extends Hooks {
 export interface ResolvedOptions {
   inspectors: Inspectors
   auth: AdminAuth
-  prefix: Prefix
   deployment: Deployment
   extensions: JsonObject
   dashboardPath: string
@@ -64,7 +62,6 @@ export function resolveOptions(options: DiagnosticsRouterOptions): ResolvedOptio
   return {
     inspectors,
     auth,
-    prefix: parsePrefix(options.prefix ?? ''),
     deployment: { id: deployment.id, mode: deployment.mode },
     // Copied through JSON: what could not be sent is refused now, and later changes of the host's object have no part.
     extensions: JSON.parse(toJson(extensions, EXTENSIONS_BYTES).text),

@@ -1,13 +1,13 @@
 /** The diagnostics router: every check in its order, from the prefix to the answer of one row. */
-import { Router } from 'itty-router'
 import { Deadline } from '../async/deadline.js'
+import { checkId } from '../contract/ids.js'
 import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { createAsk } from '../http/ask.js'
-import { PROBLEMS, type ProblemCode, ProblemError, type ProblemExtra } from '../http/problem.js'
-import { jsonReply, problemReply, type TextReply, toResponse } from '../http/respond.js'
-import { type Answer, answer, type PreparedRow, prepareRow } from '../http/route.js'
-import { createOwns, decodeSegment, splitUrl } from '../http/target.js'
+import { createEngine, type Mountable, toHandler } from '../http/engine.js'
+import { ProblemError } from '../http/problem.js'
+import { jsonReply, type TextReply } from '../http/respond.js'
+import { type Answer, answer, prepareRow } from '../http/route.js'
 import { VERSION } from '../version.js'
 import { guardHooks } from './hooks.js'
 import { openApiDocument } from './openapi.js'
@@ -17,12 +17,7 @@ import { createRows } from './rows.js'
 import { OPENAPI_PATH, type RouteEntry, type ServiceIndex } from './service.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
-export interface DiagnosticsRouter {
-  (request: Request): Promise<Response>
-  /** The same function, for hosts that take an object with `fetch`. */
-  fetch(request: Request): Promise<Response>
-  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
-  reply(request: Request): Promise<TextReply>
+export interface DiagnosticsRouter extends Mountable<TextReply> {
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
@@ -33,11 +28,6 @@ export interface DiagnosticsRouter {
   owns(pathname: string): boolean
 }
 
-/** Bytes of a URL; a longer one cannot be a request of ours. */
-const URL_LENGTH = 8_192
-const ALLOWED = 'GET, HEAD'
-/** A path in another spelling: to a caller without the key it looks like any other. */
-const NOT_OURS = ['', '']
 const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 
 /** The inspector behind each optional operation, so that a 501 can say which of the two is missing. */
@@ -48,33 +38,17 @@ const INSPECTOR_OF: Partial<Record<Capability, Capability>> = {
   dedup_per_user: 'deduplicator',
 }
 
-/** What one request has come by on its way. */
-interface Seen {
-  row?: DiagnosticsRow
+/** What is kept of one request, for the hooks. */
+interface Visit {
+  request: Request
+  deadline: Deadline
+  /** Who asks, once that is known. */
+  principal?: string
+  /** The row's path, for whoever is known. */
+  route: string | null
+  answer?: Answer
   /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
   reported: Set<unknown>
-}
-
-interface Match {
-  row: DiagnosticsRow
-  prepared: PreparedRow<Present>
-  params: Record<string, string>
-}
-
-function createMatcher(rows: readonly DiagnosticsRow[]) {
-  const matcher = Router()
-  for (const row of rows) {
-    const prepared = prepareRow(row)
-    matcher.get(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ params }): Match => ({ row, prepared, params }))
-  }
-  /** `segments` as `Prefix.strip` gives them. A malformed one becomes a lone `%`, which no literal of ours equals. */
-  return async (segments: (string | null)[]): Promise<Match | undefined> => {
-    const path = segments.length === 1 && segments[0] === '' ? [] : segments
-    if (path.some((segment) => segment === '' || segment === '.' || segment === '..')) return undefined
-    const encoded = path.map((segment) => (segment === null ? '%' : encodeURIComponent(segment)))
-    // itty writes to the request that it is given and reads nothing but these two.
-    return matcher.fetch({ method: 'GET', url: `http://localhost/${encoded.join('/')}` })
-  }
 }
 
 /**
@@ -86,8 +60,7 @@ function createMatcher(rows: readonly DiagnosticsRow[]) {
  * await diagnostics(new Request('http://localhost/ops/diagnostics/capabilities'))
  */
 export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): DiagnosticsRouter {
-  const { inspectors, auth, prefix, deployment, extensions, dashboardPath, deadlineMs, limits, now } =
-    resolveOptions(options)
+  const { inspectors, auth, deployment, extensions, dashboardPath, deadlineMs, limits, now } = resolveOptions(options)
   const hooks = guardHooks(options)
   // One object for all requests; an inspector that writes to it must not lift the bounds of others.
   const askLimits = Object.freeze({ examined: limits.examined })
@@ -97,15 +70,10 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   let document: JsonObject | undefined
   // Made when it is first asked for: most processes never are.
   const openApi = () => {
-    document ??= deepFreeze(openApiDocument({ limits, prefix: prefix.path }))
+    document ??= deepFreeze(openApiDocument({ limits, prefix: options.prefix }))
     return document
   }
   const rows = createRows(limits, { index: () => index, openApi, capabilities: () => capabilities })
-  const match = createMatcher(rows)
-  const owns = createOwns(
-    prefix,
-    rows.map(({ path }) => path),
-  )
   const routes = rows.map(
     ({ path, summary, needs }): RouteEntry => ({
       method: 'GET',
@@ -125,19 +93,14 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     routes,
   })
 
-  async function authenticate(request: Request, deadline: Deadline): Promise<string> {
+  async function authenticate(visit: Visit): Promise<string> {
     try {
-      const principal = await deadline.settle(auth.authenticate(request))
+      const principal = await visit.deadline.settle(auth.authenticate(visit.request))
       if (typeof principal?.name === 'string') return principal.name
     } catch (error) {
       hooks.error(error, { route: null })
     }
     throw new ProblemError('forbidden')
-  }
-
-  function checkMethod(method: string): void {
-    if (method !== 'GET' && method !== 'HEAD')
-      throw new ProblemError('method_not_allowed', { headers: { allow: ALLOWED } })
   }
 
   function checkDeployment(request: Request): void {
@@ -154,90 +117,67 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   }
 
   /** What is thrown once the client has left says that it was stopped, and that is no fault: whoever hangs up fills no log. */
-  function report(request: Request, error: unknown, place: Parameters<typeof hooks.error>[1]): void {
-    if (!request.signal.aborted) hooks.error(error, place)
+  function report({ request, route }: Visit, error: unknown, source?: string): void {
+    if (!request.signal.aborted) hooks.error(error, source === undefined ? { route } : { route, source })
   }
 
-  async function dispatch(
-    request: Request,
-    segments: (string | null)[],
-    search: string,
-    deadline: Deadline,
-    seen: Seen,
-  ): Promise<Answer> {
-    const matched = await match(segments)
-    if (!matched) throw new ProblemError('route_not_found')
-    const { row, prepared } = matched
-    seen.row = row
-    checkMethod(request.method)
-    checkDeployment(request)
-    checkCapability(row)
-    const params = Object.fromEntries(Object.entries(matched.params).map(([name, text]) => [name, decodeSegment(text)]))
-    return answer(
-      prepared,
-      inspectors as Present,
-      { params, search, deployment, pageDefault: limits.pageDefault, deadline },
-      {
-        ask: createAsk(deadline, askLimits, (error) => report(request, error, { route: row.path })),
-        now,
-        report(source, error) {
-          seen.reported.add(error)
-          report(request, error, { route: row.path, source })
+  const engine = createEngine({
+    prefix: options.prefix ?? '',
+    routes: rows.map((row) => ({ path: row.path, methods: { GET: prepareRow(row) } })),
+    checkParam: checkId,
+    async authenticate(visit: Visit, route) {
+      visit.principal = await authenticate(visit)
+      visit.route = route?.path ?? null
+    },
+    admit({ request }, { row }) {
+      checkDeployment(request)
+      checkCapability(row as DiagnosticsRow)
+    },
+    async answer(prepared, { params, search }, visit) {
+      const { deadline, reported } = visit
+      visit.answer = await answer(
+        prepared,
+        inspectors as Present,
+        { params, search, deployment, pageDefault: limits.pageDefault, deadline },
+        {
+          ask: createAsk(deadline, askLimits, (error) => report(visit, error)),
+          now,
+          report(source, error) {
+            reported.add(error)
+            report(visit, error, source)
+          },
         },
-      },
-    )
-  }
+      )
+      return jsonReply(200, visit.answer.text)
+    },
+    refuse(error, visit) {
+      const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })
+      const { cause } = problem
+      if (cause !== undefined && !visit.reported.has(cause)) report(visit, cause)
+      return problem
+    },
+  })
 
-  async function handle(request: Request): Promise<TextReply> {
-    const target = splitUrl(request.url)
-    if (target === undefined || !prefix.covers(target.pathname)) return problemReply('route_not_found')
-    if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')
+  async function reply(request: Request): Promise<TextReply> {
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
-    const seen: Seen = { reported: new Set() }
-    let principal: string | undefined
-    let outcome: { status: number; answer?: Answer; refusal?: { code: ProblemCode; extra: ProblemExtra } }
-    try {
-      principal = await authenticate(request, deadline)
-      outcome = {
-        status: 200,
-        answer: await dispatch(
-          request,
-          owns(target.pathname) ? prefix.strip(target.pathname) : NOT_OURS,
-          target.search,
-          deadline,
-          seen,
-        ),
-      }
-    } catch (error) {
-      const { code, extra, cause } = error instanceof ProblemError ? error : unexpected(error)
-      if (cause !== undefined && !seen.reported.has(cause)) report(request, cause, { route: seen.row?.path ?? null })
-      outcome = { status: PROBLEMS[code][0], refusal: { code, extra } }
-    } finally {
-      deadline.clear()
-    }
-    const { status, answer: given, refusal } = outcome
+    const visit: Visit = { request, deadline, route: null, reported: new Set() }
+    const given = await engine.reply(visit)
+    deadline.clear()
+    const { principal, route, answer: answered } = visit
     if (principal !== undefined)
       hooks.access({
         principal,
-        route: seen.row?.path ?? null,
-        filters: given?.filters ?? {},
-        status,
+        route,
+        filters: answered?.filters ?? {},
+        status: given.status,
         duration_ms: Math.max(0, now() - startedAt),
-        item_count: given?.itemCount ?? null,
-        complete: given?.complete ?? null,
+        item_count: answered?.itemCount ?? null,
+        complete: answered?.complete ?? null,
       })
-    return refusal ? problemReply(refusal.code, refusal.extra) : jsonReply(200, given?.text ?? '')
+    return given
   }
 
-  const reply = (request: Request) =>
-    handle(request).catch((error: unknown) => {
-      hooks.error(error, { route: null })
-      return problemReply('internal')
-    })
-  // Untyped callers hand over anything; what is no request at all is answered too.
-  const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
-  return Object.assign(router, { fetch: router, reply, prefix: prefix.path, routes, owns })
+  const handler = toHandler(reply, (error) => hooks.error(error, { route: null }))
+  return Object.assign(handler, { prefix: engine.prefix, routes, owns: engine.owns })
 }
-
-const unexpected = (cause: unknown) => new ProblemError('internal', {}, { cause })

@@ -1,7 +1,6 @@
 /** One row of a route table, and the pipeline that answers every request for it. */
 import * as z from 'zod'
 import type { Deadline } from '../async/deadline.js'
-import { checkId } from '../contract/ids.js'
 import { type Ask, type Awaitable, examinable, type PageQuery, withRemaining } from '../contract/page.js'
 import type { RefusalCode } from '../refusal.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
@@ -69,7 +68,6 @@ export function paramNames(path: string): string[] {
 /** A row with what every request for it needs to know of it. */
 export interface PreparedRow<Source> {
   row: Row<Source>
-  params: readonly string[]
   /** It has a cursor. */
   paged: boolean
   /** It answers a list of items. */
@@ -80,25 +78,13 @@ export interface PreparedRow<Source> {
 }
 
 export function prepareRow<Source>(row: Row<Source>): PreparedRow<Source> {
-  const params = paramNames(row.path)
   return {
     row,
-    params,
     paged: 'cursor' in row.query.shape,
     listed: row.response instanceof z.ZodObject && 'items' in row.response.shape,
     encode: createEncoder(row.response),
-    refusals: { invalid_identity: params.length > 0 ? 'invalid_path' : 'invalid_query', ...row.refusals },
+    refusals: { invalid_identity: row.path.includes('{') ? 'invalid_path' : 'invalid_query', ...row.refusals },
   }
-}
-
-function checkParams(names: readonly string[], given: Record<string, string | null>): Record<string, string> {
-  const errors = names.flatMap((name) => {
-    const value = given[name]
-    const reason = typeof value === 'string' ? checkId(value) : 'is not valid percent-encoded UTF-8'
-    return reason ? [{ in: 'path' as const, name, reason }] : []
-  })
-  if (errors.length > 0) throw new ProblemError('invalid_path', { errors })
-  return given as Record<string, string>
 }
 
 /** What became of one request, for the hook that counts it. */
@@ -134,8 +120,7 @@ function bindPage(page: Envelope, limit: number, identity: (() => string) | unde
 
 /** What a matched request brings along. */
 export interface MatchedRequest {
-  /** Decoded segments; `null` where one was not well-formed. */
-  params: Record<string, string | null>
+  params: Record<string, string>
   search: string
   deployment: { id: string | null; mode: string }
   pageDefault: number
@@ -143,18 +128,17 @@ export interface MatchedRequest {
 }
 
 /**
- * Answers a matched, authenticated request: values, inspector, record, schema, in that order.
+ * Answers a matched, authenticated request: query, inspector, record, schema, in that order.
  *
  * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
  */
 export async function answer<Source>(
-  { row, params: names, paged, listed, encode, refusals }: PreparedRow<Source>,
+  { row, paged, listed, encode, refusals }: PreparedRow<Source>,
   source: Source,
   request: MatchedRequest,
   ask: RowAsk,
 ): Promise<Answer> {
-  const { deployment, deadline } = request
-  const params = checkParams(names, request.params)
+  const { deployment, deadline, params } = request
   const query = parseQuery(row.query, request.search) as { limit?: number; cursor?: string }
   const { limit = request.pageDefault, cursor, ...filters } = query
   const identity = () => listIdentity({ route: row.path, params, filters, deployment })

@@ -1,5 +1,13 @@
-/** How a request target is read: the prefix, the segments, each percent-decoded exactly once. */
+/** How a request target is read: its path and query, the prefix, and one segment percent-decoded exactly once. */
 import { hasDotSegment, hasEmptySegment } from './spelling.js'
+
+/** What is read of where a request goes. */
+export interface Target {
+  /** Undecoded. */
+  pathname: string
+  /** Undecoded, without its question mark. */
+  search: string
+}
 
 /** A mount prefix in canonical form, and how a path is held against it. */
 export interface Prefix {
@@ -9,8 +17,6 @@ export interface Prefix {
   covers(pathname: string): boolean
   /** Whether a request with this path, undecoded, is this router's to answer: it has one spelling of the prefix. */
   owns(pathname: string): boolean
-  /** The decoded segments after the prefix, of a path that is its own. `['']` and `[]` are the index. */
-  strip(pathname: string): (string | null)[]
 }
 
 /** `segment` percent-decoded, or `null` where it is not well-formed UTF-8 in well-formed percent-encoding. */
@@ -54,40 +60,20 @@ export function parsePrefix(given: string): Prefix {
       const rest = pathname.slice(path.length)
       return covers(pathname) && !hasEmptySegment(rest) && !hasDotSegment(rest)
     },
-    strip: (pathname) =>
-      pathname
-        .split('/')
-        .slice(own.length + 1)
-        .map(decodeSegment),
   }
 }
 
-/**
- * `prefix.owns` for a router of `routes`, in OpenAPI's form: what would match one of them only once its literals are
- * decoded is not the router's either. A parameter may be encoded in any way.
- */
-export function createOwns(prefix: Prefix, routes: readonly string[]): Prefix['owns'] {
-  const templates = routes.map((route) => route.split('/').slice(1))
-  const at = prefix.path.length + 1
-  function hasRespelledLiteral(rest: string): boolean {
-    const segments = rest.split('/')
-    const decoded = segments.map(decodeSegment)
-    const isLiteral = (part: string) => !part.startsWith('{')
-    return templates.some(
-      (parts) =>
-        parts.length === segments.length &&
-        parts.every((part, i) => !isLiteral(part) || part === decoded[i]) &&
-        parts.some((part, i) => isLiteral(part) && part !== segments[i]),
-    )
-  }
-  return (pathname) => prefix.owns(pathname) && !(pathname.includes('%', at) && hasRespelledLiteral(pathname.slice(at)))
+/** The path and query of a target in origin form, as it was sent. */
+export function splitTarget(target: string): Target {
+  const at = target.indexOf('?')
+  return at < 0 ? { pathname: target, search: '' } : { pathname: target.slice(0, at), search: target.slice(at + 1) }
 }
 
 /**
  * The path and query of `url`. Nothing else of it is read: an answer must not depend on the host. `undefined` for no
  * URL at all, which a runtime makes of a malformed `Host` where no adapter stands before the router.
  */
-export function splitUrl(url: string): { pathname: string; search: string } | undefined {
+export function splitUrl(url: string): Target | undefined {
   try {
     const { pathname, search } = new URL(url)
     return { pathname, search: search.slice(1) }

@@ -73,7 +73,7 @@ describe('the direction table', () => {
   it('allows what the house is built on', () => {
     const texts = {
       'http/query.ts': "import * as z from 'zod'; import { checkId } from '../contract/ids.js'",
-      'diagnostics/router.ts': "import { Router } from 'itty-router'; import { answer } from '../http/route.js'",
+      'http/match.ts': "import { Router } from 'itty-router'; import type { Prefix } from './target.js'",
       'browser/client.ts': "import type { Site } from '../cooperative-site/site.js'",
       'adapters/express.ts': "import { toNodeHandler } from './node.js'; import 'node:http'",
       'memory/composition/facilities.ts': "import { createRpcCorrelator } from './rpc.js'; import './history.js'",

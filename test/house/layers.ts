@@ -78,8 +78,7 @@ const FAMILY_IMPORTS: Record<string, string[]> = {
 
 /** Single files that may import more than their layer. */
 const EXTRA: Record<string, string[]> = {
-  'diagnostics/router.ts': ['itty-router'],
-  'cooperative-site/router.ts': ['itty-router'],
+  'http/match.ts': ['itty-router'],
   // The reference of the bucket port; asked for only when one is made, so that the layer loads without Node.
   'spill/file-bucket.ts': ['node:fs/promises'],
 }

@@ -122,11 +122,10 @@ export const ACTIONS = [
       DEFENCES,
     ],
     ['a principal has an id', 'if (!Id.safeParse(who.user_id).success) return undefined', ''],
-    ['a path that is none is told to who is known', 'await authenticateAny(request)', ''],
     [
-      'a URL of the relay is bounded',
-      `if (request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')`,
-      '',
+      'a path that is none is told to who is known',
+      'return authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))',
+      `throw new ProblemError('route_not_found')`,
     ],
     [
       'a closed relay takes nothing in',
@@ -136,8 +135,8 @@ export const ACTIONS = [
     ],
     [
       'a parameter of the relay is one segment',
-      '(checkId(value) ?? checkSegment(value))',
-      'checkId(value)',
+      'checkParam: checkSegmentId',
+      'checkParam: () => undefined',
       ['test/cooperative-site/router-sites.test.ts', 'test/cooperative-site/router.test.ts'],
     ],
   ]),

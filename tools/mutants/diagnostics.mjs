@@ -10,19 +10,13 @@ export const DIAGNOSTICS = [
     ],
     [
       'an authenticator has until the deadline',
-      'await deadline.settle(auth.authenticate(request))',
-      'await auth.authenticate(request)',
+      'await visit.deadline.settle(auth.authenticate(visit.request))',
+      'await auth.authenticate(visit.request)',
     ],
     [
-      'a path in another spelling matches nothing',
-      'owns(target.pathname) ? prefix.strip(target.pathname) : NOT_OURS',
-      'prefix.strip(target.pathname)',
-      'test/diagnostics/paths.test.ts',
-    ],
-    [
-      'a URL is bounded',
-      `if (request.url.length > URL_LENGTH) return problemReply('uri_too_long')`,
-      '',
+      'a parameter of a path is an id',
+      'checkParam: checkId',
+      'checkParam: () => undefined',
       'test/diagnostics/paths.test.ts',
     ],
     [
@@ -30,12 +24,6 @@ export const DIAGNOSTICS = [
       'expected !== null && expected !== deployment.id',
       'false',
       'test/diagnostics/paths.test.ts',
-    ],
-    [
-      'only GET and HEAD are answered',
-      `if (method !== 'GET' && method !== 'HEAD')`,
-      `if (method === 'POST')`,
-      ['test/diagnostics/paths.test.ts', 'test/diagnostics/table.test.ts'],
     ],
     [
       'an inspector cannot lift the bounds of others',

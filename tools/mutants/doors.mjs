@@ -182,19 +182,29 @@ export const DOORS = [
     ['a token is long enough', 'token.length < TOKEN_LENGTH ||', ''],
     [
       'a registry has until the deadline',
-      `await deadline.settle(answer({ target, request, signal: deadline.signal }, targets))`,
-      `await answer({ target, request, signal: deadline.signal }, targets)`,
+      'return deadline.settle(handler({ targets, request, params, signal: deadline.signal }))',
+      'return handler({ targets, request, params, signal: deadline.signal })',
     ],
+    [
+      'a site id is one path segment',
+      'checkParam: checkSegmentId',
+      'checkParam: () => undefined',
+      'test/control-server/routes.test.ts',
+    ],
+    ['a target is read as it was sent', ', splitTarget(url))', ')', 'test/control-server/routes.test.ts'],
+    ['no query is taken', 'parseQuery(NoQuery, search)', '', 'test/control-server/routes.test.ts'],
   ]),
   ...weaken('src/control-server/routes.ts', 'test/control-server/routes.test.ts', [
-    ['a site of another owner stays', 'sites.delete(siteId, { owner })', 'sites.delete(siteId)'],
+    [
+      'a site of another owner stays',
+      'sites.delete(params.site_id as string, { owner })',
+      'sites.delete(params.site_id as string)',
+    ],
     [
       'a site publishes what it has declared',
       'site.event_names.length > 0 && !site.event_names.includes(name)',
       'false',
     ],
-    ['a site id is one path segment', `(checkId(siteId) ?? checkSegment(siteId))`, 'checkId(siteId)'],
-    ['no query is taken', `parseQuery(NoQuery, search.join('?'))`, ''],
   ]),
   ...weaken('src/publisher/runtime.ts', 'test/publisher/publisher.test.ts', [
     ['a redirect gets no credentials', `redirect: 'manual'`, `redirect: 'follow'`],

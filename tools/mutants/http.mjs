@@ -72,16 +72,41 @@ export const HTTP = [
       'test/diagnostics/paths.test.ts',
     ],
     [
-      'a literal of a route has one spelling',
-      `!(pathname.includes('%', at) && hasRespelledLiteral(pathname.slice(at)))`,
-      'true',
-      'test/diagnostics/paths.test.ts',
-    ],
-    [
       'a segment is decoded once',
       'return decodeURIComponent(segment)',
       'return decodeURIComponent(decodeURIComponent(segment))',
+      'test/http/match.test.ts',
+    ],
+  ]),
+  ...weaken('src/http/match.ts', 'test/http/match.test.ts', [
+    ['a path with an empty segment names nothing', 'hasEmptySegment(path) ||', ''],
+    ['a slash at the end names nothing', `(path.length > 1 && path.endsWith('/')) ||`, ''],
+    ['a path in another spelling matches nothing', '|| hasRespelledLiteral(path)', ''],
+    [
+      'a literal of a route has one spelling',
+      'prefix.owns(pathname) && !hasRespelledLiteral(rest(pathname))',
+      'prefix.owns(pathname)',
       'test/diagnostics/paths.test.ts',
+    ],
+  ]),
+  ...weaken('src/http/engine.ts', 'test/diagnostics/paths.test.ts', [
+    [
+      'a URL is bounded',
+      `if (url.length > URL_LENGTH) throw new ProblemError('uri_too_long')`,
+      '',
+      ['test/diagnostics/paths.test.ts', 'test/cooperative-site/router.test.ts'],
+    ],
+    [
+      'only the methods of a route are answered',
+      'const handler = handlers.get(method) as HandlerOf<R> | undefined',
+      'const handler = (handlers.get(method) ?? [...handlers.values()][0]) as HandlerOf<R> | undefined',
+      ['test/diagnostics/paths.test.ts', 'test/diagnostics/table.test.ts'],
+    ],
+    [
+      'what goes on without an end is not begun for a HEAD',
+      `method === 'GET' && !endless`,
+      `method === 'GET'`,
+      'test/http/engine.test.ts',
     ],
   ]),
   ...weaken(
@@ -250,12 +275,6 @@ export const HTTP = [
   ...weaken('src/http/route.ts', 'test/diagnostics/inspector-answers.test.ts', [
     ['a page holds no more than its limit', 'if (page.items.length > limit) throw', 'if (false) throw'],
     ['a page that goes on says where', `if (typeof page.next_cursor !== 'string') throw`, 'if (false) throw'],
-    [
-      'a parameter of a path is an id',
-      `typeof value === 'string' ? checkId(value) :`,
-      `typeof value === 'string' ? undefined :`,
-      'test/diagnostics/paths.test.ts',
-    ],
     [
       'an inspector cannot change the filters of a cursor',
       'filter: { ...filters } as never',

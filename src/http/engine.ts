@@ -1,0 +1,151 @@
+/** The one way in which every router of ours answers a request: from the path to the route's own answer, or to a problem. */
+import type { Awaitable } from '../contract/page.js'
+import { createMatcher } from './match.js'
+import { type FieldError, ProblemError } from './problem.js'
+import { problemReply, type Reply, type TextReply, toResponse } from './respond.js'
+import { parsePrefix, splitUrl, type Target } from './target.js'
+
+/** A path, and what answers each of its methods. */
+export interface Route<Handler> {
+  /** Relative to the prefix, in OpenAPI's form. */
+  path: string
+  /** A GET is answered to HEAD too, without its body. */
+  methods: Readonly<Record<string, Handler>>
+  /** Its answer goes on until somebody leaves: a HEAD would begin one for nobody. */
+  endless?: true
+}
+
+type HandlerOf<R extends Route<unknown>> = R['methods'][keyof R['methods']]
+
+/** A request that has come to its route. */
+export interface Asked<Who> {
+  who: Who
+  /** The parameters of the path, decoded and checked. */
+  params: Record<string, string>
+  /** The query, undecoded and without its question mark. */
+  search: string
+}
+
+interface Visited {
+  readonly request: Request
+}
+
+/** What the routers differ in. `Visit` is what a router keeps of one request. */
+export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends Reply> {
+  /** The whole public path under which this process sees the router. */
+  prefix: string
+  routes: readonly R[]
+  /**
+   * Who asks, or a throw. Asked before anything is told of what is there, for a path that names no route too.
+   */
+  authenticate(visit: Visit, route: R | undefined): Awaitable<Who>
+  /** What must hold before the request itself is read. Throws what does not. */
+  admit?(visit: Visit, handler: HandlerOf<R>): void
+  /** Why a parameter of a path cannot be what it stands for. */
+  checkParam(value: string): string | undefined
+  answer(handler: HandlerOf<R>, asked: Asked<Who>, visit: Visit): Awaitable<A>
+  /** The problem that whatever was thrown is, and the place to tell a host of it. */
+  refuse(error: unknown, visit: Visit): ProblemError
+}
+
+export interface Engine<Visit, A extends Reply> {
+  /** The prefix in canonical form. */
+  readonly prefix: string
+  owns(pathname: string): boolean
+  /** Never rejects as long as `refuse` does not throw. `target`: as it was sent, where that is known. */
+  reply(visit: Visit, target?: Target): Promise<A | TextReply>
+}
+
+// Bytes of a URL; a longer one cannot be a request of ours.
+const URL_LENGTH = 8_192
+
+function checkParams(
+  given: Record<string, string | null>,
+  check: (value: string) => string | undefined,
+): Record<string, string> {
+  const errors = Object.entries(given).flatMap(([name, value]): FieldError[] => {
+    const reason = value === null ? 'is not valid percent-encoded UTF-8' : check(value)
+    return reason === undefined ? [] : [{ in: 'path', name, reason }]
+  })
+  if (errors.length > 0) throw new ProblemError('invalid_path', { errors })
+  return given as Record<string, string>
+}
+
+/** The methods of a route, in its own order. */
+function methodsOf<Handler>({ methods, endless }: Route<Handler>): Map<string, Handler> {
+  const named = Object.entries(methods).flatMap(([method, handler]): [string, Handler][] =>
+    method === 'GET' && !endless
+      ? [
+          ['GET', handler],
+          ['HEAD', handler],
+        ]
+      : [[method, handler]],
+  )
+  return new Map(named)
+}
+
+/**
+ * Builds the engine of one router. Checks in this order, and the first that fails answers: prefix, length, who asks,
+ * route, method, what `admit` asks for, parameters; then the route's own.
+ *
+ * @throws TypeError for an unusable prefix.
+ */
+export function createEngine<R extends Route<unknown>, Visit extends Visited, Who, A extends Reply>(
+  options: EngineOptions<R, Visit, Who, A>,
+): Engine<Visit, A> {
+  const { authenticate, admit, checkParam, answer, refuse } = options
+  const prefix = parsePrefix(options.prefix)
+  const routes = options.routes.map((route) => ({ path: route.path, route, handlers: methodsOf(route) }))
+  const { owns, match } = createMatcher(prefix, routes)
+
+  async function dispatch(visit: Visit, target: Target | undefined): Promise<A> {
+    if (target === undefined || !prefix.covers(target.pathname)) throw new ProblemError('route_not_found')
+    const { url, method } = visit.request
+    if (url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
+    const found = match(target.pathname)
+    const who = await authenticate(visit, found?.route.route)
+    if (found === undefined) throw new ProblemError('route_not_found')
+    const { handlers } = found.route
+    const handler = handlers.get(method) as HandlerOf<R> | undefined
+    if (handler === undefined)
+      throw new ProblemError('method_not_allowed', { headers: { allow: [...handlers.keys()].join(', ') } })
+    admit?.(visit, handler)
+    return answer(handler, { who, params: checkParams(found.params, checkParam), search: target.search }, visit)
+  }
+
+  return {
+    prefix: prefix.path,
+    owns,
+    async reply(visit, target) {
+      try {
+        return await dispatch(visit, target ?? splitUrl(visit.request.url))
+      } catch (error) {
+        const { code, extra } = refuse(error, visit)
+        return problemReply(code, extra)
+      }
+    },
+  }
+}
+
+/** A fetch-style handler, and what a mount needs to know of it. */
+export interface Mountable<A extends Reply = Reply> {
+  (request: Request): Promise<Response>
+  /** The same function, for hosts that take an object with `fetch`. */
+  fetch(request: Request): Promise<Response>
+  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
+  reply(request: Request): Promise<A>
+}
+
+/** `answer` as a handler that never rejects: untyped callers hand over anything, and what is no request is answered too. */
+export function toHandler<A extends Reply>(
+  answer: (request: Request) => Promise<A>,
+  failed: (error: unknown) => void = () => {},
+): Mountable<A | TextReply> {
+  const reply = (request: Request) =>
+    answer(request).catch((error: unknown): TextReply => {
+      failed(error)
+      return problemReply('internal')
+    })
+  const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
+  return Object.assign(router, { fetch: router, reply })
+}

@@ -1,0 +1,61 @@
+/** Which route a path names. itty-router is behind this file and nowhere else. */
+import { Router } from 'itty-router'
+import { hasEmptySegment } from './spelling.js'
+import { decodeSegment, type Prefix } from './target.js'
+
+/** A route that a path names. */
+export interface Match<R> {
+  route: R
+  /** Percent-decoded once; `null` where that is not well-formed. */
+  params: Record<string, string | null>
+}
+
+export interface Matcher<R> {
+  /** Whether a request with this path, undecoded, is the router's to answer. */
+  owns(pathname: string): boolean
+  /** The route of a path below the prefix. A literal stands before a parameter in its place. */
+  match(pathname: string): Match<R> | undefined
+}
+
+/** Whether a path would name one of `templates` only once its literals are decoded. A parameter may be encoded in any way. */
+function createSpelling(templates: readonly string[][]) {
+  const isLiteral = (part: string) => !part.startsWith('{')
+  return (path: string): boolean => {
+    if (!path.includes('%')) return false
+    const segments = path.split('/')
+    const decoded = segments.map(decodeSegment)
+    return templates.some(
+      (parts) =>
+        parts.length === segments.length &&
+        parts.every((part, i) => !isLiteral(part) || part === decoded[i]) &&
+        parts.some((part, i) => isLiteral(part) && part !== segments[i]),
+    )
+  }
+}
+
+/** Matches paths below `prefix` to `routes`, whose paths are in OpenAPI's form: `/users/{user_id}/summary`. */
+export function createMatcher<R extends { path: string }>(prefix: Prefix, routes: readonly R[]): Matcher<R> {
+  const table = Router()
+  for (const { path } of routes) table.all(path.replaceAll(/\{(\w+)\}/g, ':$1'))
+  // Its patterns and not its `fetch`, which would read a URL and a query anew for every request and resolve the dot
+  // segments that a parameter is refused for.
+  const patterns = table.routes.map(([, pattern]) => pattern)
+  const hasRespelledLiteral = createSpelling(routes.map(({ path }) => path.split('/')))
+  const rest = (pathname: string) => pathname.slice(prefix.path.length)
+  return {
+    owns: (pathname) => prefix.owns(pathname) && !hasRespelledLiteral(rest(pathname)),
+    match(pathname) {
+      const path = rest(pathname)
+      // To itty a slash at the end is none.
+      if (hasEmptySegment(path) || (path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path))
+        return undefined
+      for (const [i, pattern] of patterns.entries()) {
+        const found = pattern.exec(path)
+        if (!found) continue
+        const params = Object.entries(found.groups ?? {}).map(([name, text]) => [name, decodeSegment(text)] as const)
+        return { route: routes[i] as R, params: Object.fromEntries(params) }
+      }
+      return undefined
+    },
+  }
+}
