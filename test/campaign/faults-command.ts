@@ -99,7 +99,7 @@ function moveOf(operation: Operation, fence: Fence): Move | undefined {
   const { call, from, to, end } = operation
   const answer = end.type === 'ok' ? end.answer : undefined
   const fenceOf = (word: Extract<Call, { what: 'acknowledge' }>): Fenced =>
-    fence.isStale(word, from) ? 'stale' : fence.mayBeStale(word, to) ? 'unsure' : 'current'
+    fence.isStale(word, from) ? 'stale' : fence.mayBeStale(word, from, to) ? 'unsure' : 'current'
   const counted = answer as boolean | undefined
   if (call.what === 'dispatch') return { kind: 'dispatch', answer: answer as Answers['dispatch'] | undefined }
   if (call.what === 'acknowledge')

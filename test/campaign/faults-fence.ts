@@ -10,8 +10,8 @@ interface Word {
 export interface Fence {
   /** Whether another instance had certainly connected before. */
   isStale(word: Word, from: number): boolean
-  /** Whether another instance may have connected by then, or this one never. */
-  mayBeStale(word: Word, to: number): boolean
+  /** Whether another instance may have connected by `to`, or this one not yet at `from`. */
+  mayBeStale(word: Word, from: number, to: number): boolean
   /** When the instance began to connect. */
   since(word: Word): number
 }
@@ -26,9 +26,9 @@ export function createFence(operations: readonly Operation[]): Fence {
       const mine = own(word)
       return of(word).some(({ end, ...other }) => mine && end.type === 'ok' && other.from > mine.to && other.to < from)
     },
-    mayBeStale(word, to) {
+    mayBeStale(word, from, to) {
       const mine = own(word)
-      if (mine?.end.type !== 'ok') return true
+      if (mine?.end.type !== 'ok' || mine.to > from) return true
       return of(word).some((other) => other !== mine && !isRefused(other) && other.from <= to && other.to >= mine.from)
     },
     since: (word) => own(word)?.from ?? Number.NEGATIVE_INFINITY,

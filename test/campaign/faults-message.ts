@@ -44,7 +44,7 @@ export function checkMessage(ingests: readonly Ingest[], stream: Stream | undefi
   for (const { call, end: how, from, to } of ingests) {
     if (how.type === 'ok' && fence.isStale(call, from)) return ['stale_accepted']
     const isCalledStale = how.type === 'refused' && how.code === 'stale_instance'
-    if (isCalledStale && !fence.mayBeStale(call, to)) return ['stale_unfounded']
+    if (isCalledStale && !fence.mayBeStale(call, from, to)) return ['stale_unfounded']
   }
   return []
 }

@@ -1,0 +1,32 @@
+/** What the parent of a fault campaign and its nodes say to each other. */
+import type { Answer, Call, CommandName, Failure } from './faults-history.js'
+
+export type ClientKind = 'node-redis' | 'ioredis'
+
+/** What a node is started with. */
+export interface NodePlan {
+  /** Of the link to the store. */
+  port: number
+  client: ClientKind
+  deploymentId: string
+  nodeId: string
+  shards: number
+}
+
+export interface Order {
+  op: number
+  call: Call
+}
+
+/** What a node tells: how a call ended, and what nobody asked for. */
+export type Word =
+  | { kind: 'ready' }
+  | { kind: 'ended'; op: number; end: { type: 'ok'; answer: Answer } | Failure }
+  /** A connection that the registry no longer has. */
+  | { kind: 'superseded'; user_id: string; client_id: string; instance_id: string }
+  | ({ kind: 'handed_over'; instance_id: string; attempt: number; n: number } & CommandName)
+  | { kind: 'heard'; topic: string; epoch: string; seq: number; event_id: string }
+  | { kind: 'gap'; topic: string; last_seq: number | null }
+
+/** The one scope whose places are few. */
+export const TIGHT_SCOPE = 'tight'

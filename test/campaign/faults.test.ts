@@ -1,0 +1,22 @@
+/** A short run of crashes, stops and cuts; `node test/campaign/faults.mjs` is the long one. */
+import { expect, it } from 'vitest'
+import { describeRedis } from '../redis/server.js'
+import { runFaults } from './faults.js'
+
+const SEED = Number(process.env.FAULTS_SEED ?? 1 + Math.floor(Math.random() * 2 ** 31))
+const SECONDS = 6
+
+describeRedis('crashes, stops and cuts', () => {
+  it(`break nothing that was answered (FAULTS_SEED=${SEED})`, async () => {
+    const folder = import.meta.dirname
+    const client = SEED % 2 === 0 ? 'node-redis' : 'ioredis'
+    const shards = SEED % 3 === 0 ? 4 : 1
+    const { figures, violations } = await runFaults({ seed: SEED, seconds: SECONDS, nodes: 3, shards, client, folder })
+    expect(violations).toEqual([])
+    const { faults } = figures
+    // A run in which nothing happened to anybody would try nothing.
+    const kinds = Object.keys(faults).map((fault) => fault.split(' ')[0])
+    expect(kinds).toEqual(expect.arrayContaining(['kill', 'stop', 'cut']))
+    expect([figures.handed_over > 0, figures.messages > 0, figures.heard > 0]).toEqual([true, true, true])
+  }, 240_000)
+})

@@ -1,0 +1,116 @@
+/** A campaign of crashes, stops and cuts: nodes of one deployment, their clients, and a history that is checked afterwards. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { startServer, clients as storeClients } from '../redis/server.js'
+import { checkHistory } from './faults-checker.js'
+import { createClients, pause } from './faults-clients.js'
+import { figuresOf } from './faults-figures.js'
+import type { Entry } from './faults-history.js'
+import { startNemesis } from './faults-nemesis.js'
+import { startNodes } from './faults-nodes.js'
+import { createReader } from './faults-read.js'
+import type { Violation } from './faults-rules.js'
+import { createSenders, type Senders } from './faults-senders.js'
+import type { ClientKind } from './faults-words.js'
+import { createRandom } from './fuzz-random.js'
+
+export interface FaultsOptions {
+  /** Decides which faults happen in which order, and who sends what; when, the machine decides. */
+  seed: number
+  /** How long there are faults. */
+  seconds: number
+  nodes: number
+  shards: number
+  client: ClientKind
+  /** Where the sources of the campaign are: a program that was built of them is somewhere else. */
+  folder: string
+  /** Told every entry as it is written down. */
+  record?: (entry: Entry) => void
+}
+
+export interface FaultsReport extends Omit<FaultsOptions, 'folder' | 'record'> {
+  figures: ReturnType<typeof figuresOf>
+  violations: Violation[]
+}
+
+const CLIENTS = 12
+const USERS = 5
+/** How long the nodes may take until all is delivered, once nothing happens to them any more. */
+const SETTLING_MS = 90_000
+
+/** Into one file, which loads in half the time: nodes are born often. */
+const buildNode = (folder: string, outfile: string) =>
+  build({
+    entryPoints: [join(folder, 'faults-node.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    minifyWhitespace: true,
+    define: { RELAYSCOPE_VERSION: '""' },
+    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)` },
+  })
+
+/** Waits until `check` holds, or until `isOver`. */
+async function until(check: () => Promise<boolean> | boolean, isOver: () => boolean): Promise<void> {
+  while (!isOver() && !(await check())) await pause(100)
+}
+
+export async function runFaults({ folder, record, ...options }: FaultsOptions): Promise<FaultsReport> {
+  const { seed, seconds, shards, client, nodes: count } = options
+  const history: Entry[] = []
+  const write = (entry: Entry) => {
+    history.push(entry)
+    record?.(entry)
+  }
+  const began = performance.now()
+  const now = () => Math.round(performance.now() - began)
+  const deploymentId = `faults${seed}`
+  const names = Array.from({ length: CLIENTS }, (_, n) => ({ user_id: `u${n % USERS}`, client_id: `c${n}` }))
+  const dir = await mkdtemp(join(tmpdir(), 'relayscope-faults-'))
+  const program = join(dir, 'node.mjs')
+  await buildNode(folder, program)
+  const server = await startServer()
+  const direct = await storeClients['node-redis']([server.port])
+  const closing: (() => Promise<unknown>)[] = [
+    () => rm(dir, { recursive: true, force: true }),
+    () => server.stop(),
+    () => direct.close(),
+  ]
+  try {
+    // The number of shards is the first writer's.
+    await server.cli('SET', `relayscope:{${deploymentId}:0}:shards`, String(shards))
+    let senders: Senders
+    const nodes = await startNodes({
+      ...{ program, port: server.port, client, deploymentId, shards, count, record: write, now },
+      onHandedOver: (word) => clients.handedOver(word),
+      onSuperseded: (word) => clients.superseded(word),
+    })
+    closing.push(() => nodes.close())
+    const intentOf = (command_id: string) => senders.intentOf(command_id)
+    const clients = createClients({ nodes: nodes.all, names, random: createRandom(seed, 1), intentOf })
+    senders = createSenders({ nodes: nodes.all, names, clients: () => clients, random: createRandom(seed, 2) })
+    closing.push(() => clients.close())
+    closing.push(() => senders.close())
+    const random = createRandom(seed, 3)
+    const nemesis = startNemesis({ nodes: nodes.all, store: server, random, record: write, now, move: clients.move })
+    await pause(1_000 * seconds)
+    await nemesis.stop()
+    write({ type: 'healed', at: now() })
+
+    const end = performance.now() + SETTLING_MS
+    const isOver = () => performance.now() > end
+    await senders.stop()
+    await senders.probe(isOver)
+    const reader = createReader({ client: direct.client, deploymentId, shards, command: server.cli })
+    await until(async () => nodes.open === 0 && clients.areIdle && (await reader.tracked()) === 0, isOver)
+    await until(async () => !(await reader.holds()), isOver)
+    await senders.catchUp(isOver)
+    for (const entry of await reader.read(senders.commands.values(), senders.streams)) write(entry)
+  } finally {
+    for (const close of closing.reverse()) await close()
+  }
+  return { ...options, figures: figuresOf(history), violations: checkHistory(history) }
+}
