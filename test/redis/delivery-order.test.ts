@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest'
 import { ATTACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
-import { runBare } from '../../src/redis/store/script.js'
+import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { command, connection, first, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
@@ -29,14 +29,14 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const store = createStore({ client: client(), deploymentId })
     const { user_id, client_id } = first
     const attach = async (boot: string, instance: string, order: number) => {
-      const args = [boot, 1_000, 10, 1_000, user_id, client_id, instance, instance, 5_000, order]
-      const [, answer] = (await runBare(store, ATTACH, 0, ...args)) as [string, string[]]
-      return answer
+      const node = { boot, retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
+      const about = { user: user_id, client: client_id, token: instance, instance, lease_ms: 5_000, own_order: order }
+      return (await runScript(store, ATTACH, 0, { ...node, ...about })).answer
     }
-    expect(await attach('a', first.instance_id, 1)).toEqual(['waits'])
-    expect(await attach('b', second.instance_id, 2)).toEqual(['waits'])
-    expect(await attach('a', first.instance_id, 1)).toEqual(['late', second.instance_id])
-    expect(await attach('b', second.instance_id, 2)).toEqual(['waits'])
+    expect(await attach('a', first.instance_id, 1)).toBe(null)
+    expect(await attach('b', second.instance_id, 2)).toBe(null)
+    expect(await attach('a', first.instance_id, 1)).toBe(second.instance_id)
+    expect(await attach('b', second.instance_id, 2)).toBe(null)
   })
 
   it('goes on draining to a waiter that an older one had replaced', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
-import { INGEST } from '../../src/redis/history/scripts.js'
+import { INGEST_MESSAGE } from '../../src/redis/history/scripts.js'
 import { ASK } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'
 import { ingestBattery } from '../contract/ingest.js'
@@ -51,7 +51,7 @@ describeStores('the ingest over Redis', (kind, place) => {
       const node = nodeOf({ ...where, client })
       await node.connections.connect({ ...me, client_type: 'web' })
       await node.ingest({ ...message, message_id: 'before' })
-      void plan.meet(fault, await runsOf(INGEST))
+      void plan.meet(fault, await runsOf(INGEST_MESSAGE))
       await node.ingest(message).catch(() => {})
       expect(await node.ingest(message)).toMatchObject({ accepted: true, duplicate: true })
       const { items } = await node.history.inspector.readMessages({ stream: 'users/ann/log', limit: 9 }, ASK)

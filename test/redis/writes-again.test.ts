@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { CONNECT, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/scripts.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
-import { ASSIGN, CLOSE, RELEASE, REPORT } from '../../src/redis/presence/scripts.js'
+import { ASSIGN_TASK, CLOSE_ENTRY, RELEASE_TASK, REPORT_ENTRY } from '../../src/redis/presence/scripts.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { type Matcher, runsOf } from './lossy-plan.js'
 import { type LossyStore, startLossyStore } from './lossy-store.js'
@@ -93,11 +93,11 @@ describeRedis('presence over a link that loses replies', () => {
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle', ownership: 'worker' })
       await contexts.assignTask('ctx', 'task-1')
       await contexts.releaseTask('ctx')
-      const sent = async (script: typeof ASSIGN) => {
+      const sent = async (script: typeof ASSIGN_TASK) => {
         const matches = await runsOf(script)
         return [...([...lossy.plan.seen].reverse().find(matches) as string[])]
       }
-      const [assign, release] = [await sent(ASSIGN), await sent(RELEASE)]
+      const [assign, release] = [await sent(ASSIGN_TASK), await sent(RELEASE_TASK)]
       const store = createStore(near)
       await store.command(assign, store.key(0))
       expect(await others.inspector.getContext('ctx', ask)).toMatchObject({ task_id: null })
@@ -110,13 +110,13 @@ describeRedis('presence over a link that loses replies', () => {
       const { far, near } = place()
       const contexts = createRedisContextRegistry(far)
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle' })
-      const matches = await runsOf(REPORT)
+      const matches = await runsOf(REPORT_ENTRY)
       const early = [...lossy.plan.seen].reverse().find(matches) as string[]
       await contexts.report({ ...client, context_id: 'ctx', status: 'active' })
       await createStore(near).command([...early], createStore(near).key(0))
       expect(await contexts.inspector.getContext('ctx', ask)).toMatchObject({ status: 'active' })
       await contexts.close('none')
-      const happened = meet(CLOSE, 'repeated')
+      const happened = meet(CLOSE_ENTRY, 'repeated')
       expect(await contexts.close('ctx')).toBe(true)
       await happened
       expect(await contexts.close('ctx')).toBe(false)

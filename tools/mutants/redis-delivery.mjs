@@ -15,12 +15,12 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a command that needs a waiter needs one',
-      `if ARGV[17] ~= '' and not waited_for() then`,
+      `if needs ~= '' and not waited_for() then`,
       'if false then',
     ],
     [
       'in a store, a command that needs a waiter needs a current one',
-      `or (ARGV[17] == 'current' and waiter[2] ~= ARGV[18]) then return false end`,
+      `or (needs == 'current' and waiter[2] ~= current) then return false end`,
       'then return false end',
     ],
     [
@@ -31,26 +31,26 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, commands are bounded',
-      `elseif zcall('ZCARD', 'deadlines') >= tonumber(ARGV[19]) then`,
+      `elseif zcall('ZCARD', 'deadlines') >= tonumber(max_tracked) then`,
       'elseif false then',
       BOUNDS,
     ],
     [
       'in a store, a user has so many commands',
-      `elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(ARGV[20]) then`,
+      `elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(max_per_user) then`,
       'elseif false then',
       BOUNDS,
     ],
     [
       'in a store, a scope has so many commands',
-      `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(ARGV[12])) then`,
+      `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity)) then`,
       'elseif false then',
       [BOUNDS, CONTRACT],
     ],
     ['a command admitted again is told of again', `if known.phase == 'ready' then call(user, client) end`, '', REPLIES],
     [
       'only the waiter claims',
-      `if waiter[1] ~= ARGV[8] then return reply({ waiter[1] and 'replaced' or 'missing' }) end`,
+      `if waiter[1] ~= token then return reply({ waiter[1] and 'replaced' or 'missing' }) end`,
       `if not waiter[1] then return reply({ 'missing' }) end`,
       [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
     ],
@@ -63,20 +63,20 @@ export const REDIS_DELIVERY = [
     ['a claim whose answer was lost is the same claim', 'if number == last then', 'if false then', REPLIES],
     [
       'an outcome of a former attempt is late, in a store',
-      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
+      'if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then',
       'if not c or c.terminal or c.last_outcome then',
       [CONTRACT, REPLIES],
     ],
     [
       'an attempt has one outcome',
-      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
-      'if not c or c.terminal or c.attempts ~= ARGV[9] then',
+      'if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then',
+      'if not c or c.terminal or c.attempts ~= attempt then',
       [CONTRACT, REPLIES],
     ],
     [
       'an outcome after the end changes nothing',
-      'if not c or c.terminal or c.attempts ~= ARGV[9] or c.last_outcome then',
-      'if not c or c.attempts ~= ARGV[9] or c.last_outcome then',
+      'if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then',
+      'if not c or c.attempts ~= attempt or c.last_outcome then',
       [CONTRACT, REPLIES, 'test/redis/delivery-faults.test.ts'],
     ],
     [
@@ -86,7 +86,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a stale instance does not acknowledge',
-      `or fenced(c, ARGV[11], ARGV[12], ARGV[13]) and 'fenced'`,
+      `or fenced(c, instance, was_asked, current) and 'fenced'`,
       '',
     ],
     [
@@ -96,12 +96,12 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a command ends once',
-      'if c.terminal then\n  retell(c)\n  return reply(0)\nend\nif ARGV[11]',
-      'if ARGV[11]',
+      'if c.terminal then\n  retell(c)\n  return reply(0)\nend\nif instance',
+      'if instance',
     ],
     [
       'in a store, a stale instance does not settle',
-      `if ARGV[11] ~= '' and fenced(c, ARGV[11], ARGV[12], ARGV[13]) then`,
+      `if instance ~= '' and fenced(c, instance, was_asked, current) then`,
       'if false then',
     ],
     [
@@ -117,7 +117,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a reservation left behind in another shard is over in time',
-      `zcall('ZADD', 'scope-until', 'GT', deadline, ARGV[6])`,
+      `zcall('ZADD', 'scope-until', 'GT', deadline, scope)`,
       '',
       [REPLIES, 'test/redis/delivery-shared.test.ts'],
     ],
@@ -207,7 +207,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'only the waiter that waits detaches',
-      'if waiter[1] ~= ARGV[8] then return reply(0) end',
+      'if waiter[1] ~= token then return reply(0) end',
       '',
       [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
     ],

@@ -22,7 +22,7 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, connections that ended are bounded',
-      `if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(surplus(t, 'ended')) end`,
+      `if redis.call('ZCARD', K(t, 'ended')) > tonumber(max_ended) then forget(surplus(t, 'ended')) end`,
       '',
       ['test/redis/connections.test.ts', 'test/redis/shares.test.ts'],
     ],
@@ -76,12 +76,12 @@ export const REDIS_TABLES = [
       ['only a worker takes a task', `or state.ownership ~= 'worker' then return false end`, 'then return false end'],
       [
         'an id is claimed in the shard of the id',
-        `if held and (claim.user_id ~= ARGV[4] or claim.client_id ~= ARGV[5]) then return refuse('identity_conflict') end`,
+        `if held and (claim.user_id ~= user or claim.client_id ~= client) then return refuse('identity_conflict') end`,
         '',
       ],
       [
         'a claim of a report that was refused is given back',
-        `if good and claim.attempt == ARGV[4] then redis.call('DEL', key) end`,
+        `if good and claim.attempt == attempt then redis.call('DEL', key) end`,
         '',
         'test/redis/shares.test.ts',
       ],
@@ -185,11 +185,11 @@ export const REDIS_TABLES = [
   ),
   ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
-    ['in a store, a stream is bounded', 'if state.message_count > tonumber(ARGV[11]) then', 'if false then'],
+    ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
     ['in a store, messages are bounded', `make_room('history', message.user_id, id, bounds, evict)`, ''],
     [
       'in a store, payloads aside are bounded',
-      `make_room('spilled', message.user_id, id, { bytes = ARGV[16], bytes_per_user = ARGV[17] }, evict)`,
+      `make_room('spilled', message.user_id, id, { bytes = max_spilled_bytes, bytes_per_user = max_spilled_bytes_per_user }, evict)`,
       '',
     ],
     [
@@ -199,7 +199,7 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, emptied streams are bounded',
-      `make_room('emptied', '', '', { entries = ARGV[12] }, recall)`,
+      `make_room('emptied', '', '', { entries = max_messages }, recall)`,
       '',
       ['test/redis/history.test.ts', 'test/redis/spill.test.ts'],
     ],
@@ -217,7 +217,7 @@ export const REDIS_TABLES = [
     ],
     [
       'an append that arrives twice is one attempt',
-      'local is_again = earlier and earlier.attempt == ARGV[6]',
+      'local is_again = earlier and earlier.attempt == attempt',
       'local is_again = false',
       ['test/redis/ingest.test.ts', 'test/redis/history.test.ts', 'test/redis/second-arrival.test.ts'],
     ],
@@ -331,13 +331,13 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/event-bus.test.ts', [
     [
       'a publication that arrives twice is one',
-      `if redis.call('ZSCORE', sent, ARGV[8]) then return 0 end`,
+      `if redis.call('ZSCORE', sent, name) then return 0 end`,
       '',
       'test/redis/actions-replies.test.ts',
     ],
     [
       'in a store, an event is published once',
-      `if redis.call('ZSCORE', had, id) then return`,
+      `if redis.call('ZSCORE', had, event_id) then return`,
       'if false then return',
       ['test/redis/cooperative.test.ts', 'test/redis/actions-replies.test.ts', 'test/redis/event-bus.test.ts'],
     ],

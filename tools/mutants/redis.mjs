@@ -162,7 +162,7 @@ export const REDIS = [
     ],
     [
       'a user whose rows have run out is none',
-      `if (read('ZCOUNT', K(t, 'live', user), '(' .. ARGV[4], '+inf') or 0) > 0 then`,
+      `if (read('ZCOUNT', K(t, 'live', user), '(' .. at, '+inf') or 0) > 0 then`,
       'if true then',
       'test/redis/dead.test.ts',
     ],

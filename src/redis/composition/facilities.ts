@@ -18,7 +18,7 @@ import { retainingOn } from '../history/retaining.js'
 import type { ReportedOptions } from '../presence/facility.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { type RpcLimits, rpcCorrelatorOn } from '../rpc/facility.js'
-import { runBare, runScript } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 
 export interface RedisFacilitiesOptions extends StoreOptions {
@@ -60,12 +60,12 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     { ...options.connections },
     CONNECTION_BOUNDS,
   )
+  const settling = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
-    async (shard) =>
-      (await runBare(store, SWEEP_CONNECTIONS, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected)) === 1,
+    (shard) => runScript(store, SWEEP_CONNECTIONS, shard, settling),
     (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
-    async (shard) => (await runBare(store, SWEEP_TABLES, shard, 'contexts', 'windows', 'calls')) === 1,
+    (shard) => runScript(store, SWEEP_TABLES, shard, { tables: ['contexts', 'windows', 'calls'] }),
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })

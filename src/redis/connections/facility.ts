@@ -14,12 +14,11 @@ import { deepFreeze, type JsonObject, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
-import { count, type Reply } from '../store/reply.js'
-import { type Bare, runBare, runInShards } from '../store/script.js'
+import { runInShards, runScript } from '../store/script.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRegistryInspector } from './inspector.js'
 import { createWhereabouts } from './known-shards.js'
-import { CONNECT, CURRENT, DISCONNECT, HEARTBEAT } from './scripts.js'
+import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
 
 export interface ConnectionLimits {
   /** @default crypto.randomUUID */
@@ -64,29 +63,23 @@ export function connectionRegistryOn(
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
   const { heartbeatTimeoutMs, retentionMs, maxConnections, maxConnectionsPerUser, maxDisconnected } = bounds
 
-  const run = (script: Bare, shard: number, ...args: (string | number)[]): Promise<Reply> =>
-    runBare(store, script, shard, heartbeatTimeoutMs, retentionMs, maxDisconnected, ...args)
+  const settling = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
 
   const whereabouts = createWhereabouts()
 
   /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
-  async function anywhere(script: Bare, id: string, ...args: string[]): Promise<boolean> {
+  async function anywhere(id: string, run: (shard: number) => Promise<boolean>): Promise<boolean> {
     const known = whereabouts.get(id)
-    if (known !== undefined) return (await run(script, known, id, ...args)) === 1
-    const shards = await store.claimShards()
-    const found = await runInShards(
-      (shard) => run(script, shard, id, ...args),
-      shards,
-      (reply) => reply === 1,
-    )
+    if (known !== undefined) return run(known)
+    const found = await runInShards(run, await store.claimShards(), (isThere) => isThere)
     if (found) whereabouts.set(id, found.shard)
     return found !== undefined
   }
 
   async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {
     const shard = shardOf(client.user_id, await store.claimShards())
-    const held = await run(CURRENT, shard, client.user_id, client.client_id)
-    return typeof held === 'string' ? held : null
+    const given = { ...settling, user: client.user_id, client: client.client_id }
+    return runScript(store, CURRENT_INSTANCE, shard, given)
   }
 
   return {
@@ -105,9 +98,16 @@ export function connectionRegistryOn(
       }
       const shard = shardOf(client.user_id, await store.claimShards())
       const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
-      const bound = [maxConnectionsPerUser, maxConnections]
-      const args = [JSON.stringify(fields), JSON.stringify({ metadata }), ...bound, JSON.stringify(latest)]
-      const time = toTimestamp(count(await run(CONNECT, shard, fields.connection_id, ...args)))
+      const connectedAt = await runScript(store, CONNECT, shard, {
+        ...settling,
+        id: fields.connection_id,
+        fields: JSON.stringify(fields),
+        content: JSON.stringify({ metadata }),
+        max_per_user: maxConnectionsPerUser,
+        max_connections: maxConnections,
+        descriptions: JSON.stringify(latest),
+      })
+      const time = toTimestamp(connectedAt)
       whereabouts.set(fields.connection_id, shard)
       const connection: Connection = {
         connection_id: fields.connection_id,
@@ -122,9 +122,11 @@ export function connectionRegistryOn(
       }
       return deepFreeze(connection)
     },
-    heartbeat: (connectionId) => anywhere(HEARTBEAT, connectionId),
-    disconnect: (connectionId, reason) =>
-      anywhere(DISCONNECT, connectionId, toReason(reason) ?? '', crypto.randomUUID()),
+    heartbeat: (id) => anywhere(id, (shard) => runScript(store, HEARTBEAT, shard, { ...settling, id })),
+    disconnect(id, why) {
+      const given = { ...settling, id, reason: toReason(why) ?? '', attempt: crypto.randomUUID() }
+      return anywhere(id, (shard) => runScript(store, DISCONNECT, shard, given))
+    },
     isCurrentInstance: async (instance) => (await currentInstance(instance)) === instance.instance_id,
     currentInstance,
   }

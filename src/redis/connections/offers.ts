@@ -1,7 +1,7 @@
 /** What one shard keeps of the actions that its connections offer: counters, less what has been lost since they were written. */
 import { ClientType } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
-import { count, type Reply, strings } from '../store/reply.js'
+import { count, listOf, type Reply, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { askShard, defineQuestion } from '../table/question.js'
 
@@ -51,15 +51,21 @@ const LOST_OFFERS_MAX = 10_000
 
 const WHO_LUA = `{ ${WHO.map((who) => `'${who}'`).join(', ')} }`
 
-// ARGV: 1 the time, 2 where names begin, 3 most names, 4 the user or '', 5 most lost connections. Answers nothing more
-// than how many are lost where they are too many. One step, so that no writer settles what is being subtracted.
-const KEPT = defineQuestion(`
-local t, now, user = 'connections', tonumber(ARGV[1]), ARGV[4]
+// `user` may be ''. Answers `null` where more are lost than `max_lost`. One step, so that no writer settles what is being
+// subtracted.
+const KEPT = defineQuestion(
+  {
+    args: ['at', 'from', 'max_names', 'user', 'max_lost'],
+    answer: ([isKept, due = null, offers]) =>
+      isKept === 1 ? { due: count(due), offers: listOf(offers).map(listOf) } : null,
+  },
+  `
+local t, now = 'connections', tonumber(at)
 local due = read('ZCOUNT', K(t, 'beats'), '-inf', now) or 0
-if due > tonumber(ARGV[5]) then return { foreign, 0 } end
+if due > tonumber(max_lost) then return { foreign, 0 } end
 local who = ${WHO_LUA}
 local index = user == '' and K(t, 'actions') or K(t, 'actions-of', user)
-local names = read('ZRANGE', index, ARGV[2], '+', 'BYLEX', 'LIMIT', 0, ARGV[3]) or {}
+local names = read('ZRANGE', index, from, '+', 'BYLEX', 'LIMIT', 0, max_names) or {}
 local lost, offered = {}, 0
 for _, name in ipairs(names) do lost[name] = { all = 0, browser = 0, console = 0, mobile = 0, web = 0, users = {} } end
 
@@ -110,7 +116,8 @@ for i, name in ipairs(names) do
   end
   offers[i] = { name, at, latest, kept, gone, left }
 end
-return { foreign, 1, due, offers }`)
+return { foreign, 1, due, offers }`,
+)
 
 /** The offers of a shard from its counters; `null` where more connections are lost than one question subtracts. */
 export async function readKeptOffers(
@@ -121,11 +128,12 @@ export async function readKeptOffers(
   if (most === 0) return { shard, offers: new Map(), end: null, examined: 0, isSample: true, isDescribed: true }
   // Names and lost connections are looked at both.
   const asked = Math.min(names, Math.ceil(most / 2))
-  const args = [now, after === null ? '-' : `(${after}`, asked, user_id ?? '', Math.min(LOST_MAX, most - asked)]
-  const [isKept, due, answered] = await askShard(store, KEPT, shard, args, ask)
-  if (isKept !== 1) return null
+  const from = after === null ? '-' : `(${after}`
+  const bounds = { max_names: asked, max_lost: Math.min(LOST_MAX, most - asked) }
+  const answer = await askShard(store, KEPT, shard, { at: now, from, user: user_id ?? '', ...bounds }, ask)
+  if (answer === null) return null
   const offers = new Map<string, Offer>()
-  for (const [name, latestAt, latest, kept, gone, left] of listOf(answered).map(listOf)) {
+  for (const [name, latestAt, latest, kept, gone, left] of answer.offers) {
     const offer = noOffer()
     WHO.forEach((who, i) => {
       const connections = numberAt(kept, i) - numberAt(gone, i)
@@ -140,19 +148,30 @@ export async function readKeptOffers(
     offers.set(String(name), offer)
   }
   const end = offers.size < asked ? null : ([...offers.keys()].at(-1) ?? null)
-  return { shard, offers, end, examined: offers.size + count(due ?? null), isSample: false, isDescribed: true }
+  return { shard, offers, end, examined: offers.size + answer.due, isSample: false, isDescribed: true }
 }
 
-// ARGV: 1 the user or '', 2… names. Answers per name when it was last offered, and how that connection described it.
-const LATEST = defineQuestion(`
+// `user` may be ''. Answers per name when it was last offered, and how that connection described it.
+const LATEST = defineQuestion(
+  {
+    args: ['user'],
+    rest: 'names',
+    answer: ([latest]) =>
+      listOf(latest).map((one) => {
+        const [latestAt = null, text] = listOf(one)
+        return { latestAt: count(latestAt), latest: textOf(text) ?? undefined }
+      }),
+  },
+  `
 local answers = {}
-for i = 2, #ARGV do
-  local action = K('connections', 'action', ARGV[i])
-  local key = ARGV[1] == '' and action or K('connections', 'offers', ARGV[i])
-  local latest = read('HMGET', key, ARGV[1] == '' and 'latest' or 'latest ' .. ARGV[1]) or {}
-  answers[i - 1] = { (read('HMGET', action, 'latest_at') or {})[1] or false, latest[1] or false }
+for i, name in ipairs(names) do
+  local action = K('connections', 'action', name)
+  local key = user == '' and action or K('connections', 'offers', name)
+  local latest = read('HMGET', key, user == '' and 'latest' or 'latest ' .. user) or {}
+  answers[i] = { (read('HMGET', action, 'latest_at') or {})[1] or false, latest[1] or false }
 end
-return { foreign, answers }`)
+return { foreign, answers }`,
+)
 
 /** Adds the kept descriptions of `names` to offers that were counted without them. */
 export async function describe(
@@ -164,14 +183,10 @@ export async function describe(
 ): Promise<void> {
   const offered = names.filter((name) => offers.has(name))
   if (offered.length === 0) return
-  const [answers] = await askShard(store, LATEST, shard, [userId ?? '', ...offered], ask)
+  const answers = await askShard(store, LATEST, shard, { user: userId ?? '', names: offered }, ask)
   offered.forEach((name, i) => {
-    const [latestAt, latest] = listOf(listOf(answers)[i])
-    const offer = offers.get(name) as Offer
-    offer.latestAt = count(latestAt ?? null)
-    offer.latest = strings([latest ?? null])[0]
+    Object.assign(offers.get(name) as Offer, answers[i] ?? { latestAt: 0, latest: undefined })
   })
 }
 
-const listOf = (reply: Reply | undefined): Reply[] => (Array.isArray(reply) ? reply : [])
 const numberAt = (reply: Reply | undefined, i: number): number => count(listOf(reply)[i] ?? null)

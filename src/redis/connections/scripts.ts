@@ -1,7 +1,7 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
-
 import { ONCE } from '../store/once.js'
-import { defineBare } from '../store/script.js'
+import { count, isOne, textOf } from '../store/reply.js'
+import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
 /** Connections that one write settles at most: lost ones, and those whose retention has passed. */
@@ -12,14 +12,14 @@ const SETTLE = 16
  */
 const SETTLE_ACTIONS = 64
 
-// ARGV: 2 the time after which a silent one is lost, 3 the retention, 4 most disconnected ones kept.
+// A silent connection is lost after `lost_after`; `max_ended` are the disconnected ones that are kept.
+const SETTLING = ['lost_after', 'retention', 'max_ended'] as const
 // `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
 // lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
 // of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
 // `actions-of:<user>`: names the user offers.
 const CONNECTIONS = `${ONCE}${SHARES}
 local t = 'connections'
-local lost_after, retention, max_ended = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function step(counts, field, by)
   local count = redis.call('HINCRBY', counts, field, by)
@@ -80,7 +80,7 @@ local function finish(id, state, body, how, reason, at)
   hold(t, 'ended', state.user_id, id, at)
   save(t, id, state, body)
   leave(t, id, state, at + state.retention_ms)
-  if redis.call('ZCARD', K(t, 'ended')) > max_ended then forget(surplus(t, 'ended')) end
+  if redis.call('ZCARD', K(t, 'ended')) > tonumber(max_ended) then forget(surplus(t, 'ended')) end
 end
 
 local function lose(id, state, body) finish(id, state, body, 'disconnected', 'heartbeat_lost', state.seen_at + state.lost_after_ms) end
@@ -112,20 +112,27 @@ local function connected(id)
 end
 `
 
-/** ARGV: 5 id, 6 the fields, 7 the body, 8 most connected ones of a user, 9 most connected ones, 10 the descriptions of
- * actions that have one. Answers the time; a second arrival the first one's, and changes nothing. */
-export const CONNECT = defineBare(`${CONNECTIONS}
+/**
+ * `descriptions` are those of actions that have one. Answers the time; a second arrival the first one's, and changes
+ * nothing.
+ */
+export const CONNECT = defineScript(
+  'connections.connect',
+  {
+    args: [...SETTLING, 'id', 'fields', 'content', 'max_per_user', 'max_connections', 'descriptions'],
+    answer: count,
+  },
+  `${CONNECTIONS}
 settle()
-local id = ARGV[5]
 return once(id, function()
-local state = cjson.decode(ARGV[6])
+local state = cjson.decode(fields)
 local current = K(t, 'current', state.user_id, state.client_id)
 local known = redis.call('GET', current)
 local was, was_body
 if known then was, was_body = load(t, known) end
 if was and was.ended_at then was = nil end
 local replaces = was and was.seen_at + was.lost_after_ms > now
-if not replaces and not has_room(K(t, 'beats-of', state.user_id), ARGV[8], K(t, 'beats'), ARGV[9]) then
+if not replaces and not has_room(K(t, 'beats-of', state.user_id), max_per_user, K(t, 'beats'), max_connections) then
   return refuse('capacity_exceeded')
 end
 if was then
@@ -134,19 +141,21 @@ if was then
   else finish(known, was, was_body, 'superseded', 'new_instance', now) end
 end
 state.connected_at, state.seen_at = now, now
-state.lost_after_ms, state.retention_ms = lost_after, retention
+state.lost_after_ms, state.retention_ms = tonumber(lost_after), tonumber(retention)
 state.ix = { { 'user_id', state.user_id } }
-put(t, id, nil, state, ARGV[7], now + lost_after + retention)
+put(t, id, nil, state, content, now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
-offer(state, 1, cjson.decode(ARGV[10]))
+offer(state, 1, cjson.decode(descriptions))
 return string.format('%.0f', now)
-end)`)
+end)`,
+)
 
-/** ARGV: 5 id. */
-export const HEARTBEAT = defineBare(`${CONNECTIONS}
+export const HEARTBEAT = defineScript(
+  'connections.heartbeat',
+  { args: [...SETTLING, 'id'], answer: isOne },
+  `${CONNECTIONS}
 settle()
-local id = ARGV[5]
 local state, body = connected(id)
 if not state then return 0 end
 now = math.max(now, state.seen_at)
@@ -154,30 +163,39 @@ state.seen_at = now
 save(t, id, state, body)
 leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
 place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
-return 1`)
+return 1`,
+)
 
-/** ARGV: 5 id, 6 the reason or '', 7 attempt. */
-export const DISCONNECT = defineBare(`${CONNECTIONS}
+/** `reason` may be ''. */
+export const DISCONNECT = defineScript(
+  'connections.disconnect',
+  { args: [...SETTLING, 'id', 'reason', 'attempt'], answer: isOne },
+  `${CONNECTIONS}
 settle()
-local id = ARGV[5]
 local state, body = connected(id)
-if not state and redis.call('EXISTS', K('once', ARGV[7])) == 0 then return 0 end
-return once(ARGV[7], function()
-finish(id, state, body, 'disconnected', ARGV[6] ~= '' and ARGV[6] or cjson.null, now)
+if not state and redis.call('EXISTS', K('once', attempt)) == 0 then return 0 end
+return once(attempt, function()
+finish(id, state, body, 'disconnected', reason ~= '' and reason or cjson.null, now)
 return 1
-end)`)
+end)`,
+)
 
 /** What the loop of a node settles without a write of this family. Answers whether there is more. */
-export const SWEEP_CONNECTIONS = defineBare(
+export const SWEEP_CONNECTIONS = defineScript(
+  'connections.sweep',
+  { args: SETTLING, answer: isOne, freesMemory: true },
   `${CONNECTIONS}
 settle()
 local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
 return due > 0 and 1 or 0`,
-  { freesMemory: true },
 )
 
-/** ARGV: 5 user, 6 client. Answers the instance that holds the client, or nothing. */
-export const CURRENT = defineBare(`${CONNECTIONS}
-local known = redis.call('GET', K(t, 'current', ARGV[5], ARGV[6]))
+/** Answers the instance that holds the client, or nothing. */
+export const CURRENT_INSTANCE = defineScript(
+  'connections.current',
+  { args: [...SETTLING, 'user', 'client'], answer: textOf },
+  `${CONNECTIONS}
+local known = redis.call('GET', K(t, 'current', user, client))
 local state = known and connected(known)
-return state and state.instance_id`)
+return state and state.instance_id`,
+)

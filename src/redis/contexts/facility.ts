@@ -9,8 +9,7 @@ import { Id } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { createReported, type ReportedOptions, toRecord } from '../presence/facility.js'
-import { ASSIGN, RELEASE } from '../presence/scripts.js'
-import type { Reply } from '../store/reply.js'
+import { ASSIGN_TASK, RELEASE_TASK, type Shown } from '../presence/scripts.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { CONTEXTS, createContextInspector } from './inspector.js'
 
@@ -34,8 +33,9 @@ export function contextRegistryOn(
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
   const reported = createReported(store, CONTEXTS.name, 'window_id', options)
 
-  const toContext = (reply: Reply): Context => toRecord(store, CONTEXTS, reply)
-  const toContextOrNull = (reply: Reply) => (reply === null ? null : toContext(reply))
+  const toContext = (shown: Shown | null): Context => toRecord(store, CONTEXTS, shown)
+  const toContextOrNull = (shown: Shown | null) => shown && toContext(shown)
+  const changeOf = (id: string) => ({ t: CONTEXTS.name, id, attempt: crypto.randomUUID() })
 
   return {
     inspector: createContextInspector(store),
@@ -45,12 +45,11 @@ export function contextRegistryOn(
     },
     close: (contextId) => reported.close(contextId, { task_id: null, task_assigned_at: null }),
     async assignTask(contextId, taskId) {
-      return toContextOrNull(
-        await reported.inEveryShard(ASSIGN, contextId, parseInput(Id, taskId), crypto.randomUUID()),
-      )
+      const given = { ...changeOf(contextId), task: parseInput(Id, taskId) }
+      return toContextOrNull(await reported.change(ASSIGN_TASK, given))
     },
     async releaseTask(contextId) {
-      return toContextOrNull(await reported.inEveryShard(RELEASE, contextId, crypto.randomUUID()))
+      return toContextOrNull(await reported.change(RELEASE_TASK, changeOf(contextId)))
     },
   }
 }

@@ -5,6 +5,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 import { commandRef } from './run.js'
+import type { ClaimedReply } from './scripts.js'
 
 /** A command as it was claimed; instants are epoch ms on the store's clock. */
 export interface Claimed {
@@ -19,22 +20,12 @@ export interface Claimed {
   untilMs: number
 }
 
-/** What a claim for `client` answered, from its command on. */
-export function toHandedOver(
+/** What a claim for `client` answered. */
+export function toClaimed(
   { user_id, client_id }: { user_id: string; client_id: string },
-  [command_id, action, payload, attempt, deadlineAt, behind, untilMs]: string[],
-): { claimed: Claimed; behind: number } {
-  const claimed = {
-    user_id,
-    client_id,
-    command_id: command_id as string,
-    action: action as string,
-    payload: JSON.parse(payload as string) as unknown,
-    attempt: Number(attempt),
-    deadlineAt: Number(deadlineAt),
-    untilMs: Number(untilMs),
-  }
-  return { claimed, behind: Number(behind) }
+  { behind: _behind, payload, ...claimed }: ClaimedReply,
+): Claimed {
+  return { user_id, client_id, ...claimed, payload: JSON.parse(payload) }
 }
 
 interface InHand {

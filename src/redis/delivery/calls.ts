@@ -15,7 +15,6 @@ import { canonicalJson, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import type { Reply } from '../store/reply.js'
 import { unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
@@ -36,15 +35,18 @@ export interface DeliveryCallsOptions {
   nudge: (delayMs: number) => void
 }
 
+/** No registry is there to say who is current. */
+const NOT_ASKED = { was_asked: '', current: '' }
+
 type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'cancel'>
 
 export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, delivery, connections, capacityOf } = options
 
   /** What the registry says of a client, as scripts are given it. */
-  async function asked(client: { user_id: string; client_id: string }): Promise<[string, string]> {
-    if (!connections) return ['', '']
-    return ['1', (await connections.currentInstance(client)) ?? '']
+  async function asked(client: { user_id: string; client_id: string }) {
+    if (!connections) return NOT_ASKED
+    return { was_asked: '1', current: (await connections.currentInstance(client)) ?? '' }
   }
 
   return {
@@ -55,8 +57,8 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       // What is compared is what travels: two spellings of one JSON value are one payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(JSON.parse(text))}`)
       const { user_id, client_id, command_id, action, scope_id: scope = user_id } = input
-      const [registry, current] = input.requireWaiter ? await asked(input) : ['', '']
-      const needs = input.requireWaiter ? (registry ? 'current' : 'any') : ''
+      const { was_asked, current } = input.requireWaiter ? await asked(input) : NOT_ASKED
+      const needs = input.requireWaiter ? (was_asked ? 'current' : 'any') : ''
       if (options.isClosed()) throw new Refusal('closed')
 
       const shards = await store.claimShards()
@@ -66,25 +68,37 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const capacity = Number.isNaN(asksCapacity) ? 0 : Math.min(asksCapacity, Number.MAX_SAFE_INTEGER)
       const deadlineMs = input.deadlineMs ?? options.deadlineMs
       const ref = commandRef(input)
+      const about = { user: user_id, client: client_id, id: command_id }
 
       // The place is reserved before the command is admitted: whoever dies in between leaves a reservation that its
       // deadline frees, and never a command without one.
-      let refusal = ''
+      let refused = ''
       if (isElsewhere) {
-        const known = await delivery.run(LOOK, shard, user_id, client_id, command_id)
-        const isNew = known.answer === 0 || readDeliveryStatus(known.answer)?.status.terminal?.state === 'rejected'
+        const { answer: known } = await delivery.run(LOOK, shard, about)
+        const isNew = known === null || readDeliveryStatus(known)?.status.terminal?.state === 'rejected'
         if (isNew) {
-          const reserved = await delivery.run(RESERVE, scopeShard, scope, ref, deadlineMs, capacity)
-          if (reserved.answer !== 1) refusal = 'capacity_exceeded'
+          const reserved = await delivery.run(RESERVE, scopeShard, { scope, ref, ttl: deadlineMs, capacity })
+          if (!reserved.answer) refused = 'capacity_exceeded'
         }
       }
-      const maxAttempts = input.maxAttempts ?? options.maxAttempts
-      const command = [user_id, client_id, command_id, action, scope, isElsewhere ? scopeShard : '', capacity]
-      const terms = [deadlineMs, maxAttempts, fingerprint, text, needs, current]
-      const shares = [options.maxTracked, options.maxTrackedPerUser, refusal]
-      const { now, answer } = await delivery.run(ADMIT, shard, ...command, ...terms, ...shares)
-      const [what, record] = answer as [string, Reply]
-      if (what === 'admitted') {
+      const { now, answer } = await delivery.run(ADMIT, shard, {
+        ...about,
+        action,
+        scope,
+        scope_shard: isElsewhere ? scopeShard : '',
+        capacity,
+        ttl: deadlineMs,
+        max_attempts: input.maxAttempts ?? options.maxAttempts,
+        fingerprint,
+        text,
+        needs,
+        current,
+        max_tracked: options.maxTracked,
+        max_per_user: options.maxTrackedPerUser,
+        refused,
+      })
+      const { became, record } = answer
+      if (became === 'admitted') {
         options.nudge(deadlineMs)
         return toDeliveryStatus(admittedRecord({ user_id, client_id, command_id, scope }, now, Number(record)))
       }
@@ -92,29 +106,31 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       if (!status) throw unusable(store, new BadRow('the store answered what is no record of a command'))
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
-        await delivery.run(RELEASE, scopeShard, scope, ref).catch((error) => store.report(error))
-      if (what === 'conflict') throw new Refusal('command_conflict')
+        await delivery.run(RELEASE, scopeShard, { scope, ref }).catch((error) => store.report(error))
+      if (became === 'conflict') throw new Refusal('command_conflict')
       return status
     },
 
     async acknowledge(given) {
       const { user_id, client_id, command_id, instance_id, state, reason } = parseInput(AcknowledgeInput, given)
-      const about = [user_id, client_id, command_id, state ?? 'acknowledged', toReason(reason) ?? 'refused']
-      const fence = [instance_id, ...(await asked({ user_id, client_id }))]
-      return (await delivery.runFor(ACKNOWLEDGE, user_id, ...about, ...fence)).answer === 1
+      const about = { user: user_id, client: client_id, id: command_id, instance: instance_id }
+      const outcome = { state: state ?? 'acknowledged', reason: toReason(reason) ?? 'refused' }
+      const fence = await asked({ user_id, client_id })
+      return delivery.runFor(ACKNOWLEDGE, user_id, { ...about, ...outcome, ...fence })
     },
 
     async settle(given) {
       const { user_id, client_id, command_id, state, reason, instance_id } = parseInput(SettleInput, given)
-      const about = [user_id, client_id, command_id, state, toReason(reason) ?? '']
-      const fence = instance_id === undefined ? ['', '', ''] : [instance_id, ...(await asked({ user_id, client_id }))]
-      return (await delivery.runFor(END, user_id, ...about, ...fence)).answer === 1
+      const about = { user: user_id, client: client_id, id: command_id, instance: instance_id ?? '' }
+      const fence = instance_id === undefined ? NOT_ASKED : await asked({ user_id, client_id })
+      return delivery.runFor(END, user_id, { ...about, state, reason: toReason(reason) ?? '', ...fence })
     },
 
     async cancel(given) {
       const { user_id, client_id, command_id, reason } = parseInput(CancelInput, given)
-      const about = [user_id, client_id, command_id, 'cancelled', toReason(reason) ?? '']
-      return (await delivery.runFor(END, user_id, ...about, '', '', '')).answer === 1
+      const about = { user: user_id, client: client_id, id: command_id, instance: '' }
+      const outcome = { state: 'cancelled', reason: toReason(reason) ?? '' }
+      return delivery.runFor(END, user_id, { ...about, ...outcome, ...NOT_ASKED })
     },
   }
 }

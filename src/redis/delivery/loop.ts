@@ -18,6 +18,12 @@ const CONFIRM_MS = 500
 /** Shortest sleep: many commands that end one after the other share a pass. */
 const SLEEP_MIN_MS = 10
 
+interface Held {
+  waiters: number
+  held: readonly string[]
+}
+const NOTHING_HELD: Held = { waiters: 0, held: [] }
+
 /** Times that one pass runs a sweep of a shard at most. */
 const SWEEPS_MAX = 10
 
@@ -68,10 +74,9 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     try {
       while (state.again && !closed) {
         state.again = false
-        const { answer } = await delivery.run(TAKE, shard, heard.get(shard) ?? '0')
-        const [more, upTo] = answer as [number, string]
-        heard.set(shard, upTo)
-        state.again ||= more === 1
+        const { answer } = await delivery.run(TAKE, shard, { after: heard.get(shard) ?? '0' })
+        heard.set(shard, answer.heard)
+        state.again ||= answer.isMore
       }
     } catch (error) {
       // The next pass takes it.
@@ -83,15 +88,15 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
   async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
-    let held = always || isConfirmationDue(shard) ? whatIsHeld(shard) : ['0']
+    let held = always || isConfirmationDue(shard) ? whatIsHeld(shard) : NOTHING_HELD
     while (true) {
-      const { now, answer } = await delivery.run(RECONCILE, shard, PASS_MAX, LEASE_MS, heard.get(shard) ?? '0', ...held)
-      const [lapsed, more, nextIn, upTo] = answer as [number, number, number, string]
-      heard.set(shard, upTo)
-      if (held.length > 1) confirmedAt.set(shard, performance.now())
-      held = ['0']
-      if (lapsed === 1) await mailboxes.renew(shard)
-      if (more === 0 || closed) return { now, nextIn }
+      const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
+      const { now, answer } = await delivery.run(RECONCILE, shard, { ...pass, ...held })
+      heard.set(shard, answer.heard)
+      if (held.held.length > 0) confirmedAt.set(shard, performance.now())
+      held = NOTHING_HELD
+      if (answer.isLapsed) await mailboxes.renew(shard)
+      if (!answer.isMore || closed) return { now, nextIn: answer.nextIn }
     }
   }
 
@@ -99,10 +104,10 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
 
   /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
-  function whatIsHeld(shard: number): string[] {
+  function whatIsHeld(shard: number): Held {
     const named = waiters.named(shard)
     const commands = attempts.named(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
-    return [String(named.length), ...named.flat(), ...commands]
+    return { waiters: named.length, held: [...named.flat(), ...commands] }
   }
 
   /** What fails is reported, and due again with the next pass: it must not keep commands waiting. */

@@ -1,7 +1,7 @@
 /** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
-import { type Claimed, type DeliveryAttempts, toHandedOver } from './attempts.js'
+import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
 import { clientRef, type DeliveryRun } from './run.js'
 import { CLAIM, CONCLUDE } from './scripts.js'
 import type { LocalWaiter, Waiters } from './waiters.js'
@@ -55,7 +55,8 @@ export function createMailboxes(options: MailboxesOptions) {
     const untilAt = performance.now() + ackTimeoutMs
     const say = () => {
       unsaid.delete(say)
-      delivery.run(CONCLUDE, shard, user_id, client_id, command_id, attempt, outcome).catch((error) => {
+      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome }
+      delivery.run(CONCLUDE, shard, about).catch((error) => {
         // Left open, the attempt ends with its patience.
         if (performance.now() < untilAt) unsaid.add(say)
         onError(error)
@@ -66,24 +67,25 @@ export function createMailboxes(options: MailboxesOptions) {
   }
 
   /** Claims the next command of the mailbox, or, where the answer to the last claim was lost, that one once more. */
-  async function claim(waiter: LocalWaiter): Promise<[string, ...string[]]> {
+  async function claim(waiter: LocalWaiter) {
     const { user_id, client_id, shard, token } = waiter
     if (!waiter.isUnsure) waiter.claim++
     waiter.isUnsure = true
-    const { answer } = await delivery.run(CLAIM, shard, user_id, client_id, token, nodeId, waiter.claim)
+    const about = { user: user_id, client: client_id, token, node: nodeId, claim: waiter.claim }
+    const { answer } = await delivery.run(CLAIM, shard, about)
     waiter.isUnsure = false
-    return answer as [string, ...string[]]
+    return answer
   }
 
   /** One command further; whether there may be another. */
   async function step(waiter: LocalWaiter): Promise<boolean> {
     if (!(await isCurrent(waiter))) return false
-    const [kind, ...rest] = await claim(waiter)
-    if (kind === 'more') return true
-    if (kind === 'empty') return false
+    const answer = await claim(waiter)
+    if (answer === 'more') return true
+    if (answer === 'empty') return false
     // `replaced` too may be old by now: the orders decide who is to wait.
-    if (kind !== 'command') return waiters.again(waiter)
-    const { claimed, behind } = toHandedOver(waiter, rest)
+    if (answer === 'missing' || answer === 'replaced') return waiters.again(waiter)
+    const claimed = toClaimed(waiter, answer)
     nudge(ackTimeoutMs)
     steps--
     takeTurn()
@@ -101,7 +103,7 @@ export function createMailboxes(options: MailboxesOptions) {
     waiter.letGo = null
     await turn()
     // Whatever has come since has called.
-    return behind > 0
+    return answer.behind > 0
   }
 
   function takeTurn() {

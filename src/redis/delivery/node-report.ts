@@ -1,6 +1,6 @@
 /** What a node says of itself in the list of nodes: soon after a change, with every pass, and once more at its end. */
 
-import { runBare } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { NodeReport } from './nodes.js'
 import { BEAT } from './script-nodes.js'
@@ -24,7 +24,7 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
     timer = undefined
     sentAt = performance.now()
     await store.claimShards()
-    await runBare(store, BEAT, 0, nodeId, JSON.stringify(report()))
+    await runScript(store, BEAT, 0, { id: nodeId, report: JSON.stringify(report()) })
   }
 
   /** One at a time: a report that is overtaken by another would show an older truth. */

@@ -1,8 +1,8 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answer. */
 import { shardOf } from '../store/keys.js'
-import type { Reply } from '../store/reply.js'
-import { type Bare, runBare } from '../store/script.js'
+import { runScript, type Script } from '../store/script.js'
 import type { Store } from '../store/store.js'
+import type { NodeArguments, Told } from './node-script.js'
 import { RELEASE } from './scripts.js'
 
 export type CounterKind = 'recovery' | 'outcome' | 'acknowledgement' | 'other'
@@ -37,23 +37,24 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     onCount()
   }
 
+  const node = { boot, retention_ms: retentionMs, max_kept: maxRetained, patience_ms: ackTimeoutMs }
+
   /** Runs `script` in `shard`. @throws Refusal `unavailable`; then it may have run or not. */
-  async function run(
-    script: Bare,
+  async function run<Given extends object, Answer>(
+    script: Script<NodeArguments & Given, Told<Answer>>,
     shard: number,
-    ...args: (string | number)[]
-  ): Promise<{ now: number; answer: Reply }> {
-    const reply = await runBare(store, script, shard, boot, retentionMs, maxRetained, ackTimeoutMs, ...args)
-    const [now, answer, told, counted, released] = reply as [number, Reply, string[], string[], string[][]]
+    given: Given,
+  ): Promise<{ now: number; answer: Answer }> {
+    const { now, answer, notices, counted, released } = await runScript(store, script, shard, { ...node, ...given })
     for (const entry of counted) {
       const [kind, name] = entry.split(' ') as [CounterKind, string]
       count(kind, name)
     }
-    for (const notice of told) onNotice(notice, shard)
+    for (const notice of notices) onNotice(notice, shard)
     // A reservation in another shard than its command's. If this does not come through, its deadline frees it.
     await Promise.all(
-      released.map(([to, scope, ref]) =>
-        run(RELEASE, Number(to), scope as string, ref as string).catch((error) => store.report(error)),
+      released.map(({ shard: to, scope, ref }) =>
+        run(RELEASE, to, { scope, ref }).catch((error) => store.report(error)),
       ),
     )
     return { now, answer }
@@ -64,8 +65,12 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     count,
     run,
     /** Runs `script` in the shard of the user's records. */
-    async runFor(script: Bare, userId: string, ...args: (string | number)[]) {
-      return run(script, shardOf(userId, await store.claimShards()), ...args)
+    async runFor<Given extends object, Answer>(
+      script: Script<NodeArguments & Given, Told<Answer>>,
+      userId: string,
+      given: Given,
+    ): Promise<Answer> {
+      return (await run(script, shardOf(userId, await store.claimShards()), given)).answer
     },
   }
 }

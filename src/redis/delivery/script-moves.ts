@@ -25,10 +25,10 @@ import { DELIVERY_NOTICES } from './script-notices.js'
 
 const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
-// ARGV of every script: 2 the boot that asks, 3 retention, 4 most retained records of a kind, 5 patience for an attempt.
+// `boot` is the node that asks; what else a node gives stands in `node-script.ts`.
 export const DELIVERY_MOVES = `
-local D, boot = 'delivery', ARGV[2]
-local retention, kept_max, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local D = 'delivery'
+local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
 local counted, released = {}, {}
 
 local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end

@@ -1,8 +1,8 @@
 /** The scripts of a node: its waiters, its lease, the reconciliation of a shard, and its entry in the list of nodes. */
-
-import { defineBare } from '../store/script.js'
+import { listOf, nothing } from '../store/reply.js'
+import { defineScript } from '../store/script.js'
+import { deliveryScript } from './node-script.js'
 import { NODE_KEPT_MS } from './nodes.js'
-import { DELIVERY_MOVES } from './script-moves.js'
 
 /** A dead node's waiters stay this long after its lease: it may only have been slow. */
 const REAP_MS = 60_000
@@ -17,19 +17,33 @@ const CONFIRMED_MS = 10_000
 const NODES_MAX = 1_000
 
 // Whatever is said here carries what it comes after: an order, a token, the number of what was heard.
-const deliveryScript = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { anyTime: true })
-const freeing = (body: string) => defineBare(`${DELIVERY_MOVES}${body}`, { freesMemory: true, anyTime: true })
+const LATE = { anyTime: true }
+const FREEING = { anyTime: true, freesMemory: true }
 
 /** The order of an attach that is about to be made. */
-export const ORDER = deliveryScript(`
-return reply(order())`)
+export const ORDER = deliveryScript(
+  'delivery.order',
+  { args: [], answer: String, ...LATE },
+  `
+return reply(order())`,
+)
 
 /**
- * ARGV: 6 user, 7 client, 8 token, 9 instance, 10 lease, 11 order. Answers
- * `waits`, or `late` and the instance that waits there, if any: the waiter comes after one with a greater order.
+ * Answers `null` when it waits; where it comes after one with a greater order, the instance that waits there, '' for
+ * none.
  */
-export const ATTACH = deliveryScript(`
-local user, client, token, own = ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[11])
+export const ATTACH = deliveryScript(
+  'delivery.attach',
+  {
+    args: ['user', 'client', 'token', 'instance', 'lease_ms', 'own_order'],
+    answer: (reply) => {
+      const [state, instead] = listOf(reply)
+      return state === 'waits' ? null : String(instead)
+    },
+    ...LATE,
+  },
+  `
+local own = tonumber(own_order)
 local key, place = K(D, 'waiter', user, client), user .. '\\n' .. client
 local was = redis.call('HMGET', key, 'token', 'boot', 'instance', 'order')
 if was[1] ~= token then
@@ -46,50 +60,72 @@ if was[1] ~= token then
     redis.call('DEL', key)
   end
 end
-redis.call('HSET', key, 'token', token, 'boot', boot, 'instance', ARGV[9], 'order', ARGV[11])
+redis.call('HSET', key, 'token', token, 'boot', boot, 'instance', instance, 'order', own_order)
 redis.call('ZADD', K(D, 'of', boot), stored_now, place)
-zcall('ZADD', 'boots', now + ARGV[10], boot)
+zcall('ZADD', 'boots', now + lease_ms, boot)
 if redis.call('EXISTS', K(D, 'box', user, client)) == 1 then redis.call('ZADD', K(D, 'todo', boot), stored_now, place) end
-return reply({ 'waits' })`)
+return reply({ 'waits' })`,
+)
 
-/**
- * ARGV: 6 user, 7 client, 8 token, 9 order or '', 10 the number of a claim whose answer was lost, or ''. From here on an
- * attach of that order is late.
- */
-export const DETACH = freeing(`
-local user, client = ARGV[6], ARGV[7]
+/** From here on an attach of `own_order`, if any, is late. `unsure` is a claim whose answer was lost, or ''. */
+export const DETACH = deliveryScript(
+  'delivery.detach',
+  { args: ['user', 'client', 'token', 'own_order', 'unsure'], answer: nothing, ...FREEING },
+  `
 local key, place, left = K(D, 'waiter', user, client), user .. '\\n' .. client, K(D, 'left', user, client)
 local waiter = redis.call('HMGET', key, 'token', 'claim', 'claimed', 'attempt')
-if ARGV[9] ~= '' and tonumber(ARGV[9]) > (tonumber(redis.call('GET', left)) or 0) then
-  redis.call('SET', left, ARGV[9], 'PX', ${LEFT_MS})
+if own_order ~= '' and tonumber(own_order) > (tonumber(redis.call('GET', left)) or 0) then
+  redis.call('SET', left, own_order, 'PX', ${LEFT_MS})
 end
-if waiter[1] ~= ARGV[8] then return reply(0) end
+if waiter[1] ~= token then return reply(0) end
 redis.call('DEL', key)
 redis.call('ZREM', K(D, 'of', boot), place)
 redis.call('ZREM', K(D, 'todo', boot), place)
-if ARGV[10] ~= '' and waiter[2] == ARGV[10] then
+if unsure ~= '' and waiter[2] == unsure then
   local c = look(user, client, waiter[3])
   if c and c.phase == 'attempted' and c.attempts == waiter[4] and not c.last_outcome then requeue(c) end
 end
-return reply(1)`)
+return reply(1)`,
+)
 
-/** What this node is to be told. ARGV: 6 up to which number it has heard. Answers whether there is more, and the number. */
-export const TAKE = freeing(`
-local heard, more = take(ARGV[6])
-return reply({ more, heard })`)
+/** What this node is to be told. `after` and `heard` are up to which number it has heard. */
+export const TAKE = deliveryScript(
+  'delivery.take',
+  {
+    args: ['after'],
+    answer: (reply) => {
+      const [more, heard] = listOf(reply)
+      return { isMore: more === 1, heard: String(heard) }
+    },
+    ...FREEING,
+  },
+  `
+local heard, more = take(after)
+return reply({ more, heard })`,
+)
 
 /**
- * One pass over a shard. ARGV: 6 most commands, 7 lease, 8 up to which number the node has heard, 9 how many waiters it
- * names, then of each its user, client and token, then commands that it holds. Answers whether the node's lease had run
- * out, whether there is more, in how many ms the next command is due, and the number. Rings the node's own bell, so that
- * it knows that it would hear.
+ * One pass over a shard, of `max_commands`. `held` are so many `waiters`, of each its user, client and token, then commands
+ * that the node holds. Answers whether the node's lease had run out, and in how many ms the next command is due. Rings
+ * the node's own bell, so that it knows that it would hear.
  */
-export const RECONCILE = freeing(`
+export const RECONCILE = deliveryScript(
+  'delivery.reconcile',
+  {
+    args: ['max_commands', 'lease_ms', 'after', 'waiters'],
+    rest: 'held',
+    answer: (reply) => {
+      const [lapsed, more, nextIn, heard] = listOf(reply)
+      return { isLapsed: lapsed === 1, isMore: more === 1, nextIn: Number(nextIn), heard: String(heard) }
+    },
+    ...FREEING,
+  },
+  `
 by_news = true
-local left = tonumber(ARGV[6])
+local left = tonumber(max_commands)
 local lease = zcall('ZSCORE', 'boots', boot)
 local lapsed = not lease or tonumber(lease) <= now
-zcall('ZADD', 'boots', now + ARGV[7], boot)
+zcall('ZADD', 'boots', now + lease_ms, boot)
 redis.call('SPUBLISH', K(D, 'bell', boot), 'echo')
 
 local function say(notice) told[#told + 1] = notice end
@@ -99,12 +135,12 @@ local function confirm(user, client, token)
   if was[1] == token and was[2] == boot then redis.call('ZADD', K(D, 'of', boot), stored_now, place)
   else say((was[1] and 'replaced' or 'missing') .. '\\n' .. place .. '\\n' .. token) end
 end
-local held_from = 10 + 3 * tonumber(ARGV[9])
-for i = 10, held_from - 1, 3 do confirm(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
-for i = held_from, #ARGV do
-  local c = look_ref(ARGV[i])
-  if not c or c.phase == 'ended' then say((c and c.terminal or 'forgotten') .. '\\n' .. ARGV[i])
-  elseif c.acknowledged then say('acknowledged\\n' .. ARGV[i]) end
+local last = 3 * tonumber(waiters)
+for i = 1, last, 3 do confirm(held[i], held[i + 1], held[i + 2]) end
+for i = last + 1, #held do
+  local c = look_ref(held[i])
+  if not c or c.phase == 'ended' then say((c and c.terminal or 'forgotten') .. '\\n' .. held[i])
+  elseif c.acknowledged then say('acknowledged\\n' .. held[i]) end
 end
 for _, place in ipairs(redis.call('ZRANGE', K(D, 'of', boot), '-inf', stored_now - ${CONFIRMED_MS}, 'BYSCORE', 'LIMIT', 0, ${ASKED})) do
   local token = redis.call('HGET', K(D, 'waiter', string.match(place, '^([^\\n]*)\\n([^\\n]*)$')), 'token')
@@ -158,14 +194,19 @@ for _, key in ipairs({ 'deadlines', 'wakes' }) do
   local first = zcall('ZRANGE', key, 0, 0, 'WITHSCORES')
   if first[2] then next_at = math.min(next_at, tonumber(first[2])) end
 end
-local heard, more = take(ARGV[8])
+local heard, more = take(after)
 if left <= 0 then more = 1 end
-return reply({ lapsed and 1 or 0, more, math.max(0, next_at - now), heard })`)
+return reply({ lapsed and 1 or 0, more, math.max(0, next_at - now), heard })`,
+)
 
-/** The node's entry. ARGV: 2 node, 3 what it says of itself. Answers the time. */
-export const BEAT = defineBare(`
-local t, id = 'nodes', ARGV[2]
+/** The node's entry: what it says of itself. */
+export const BEAT = defineScript(
+  'delivery.beat',
+  { args: ['id', 'report'], answer: nothing },
+  `
+local t = 'nodes'
 sweep(t)
-put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, ARGV[3], now + ${NODE_KEPT_MS})
+put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, report, now + ${NODE_KEPT_MS})
 if redis.call('ZCARD', K(t, 'all')) > ${NODES_MAX} then drop(t, redis.call('ZRANGE', K(t, 'leaves'), 0, 0)[1]) end
-return now`)
+return now`,
+)

@@ -65,19 +65,18 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     onChange()
   }
 
-  /** Answers the instance that waits there instead, `''` for none, or `undefined` when this one waits. */
-  async function sayAttached(waiter: LocalWaiter): Promise<string | undefined> {
+  /** Answers the instance that waits there instead, `''` for none, or `null` when this one waits. */
+  async function sayAttached(waiter: LocalWaiter): Promise<string | null> {
     const { user_id, client_id, token, instance_id, shard, order } = waiter
-    const about = [user_id, client_id, token, instance_id, LEASE_MS, order]
-    const { answer } = await delivery.run(ATTACH, shard, ...about)
-    const [state, instead] = answer as [string, string]
-    return state === 'waits' ? undefined : instead
+    const about = { user: user_id, client: client_id, token, instance: instance_id }
+    return (await delivery.run(ATTACH, shard, { ...about, lease_ms: LEASE_MS, own_order: order })).answer
   }
 
   async function sayDetached(waiter: LocalWaiter): Promise<void> {
     const { user_id, client_id, token, shard, order, claim, isUnsure } = waiter
     try {
-      await delivery.run(DETACH, shard, user_id, client_id, token, order, isUnsure ? claim : '')
+      const about = { user: user_id, client: client_id, token }
+      await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: isUnsure ? claim : '' })
       leaving.delete(waiter)
     } catch (error) {
       leaving.add(waiter)
@@ -99,7 +98,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     drop,
 
     async order(shard: number): Promise<string> {
-      return String((await delivery.run(ORDER, shard)).answer)
+      return (await delivery.run(ORDER, shard, {})).answer
     },
 
     /**
@@ -111,10 +110,9 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
       attaching.add(waiter.token)
       try {
         const instead = await sayAttached(waiter)
-        if (instead !== undefined && instead !== '' && instead !== waiter.instance_id)
-          throw new Refusal('stale_instance')
+        if (instead !== null && instead !== '' && instead !== waiter.instance_id) throw new Refusal('stale_instance')
         const former = find(waiter)
-        if (instead !== undefined || (former && Number(former.order) > Number(waiter.order))) return
+        if (instead !== null || (former && Number(former.order) > Number(waiter.order))) return
         if (former) drop(former)
         waiters.set(clientRef(waiter), waiter)
         countOf(waiter.user_id, 1)
@@ -137,7 +135,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     /** Lost by the store, reaped while this node was silent, or replaced: unless a later one waits, it still does. */
     async again(waiter: LocalWaiter): Promise<boolean> {
       if (!isHere(waiter)) return false
-      if ((await sayAttached(waiter)) === undefined) return isHere(waiter)
+      if ((await sayAttached(waiter)) === null) return isHere(waiter)
       if (isHere(waiter)) delivery.count('other', 'waiter_replaced')
       drop(waiter)
       return false
@@ -146,7 +144,8 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     /** The store holds `token` for a client: whoever is not here is detached there. */
     held(user_id: string, client_id: string, token: string, shard: number) {
       if (find({ user_id, client_id })?.token === token || attaching.has(token)) return
-      delivery.run(DETACH, shard, user_id, client_id, token, '', '').catch(onError)
+      const about = { user: user_id, client: client_id, token, own_order: '', unsure: '' }
+      delivery.run(DETACH, shard, about).catch(onError)
     },
 
     /** Those of a shard that have not been named for longest: user, client and token of each. */

@@ -4,10 +4,10 @@ import { toJson } from '../../contract/json.js'
 import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runBare } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
-import { PUBLISH, REPEATED, SPOILT } from './scripts.js'
+import { PUBLISH } from './scripts.js'
 import { createEventTopics } from './topics.js'
 
 /** Bytes of one event: whatever a relay's body of 256 KiB can become as JSON. */
@@ -55,9 +55,17 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
     const known = topics.find(name)
     const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
     const shard = shardOf(name, await store.claimShards())
-    const done = await runBare(store, PUBLISH, shard, name, text, newId(), epoch, seq, once, crypto.randomUUID())
-    if (done === REPEATED) return null
-    if (done === SPOILT) store.report(badPosition(name))
+    const { isRepeated, isSpoilt } = await runScript(store, PUBLISH, shard, {
+      topic: name,
+      event: text,
+      fresh: newId(),
+      known_epoch: epoch,
+      known_seq: seq,
+      event_id: once,
+      name: crypto.randomUUID(),
+    })
+    if (isRepeated) return null
+    if (isSpoilt) store.report(badPosition(name))
     return topics.find(name)?.topic.readers ?? 0
   }
 

@@ -1,5 +1,6 @@
 /** The scripts of the event bus: a topic counts and publishes in one step, and says where it stands. */
-import { defineBare } from '../store/script.js'
+import { count, listOf } from '../store/reply.js'
+import { defineScript } from '../store/script.js'
 
 /** How long a topic is remembered that nobody has published to and no node has asked about. */
 const KEPT_MS = 600_000
@@ -40,50 +41,69 @@ local function standing(topic, epoch, seq, fresh)
 end
 `
 
-/** What PUBLISH answers: what was held was spoilt; the topic has had the event. */
-export const SPOILT = 1
-export const REPEATED = 2
+/** What a publication answers where what was held was spoilt, and where the topic has had the event. */
+const SPOILT = 1
+const REPEATED = 2
 
 /** Events of one topic that are remembered by their ids, for as long as the topic. */
 const HAD = 1_000
 
 /**
- * ARGV: 2 topic, 3 event, 4 a fresh epoch, 5 and 6 the position that the publisher knows, 7 the id under which the topic
- * may have had the event, or nothing, 8 the name of this publication.
+ * `known_epoch` and `known_seq` are the position that the publisher knows, `event_id` is what the topic may have had the
+ * event under, or nothing, and `name` that of this publication.
  */
-export const PUBLISH = defineBare(`${TOPIC}
-local sent = K('bus', 'sent', ARGV[2])
+export const PUBLISH = defineScript(
+  'event-bus.publish',
+  {
+    args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'name'],
+    answer: (reply) => ({ isSpoilt: reply === SPOILT, isRepeated: reply === REPEATED }),
+  },
+  `${TOPIC}
+local sent = K('bus', 'sent', topic)
 redis.call('ZREMRANGEBYSCORE', sent, '-inf', now - ${SENT_MS})
 -- A client that sends again after a lost connection does not know that the first one has arrived.
-if redis.call('ZSCORE', sent, ARGV[8]) then return 0 end
-local id, had = ARGV[7], K('bus', 'had', ARGV[2])
-if id ~= '' then
+if redis.call('ZSCORE', sent, name) then return 0 end
+local had = K('bus', 'had', topic)
+if event_id ~= '' then
   redis.call('ZREMRANGEBYSCORE', had, '-inf', now - ${KEPT_MS})
-  if redis.call('ZSCORE', had, id) then return ${REPEATED} end
+  if redis.call('ZSCORE', had, event_id) then return ${REPEATED} end
 end
-redis.call('ZADD', sent, now, ARGV[8])
+redis.call('ZADD', sent, now, name)
 redis.call('ZREMRANGEBYRANK', sent, 0, -${SENT_MAX + 1})
 redis.call('PEXPIRE', sent, ${SENT_MS})
-local key, epoch, _, spoilt = standing(ARGV[2], ARGV[5], ARGV[6], ARGV[4])
+local key, epoch, _, spoilt = standing(topic, known_epoch, known_seq, fresh)
 local seq = redis.call('HINCRBY', key, 'seq', 1)
-redis.call('SPUBLISH', K('bus', 'on', ARGV[2]), epoch .. '\\n' .. seq .. '\\n' .. ARGV[3])
-if id ~= '' then
-  redis.call('ZADD', had, now, id)
+redis.call('SPUBLISH', K('bus', 'on', topic), epoch .. '\\n' .. seq .. '\\n' .. event)
+if event_id ~= '' then
+  redis.call('ZADD', had, now, event_id)
   redis.call('ZREMRANGEBYRANK', had, 0, -${HAD} - 1)
   redis.call('PEXPIRE', had, ${KEPT_MS})
 end
-return spoilt`)
+return spoilt`,
+)
 
-/**
- * ARGV: 2 a fresh epoch, then topic, epoch and seq as the node knows them, again and again. Answers epoch and seq of
- * each, and whether what was held was spoilt.
- */
-export const STAND = defineBare(`${TOPIC}
+/** `known` are topic, epoch and seq as the node knows them, again and again. Answers where each topic stands. */
+export const STAND = defineScript(
+  'event-bus.stand',
+  {
+    args: ['fresh'],
+    rest: 'known',
+    answer: (reply) => {
+      const found = listOf(reply)
+      return Array.from({ length: found.length / 3 }, (_, i) => ({
+        epoch: String(found[3 * i]),
+        seq: count(found[3 * i + 1] ?? 0),
+        isSpoilt: found[3 * i + 2] === 1,
+      }))
+    },
+  },
+  `${TOPIC}
 local found = {}
-for i = 3, #ARGV, 3 do
-  local _, epoch, seq, spoilt = standing(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[2] .. '-' .. i)
+for i = 1, #known, 3 do
+  local _, epoch, seq, spoilt = standing(known[i], known[i + 1], known[i + 2], fresh .. '-' .. i)
   found[#found + 1] = epoch
   found[#found + 1] = seq
   found[#found + 1] = spoilt
 end
-return found`)
+return found`,
+)

@@ -1,7 +1,6 @@
 /** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
 import { shardOf } from '../store/keys.js'
-import { count } from '../store/reply.js'
-import { runBare } from '../store/script.js'
+import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { openSubscriber, type Subscriber } from '../store/subscriber.js'
 import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
@@ -51,13 +50,11 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
       const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
       return [name, epoch, seq]
     })
-    const reply = await runBare(store, STAND, some[0]?.shard ?? 0, newId(), ...known)
-    const found = Array.isArray(reply) ? reply : []
-    return some.map(({ name }, i) => {
-      const [epoch, seq, spoilt] = found.slice(3 * i, 3 * i + 3)
-      if (spoilt === 1) report(badPosition(name))
-      return { epoch: String(epoch), seq: count(seq ?? 0) }
+    const found = await runScript(store, STAND, some[0]?.shard ?? 0, { fresh: newId(), known })
+    some.forEach(({ name }, i) => {
+      if (found[i]?.isSpoilt) report(badPosition(name))
     })
+    return found
   }
 
   /** Subscribes. A link that is there and does not answer is dead: nothing else would say so. */

@@ -7,12 +7,11 @@ import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
-import { type Reply, strings } from '../store/reply.js'
-import { type Bare, runBare, unusable } from '../store/script.js'
+import { runScript, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
 import { MESSAGES, messageKey } from './inspector.js'
-import { APPEND, DELETED, INGEST, PREPARE } from './scripts.js'
+import { APPEND_MESSAGE, FORGET_PAYLOADS, INGEST_MESSAGE, PREPARE_PAYLOAD, type RetainArguments } from './scripts.js'
 
 export interface HistoryLimits extends HistoryBounds {
   /** Names the payloads in the spill store. @default crypto.randomUUID */
@@ -41,14 +40,23 @@ export function retainingOn(
   const { newId = () => crypto.randomUUID(), spill } = options
   const bounds = resolveBounds(options, HISTORY_BOUNDS)
   const spilling = createSpilling({ ...bounds, spill })
-  const script: Bare = claims ? INGEST : APPEND
-  const limits = [
-    ...[bounds.maxPerStream, bounds.maxMessages, bounds.maxPerUser, bounds.maxBytes, bounds.maxBytesPerUser],
-    ...[bounds.maxSpilledBytes, bounds.maxSpilledBytesPerUser],
-    ...(claims ? [claims.ttlMs, claims.capacity] : []),
-  ]
+  const limits = {
+    handed_out: spill ? LOOSE : 0,
+    max_per_stream: bounds.maxPerStream,
+    max_messages: bounds.maxMessages,
+    max_per_user: bounds.maxPerUser,
+    max_bytes: bounds.maxBytes,
+    max_bytes_per_user: bounds.maxBytesPerUser,
+    max_spilled_bytes: bounds.maxSpilledBytes,
+    max_spilled_bytes_per_user: bounds.maxSpilledBytesPerUser,
+  }
 
-  function read(id: string, row: Reply): HistoryMessage {
+  const write = (shard: number, entry: RetainArguments) =>
+    claims
+      ? runScript(store, INGEST_MESSAGE, shard, { ...entry, ttl: claims.ttlMs, capacity: claims.capacity })
+      : runScript(store, APPEND_MESSAGE, shard, entry)
+
+  function read(id: string, row: string | null): HistoryMessage {
     const parsed = parseRow(MESSAGES, id, String(row))
     const message = typeof parsed === 'string' ? undefined : MESSAGES.read(parsed, 0)
     if (!message) throw unusable(store, new BadRow(`the retained message ${parsed}`))
@@ -66,7 +74,7 @@ export function retainingOn(
       const removed = (await Promise.allSettled(removing)).flatMap((one) =>
         one.status === 'fulfilled' ? one.value : [],
       )
-      if (removed.length > 0) await runBare(store, DELETED, shard, ...removed)
+      if (removed.length > 0) await runScript(store, FORGET_PAYLOADS, shard, { refs: removed })
     })().catch(() => {})
   }
 
@@ -87,19 +95,21 @@ export function retainingOn(
     const shard = shardOf(user_id, await store.claimShards())
     const ref = isInline ? '' : newId()
     if (!isInline) {
-      const known = await runBare(store, PREPARE, shard, stream, message_id, ref, ON_ITS_WAY_MS + bounds.spillMs)
+      const about = { stream, message_id, ref, spared: ON_ITS_WAY_MS + bounds.spillMs }
+      const known = await runScript(store, PREPARE_PAYLOAD, shard, about)
       if (known !== null) return { message: read(id, known), isNew: false }
       await spilling.put(ref, text)
     }
     const fields = JSON.stringify({ ...input, externalized: isInline ? null : { ref, bytes } })
-    const args = [stream, message_id, fields, `{"payload":${isInline ? text : 'null'}}`]
-    const more = [crypto.randomUUID(), size, ref, isInline ? 0 : bytes, spill ? LOOSE : 0, ...limits]
+    const content = `{"payload":${isInline ? text : 'null'}}`
+    const attempt = crypto.randomUUID()
+    const entry = { stream, message_id, fields, content, attempt, size, ref, ref_bytes: isInline ? 0 : bytes }
     // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
-    const [isNew, row, loose] = [await runBare(store, script, shard, ...args, ...more)].flat()
-    const left = new Set(strings(loose ?? null))
-    const message = read(id, row ?? null)
+    const { isNew, row, loose } = await write(shard, { ...entry, ...limits })
+    const left = new Set(loose)
+    const message = read(id, row)
     if (!isInline && message.externalized?.ref !== ref) left.add(ref)
     clear(shard, [...left])
-    return { message, isNew: isNew === 1 }
+    return { message, isNew }
   }
 }

@@ -1,8 +1,10 @@
 /** The scripts of the message history: bounded per stream, per user and per shard, each message retained once. */
 
 import { CLAIMS } from '../deduplicator/scripts.js'
+import type { Arguments } from '../store/arguments.js'
 import { FAIR_SHARE } from '../store/fair-share.js'
-import { defineBare } from '../store/script.js'
+import { listOf, nothing, type Reply, strings, textOf } from '../store/reply.js'
+import { defineScript } from '../store/script.js'
 
 /** How long whoever was handed a loose payload has to delete it before the next is asked to. */
 const LOOSE_MS = 60_000
@@ -60,39 +62,52 @@ end
 `
 
 /**
- * ARGV: 2 stream, 3 message, 4 a reference, 5 until when at most nobody else deletes it. Answers the retained row; where
- * there is none the reference is known as one that no message holds yet.
+ * Answers the retained row. Where there is none the reference is known as one that no message holds yet, and nobody else
+ * deletes its payload for `spared` ms.
  */
-export const PREPARE = defineBare(`
-local value = redis.pcall('GET', K('messages', 'row', ARGV[2] .. '\\n' .. ARGV[3]))
+export const PREPARE_PAYLOAD = defineScript(
+  'history.prepare',
+  { args: ['stream', 'message_id', 'ref', 'spared'], answer: textOf },
+  `
+local value = redis.pcall('GET', K('messages', 'row', stream .. '\\n' .. message_id))
 if type(value) == 'string' then return value end
-redis.call('ZADD', K('spilled', 'loose'), now + ARGV[5], ARGV[4])
-return false`)
+redis.call('ZADD', K('spilled', 'loose'), now + spared, ref)
+return false`,
+)
 
-/** ARGV from 2: references that have been deleted. */
-export const DELETED = defineBare(`
-redis.call('ZREM', K('spilled', 'loose'), unpack(ARGV, 2))
-return 1`)
+/** References whose payloads have been deleted. */
+export const FORGET_PAYLOADS = defineScript(
+  'history.forget-payloads',
+  { args: [], rest: 'refs', answer: nothing },
+  `
+redis.call('ZREM', K('spilled', 'loose'), unpack(refs))
+return 1`,
+)
 
-// ARGV: 2 stream, 3 message, 4 the fields, 5 the body, 6 the attempt, 7 its bytes, 8 the reference of its payload or
-// nothing, 9 the bytes of that, 10 loose references to hand out, 11 most messages of the stream, 12 of the shard, 13 of
-// the user, 14 most bytes of the shard, 15 of the user, 16 and 17 the same in the spill store.
+// `ref` is the reference of its payload in the spill store, or nothing; `handed_out` are loose references at most.
+const RETAIN_ARGS = [
+  ...(['stream', 'message_id', 'fields', 'content', 'attempt', 'size', 'ref', 'ref_bytes', 'handed_out'] as const),
+  ...(['max_per_stream', 'max_messages', 'max_per_user', 'max_bytes', 'max_bytes_per_user'] as const),
+  ...(['max_spilled_bytes', 'max_spilled_bytes_per_user'] as const),
+] as const
+export type RetainArguments = Arguments<(typeof RETAIN_ARGS)[number]>
+
 const RETAIN = `
-local stream, id, ref = ARGV[2], ARGV[2] .. '\\n' .. ARGV[3], ARGV[8]
+local id = stream .. '\\n' .. message_id
 local known = redis.pcall('GET', K(m, 'row', id))
 if type(known) ~= 'string' then known = nil end
 local earlier = known and load(m, id)
 -- What arrives twice is one attempt, and has been done.
-local is_again = earlier and earlier.attempt == ARGV[6]
+local is_again = earlier and earlier.attempt == attempt
 
 local function retain()
   if known then
     if ref ~= '' and not is_again then loosen(ref, now) end
-    return { is_again and 1 or 0, known, take_loose(tonumber(ARGV[10])) }
+    return { is_again and 1 or 0, known, take_loose(tonumber(handed_out)) }
   end
   -- Given up so long ago that its payload may be gone.
   if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return refuse('unavailable') end
-  local message = cjson.decode(ARGV[4])
+  local message = cjson.decode(fields)
   local state, body = load(t, stream)
   if not state then
     state = { stream = stream, user_id = message.user_id, message_count = 0, first_recorded_at = now }
@@ -106,34 +121,47 @@ local function retain()
   state.last_recorded_at = now
   save(t, stream, state, body)
   message.sequence, message.recorded_at = state.last_sequence, now
-  message.attempt, message.size = ARGV[6], tonumber(ARGV[7])
+  message.attempt, message.size = attempt, tonumber(size)
   message.ix = { { 'stream', stream } }
-  save(m, id, message, ARGV[5])
-  redis.call('ZADD', K(m, 'of', stream), message.sequence, ARGV[3])
+  save(m, id, message, content)
+  redis.call('ZADD', K(m, 'of', stream), message.sequence, message_id)
   local at = redis.call('INCR', K(m, 'seq'))
   hold('history', message.user_id, id, at, message.size)
-  if ref ~= '' then hold('spilled', message.user_id, id, at, tonumber(ARGV[9])) end
-  if state.message_count > tonumber(ARGV[11]) then
+  if ref ~= '' then hold('spilled', message.user_id, id, at, tonumber(ref_bytes)) end
+  if state.message_count > tonumber(max_per_stream) then
     local oldest = stream .. '\\n' .. redis.call('ZRANGE', K(m, 'of', stream), 0, 0)[1]
     local leaving = load(m, oldest)
     evict(oldest, leaving and leaving.user_id or state.user_id)
   end
-  local bounds = { entries = ARGV[12], entries_per_user = ARGV[13], bytes = ARGV[14], bytes_per_user = ARGV[15] }
+  local bounds = { entries = max_messages, entries_per_user = max_per_user, bytes = max_bytes, bytes_per_user = max_bytes_per_user }
   make_room('history', message.user_id, id, bounds, evict)
-  make_room('spilled', message.user_id, id, { bytes = ARGV[16], bytes_per_user = ARGV[17] }, evict)
-  make_room('emptied', '', '', { entries = ARGV[12] }, recall)
-  return { 1, redis.call('GET', K(m, 'row', id)), take_loose(tonumber(ARGV[10])) }
+  make_room('spilled', message.user_id, id, { bytes = max_spilled_bytes, bytes_per_user = max_spilled_bytes_per_user }, evict)
+  make_room('emptied', '', '', { entries = max_messages }, recall)
+  return { 1, redis.call('GET', K(m, 'row', id)), take_loose(tonumber(handed_out)) }
 end
 `
 
-/** Answers whether the message is new, its row, and references of payloads to delete. */
-export const APPEND = defineBare(`${FAIR_SHARE}${HISTORY}${RETAIN}
-return retain()`)
+/** Whether the message is new, its row, and references of payloads to delete. */
+const readRetained = (reply: Reply) => {
+  const [isNew, row = null, loose = null] = listOf(reply)
+  return { isNew: isNew === 1, row: textOf(row), loose: strings(loose) }
+}
 
-/** The same, and claims the message in the same step. ARGV, beside those: 18 ttl and 19 capacity of the deduplicator. */
-export const INGEST = defineBare(`${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
+export const APPEND_MESSAGE = defineScript(
+  'history.append',
+  { args: RETAIN_ARGS, answer: readRetained },
+  `${FAIR_SHARE}${HISTORY}${RETAIN}
+return retain()`,
+)
+
+/** Appends, and claims the message in the same step. `ttl` and `capacity` are those of the deduplicator. */
+export const INGEST_MESSAGE = defineScript(
+  'history.ingest',
+  { args: [...RETAIN_ARGS, 'ttl', 'capacity'], answer: readRetained },
+  `${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
 if not is_again then
-  local user = cjson.decode(ARGV[4]).user_id
-  claim(user, id, tonumber(ARGV[18]), tonumber(ARGV[19]))
+  local user = cjson.decode(fields).user_id
+  claim(user, id, tonumber(ttl), tonumber(capacity))
 end
-return retain()`)
+return retain()`,
+)

@@ -3,11 +3,10 @@ import { REPORTED_BOUNDS } from '../../contract/contexts.js'
 import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import type { Reply } from '../store/reply.js'
-import { type Bare, runBare, runInShards, unusable } from '../store/script.js'
+import { runInShards, runScript, type Script, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, type TableReader, wrongField } from '../table/rows.js'
-import { CLAIM, CLOSE, REPORT, UNCLAIM } from './scripts.js'
+import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, type Shown, UNCLAIM_ID } from './scripts.js'
 
 export interface ReportedOptions {
   /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
@@ -29,53 +28,66 @@ export function createReported(store: Store, table: string, indexed: string, opt
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0
 
-  /** Runs `script` in every shard, of which one at most knows the id, and answers what that one said. */
-  async function inEveryShard(script: Bare, id: string, ...args: string[]): Promise<Reply> {
-    const run = (shard: number) => runBare(store, script, shard, table, id, ...args)
-    const found = await runInShards(run, await store.claimShards(), (reply) => reply !== null && reply !== 0)
-    return found?.answer ?? null
+  /** Runs `script` in every shard, of which one at most knows the entry, and answers what that one said. */
+  async function inEveryShard<Given, Answer>(
+    script: Script<Given, Answer>,
+    given: Given,
+    isFound: (answer: Answer) => boolean,
+  ): Promise<Answer | undefined> {
+    const run = (shard: number) => runScript(store, script, shard, given)
+    return (await runInShards(run, await store.claimShards(), isFound))?.answer
   }
 
   return {
-    inEveryShard,
+    /** Runs a script that answers the entry where there is one, as it then stands. */
+    async change<Given>(script: Script<Given, Shown | null>, given: Given): Promise<Shown | null> {
+      return (await inEveryShard(script, given, (shown) => shown !== null)) ?? null
+    },
 
     /**
      * Reports `fields`, of which scripts know, and a `body` of which they do not.
      *
      * @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`.
      */
-    async report(id: string, fields: Owner & Record<string, unknown>, body: object = {}): Promise<Reply> {
+    async report(id: string, fields: Owner & Record<string, unknown>, body: object = {}): Promise<Shown | null> {
       const order = ++sent
       const shards = await store.claimShards()
       const { user_id, client_id } = fields
       const state = JSON.stringify({ ...fields, sent: `${by} ${order}` })
-      const args = [state, JSON.stringify(body), ttlMs, maxEntriesPerUser, maxEntries, indexed]
-      const run = () => runBare(store, REPORT, shardOf(user_id, shards), table, id, ...args)
+      const bounds = { ttl: ttlMs, max_per_user: maxEntriesPerUser, max_entries: maxEntries }
+      const given = { t: table, id, fields: state, content: JSON.stringify(body), indexed, ...bounds }
+      const run = () => runScript(store, REPORT_ENTRY, shardOf(user_id, shards), given)
       // In a single shard the row is the claim.
       if (shards === 1) return run()
-      const attempt = crypto.randomUUID()
-      await runBare(store, CLAIM, shardOf(id, shards), table, id, user_id, client_id, ttlMs, attempt)
+      const claim = { t: table, id, attempt: crypto.randomUUID() }
+      const own = { user: user_id, client: client_id, ttl: ttlMs }
+      await runScript(store, CLAIM_ID, shardOf(id, shards), { ...claim, ...own })
       return run().catch(async (error) => {
         // Or whoever is refused would go on taking ids. Then nothing of his has it, whichever of his attempts claimed it.
         if (error instanceof Refusal && error.code === 'capacity_exceeded')
-          await runBare(store, UNCLAIM, shardOf(id, shards), table, id, attempt).catch((lost) => store.report(lost))
+          await runScript(store, UNCLAIM_ID, shardOf(id, shards), claim).catch((lost) => store.report(lost))
         throw error
       })
     },
 
     async close(id: string, change: object): Promise<boolean> {
-      return (await inEveryShard(CLOSE, id, JSON.stringify(change), crypto.randomUUID())) !== null
+      const given = { t: table, id, change: JSON.stringify(change), attempt: crypto.randomUUID() }
+      return (await inEveryShard(CLOSE_ENTRY, given, (isClosed) => isClosed)) ?? false
     },
   }
 }
 
 /** The record that a script has just written, as it read when it was written. @throws Refusal `unavailable` for none. */
-export function toRecord<R extends object, S extends object>(store: Store, table: TableReader<R, S>, reply: Reply): R {
-  const [state, now, body] = Array.isArray(reply) ? reply : []
+export function toRecord<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  shown: Shown | null,
+): R {
   // What a row had before its report stays in it, whoever wrote that.
-  const row = table.schema.safeParse({ ...JSON.parse(String(state)), ...JSON.parse(String(body)) })
+  const row = shown && table.schema.safeParse({ ...JSON.parse(shown.state), ...JSON.parse(shown.body) })
+  if (!row) throw unusable(store, new BadRow(`the store answered no row of ${table.name}`))
   if (!row.success) throw unusable(store, new BadRow(`a row of ${table.name} has a wrong ${wrongField(row.error)}`))
-  const record = table.read(row.data, Number(now))
+  const record = table.read(row.data, shown.now)
   if (record === undefined) throw new Refusal('unavailable', 'the store answered a row that is gone')
   return record
 }

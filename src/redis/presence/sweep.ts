@@ -1,15 +1,16 @@
 /** What the loop of a node takes out of the tables of a shard: rows that live by being reported and were not. */
-import { defineBare } from '../store/script.js'
+import { isOne } from '../store/reply.js'
+import { defineScript } from '../store/script.js'
 
-/** ARGV: from 2 on the tables. Answers whether there is more. */
-export const SWEEP_TABLES = defineBare(
+/** Answers whether there is more. */
+export const SWEEP_TABLES = defineScript(
+  'presence.sweep',
+  { args: [], rest: 'tables', answer: isOne, freesMemory: true },
   `
 local more = 0
-for i = 2, #ARGV do
-  local t = ARGV[i]
+for _, t in ipairs(tables) do
   sweep(t)
   if redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now) > 0 then more = 1 end
 end
 return more`,
-  { freesMemory: true },
 )

@@ -68,19 +68,6 @@ export function defineScript<Names extends string, Answer, Rest extends string =
   }
 }
 
-/** @deprecated */
-export function defineBare(body: string, options: { freesMemory?: boolean; anyTime?: boolean } = {}) {
-  const lua = body
-    .replaceAll(/ARGV\[(\w+)( \+ \d)?\]/g, 'OLD[$1$2]')
-    .replaceAll('#ARGV', '#OLD')
-    .replaceAll('unpack(ARGV', 'unpack(OLD')
-  const opening = 'local OLD = {}\nfor i = 1, #list do OLD[i + 1] = list[i] end\n'
-  return defineScript('', { args: [], rest: 'list', answer: (reply) => reply, ...options }, `${opening}${lua}`)
-}
-export type Bare = ReturnType<typeof defineBare>
-export const runBare = (store: Store, script: Bare, shard: number, ...list: (string | number)[]) =>
-  runScript(store, script, shard, { list })
-
 /**
  * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
  * reported, and whoever called learns no more than that the store cannot serve this now.

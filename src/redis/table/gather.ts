@@ -1,19 +1,33 @@
 /** The rows behind many values of one index of a shard, in a single question: of users, or of windows. */
 import type { Ask } from '../../contract/page.js'
-import { count, type Reply } from '../store/reply.js'
+import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { askShard, defineQuestion } from './question.js'
 import { goodRows, type TableReader } from './rows.js'
 
 /** Bytes of rows that the answers of all shards may have together. */
 const GATHER_BYTES = 33_554_432
-// ARGV: 1 table, 2 index, 3 most entries, 4 most bytes, 5… the values. Answers per value how many entries there are, and
-// those that were read with their rows. Where all together are too many, those with few are read whole.
-const GATHER = defineQuestion(`
-local t, index, left, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+// Answers per value of `index` how many entries there are, and those that were read with their rows. Where all together
+// are too many, those with few are read whole.
+const GATHER = defineQuestion(
+  {
+    args: ['t', 'index', 'max_entries', 'max_bytes'],
+    rest: 'values',
+    answer: ([groups]) =>
+      listOf(groups).map((group) => {
+        const [size = 0, ...pairs] = listOf(group)
+        const entries = Array.from({ length: pairs.length / 2 }, (_, j) => ({
+          id: String(pairs[2 * j]),
+          value: pairs[2 * j + 1] ?? null,
+        }))
+        return { entries, isCut: entries.length < count(size) }
+      }),
+  },
+  `
+local left, bytes = tonumber(max_entries), tonumber(max_bytes)
 local sizes, sorted = {}, {}
-for i = 5, #ARGV do
-  sizes[i] = read('ZCARD', K(t, index, ARGV[i])) or 0
+for i, value in ipairs(values) do
+  sizes[i] = read('ZCARD', K(t, index, value)) or 0
   if sizes[i] > 0 then sorted[#sorted + 1] = sizes[i] end
 end
 table.sort(sorted)
@@ -24,20 +38,21 @@ for i, size in ipairs(sorted) do
   rest = rest - size
 end
 local groups = {}
-for i = 5, #ARGV do
+for i, of in ipairs(values) do
   local group = { sizes[i] }
   local most = math.min(cap or 0, left)
   if sizes[i] > 0 and most > 0 and bytes > 0 then
-    for _, id in ipairs(read('ZRANGE', K(t, index, ARGV[i]), 0, most - 1) or {}) do
+    for _, id in ipairs(read('ZRANGE', K(t, index, of), 0, most - 1) or {}) do
       local value = row(t, id)
       group[#group + 1], group[#group + 2], left = id, value, left - 1
       if value then bytes = bytes - #value end
       if bytes <= 0 then break end
     end
   end
-  groups[i - 4] = group
+  groups[i] = group
 end
-return { foreign, groups }`)
+return { foreign, groups }`,
+)
 
 /** What there is under one value: entries without a good row count as looked at. */
 export interface Gathered<S> {
@@ -64,24 +79,14 @@ export async function gather<R extends object, S extends object>(
   ask: Ask,
   visit: (value: string, found: Gathered<S>) => void,
 ): Promise<void> {
-  const args = [table.name, index, most, Math.ceil(GATHER_BYTES / shards), ...values]
-  const [groups] = await askShard(store, GATHER, shard, args, ask)
-  const found = values.map((_, i) => {
-    const [size = 0, ...pairs] = listOf(listOf(groups)[i])
-    const entries = Array.from({ length: pairs.length / 2 }, (_, j) => ({
-      id: String(pairs[2 * j]),
-      value: pairs[2 * j + 1] ?? null,
-    }))
-    return { entries, isCut: entries.length < count(size) }
-  })
+  const bounds = { max_entries: most, max_bytes: Math.ceil(GATHER_BYTES / shards) }
+  const found = await askShard(store, GATHER, shard, { t: table.name, index, values, ...bounds }, ask)
   const all = found.flatMap(({ entries }) => entries)
   const rows = await goodRows(store, table, shard, all, ask)
   let at = 0
   for (const [i, value] of values.entries()) {
-    const { entries, isCut } = found[i] as (typeof found)[number]
+    const { entries, isCut } = found[i] ?? { entries: [], isCut: false }
     visit(value, { rows: rows.slice(at, at + entries.length), isCut })
     at += entries.length
   }
 }
-
-const listOf = (reply: Reply | undefined): Reply[] => (Array.isArray(reply) ? reply : [])

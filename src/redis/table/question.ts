@@ -1,13 +1,24 @@
 /** Questions: read-only scripts that answer for a whole shard at once what would be a command per user, row or name. */
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
+import { type Arguments, argvOf, localsOf } from '../store/arguments.js'
 import { KEY_LUA, shardPrefix } from '../store/keys.js'
-import type { Reply } from '../store/reply.js'
+import { listOf, type Reply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { BadRow, ROW_BYTES } from './rows.js'
 
-export interface Question {
+export interface Question<Given, Answer> {
   readonly source: string
+  argv(given: Given): string[]
+  read(answer: Reply[]): Answer
+}
+
+export interface QuestionOptions<Names extends string, Answer, Rest extends string = never> {
+  /** Locals of the Lua. */
+  args: readonly Names[]
+  /** A table of the Lua, of as many values as a caller gives. */
+  rest?: Rest
+  answer: (answer: Reply[]) => Answer
 }
 
 /** Keys of a foreign type that one answer names: enough to find them, and no list as long as an index. */
@@ -33,12 +44,19 @@ local function row(t, id)
 end`
 
 /**
- * A question whose Lua finds `K(...)` (a key of the shard from raw ids), `read(command, key, ...)`, `row(table, id)` and
- * its arguments from `ARGV[1]`, and answers a table that begins with `foreign`. Its commands are those that an observer
+ * A question whose Lua finds its arguments by their names, `K(...)` (a key of the shard from raw ids),
+ * `read(command, key, ...)` and `row(table, id)`, and answers a table that begins with `foreign`. Its commands are those that an observer
  * may send by itself: the store holds a script to the permissions of whoever sends it.
  */
-export function defineQuestion(body: string): Question {
-  return { source: `${OPENING}\n${body}` }
+export function defineQuestion<Names extends string, Answer, Rest extends string = never>(
+  { args, rest, answer }: QuestionOptions<Names, Answer, Rest>,
+  lua: string,
+): Question<Arguments<Names, Rest>, Answer> {
+  return {
+    source: `${localsOf(args, rest)}${OPENING}\n${lua}`,
+    argv: (given) => argvOf(args, rest, given),
+    read: answer,
+  }
 }
 
 /**
@@ -55,22 +73,22 @@ const NOT_NOW = /non local key|user executing the script|ACL failure|NOPERM/
  *
  * @throws Refusal `unavailable`; the signal's reason when it aborts.
  */
-export async function askShard(
+export async function askShard<Given, Answer>(
   store: Store,
-  question: Question,
+  question: Question<Given, Answer>,
   shard: number,
-  args: readonly (string | number)[],
+  given: Given,
   ask: Ask,
-): Promise<Reply[]> {
+): Promise<Answer> {
   const prefix = shardPrefix(store.deploymentId, shard)
   const reply = await store
-    .command(['EVAL_RO', question.source, '2', prefix, `${prefix}${SECOND}`, ...args.map(String)], prefix, ask)
+    .command(['EVAL_RO', question.source, '2', prefix, `${prefix}${SECOND}`, ...question.argv(given)], prefix, ask)
     .catch((error) => {
       if (error instanceof Error && !(error instanceof Refusal) && NOT_NOW.test(error.message))
         throw new Refusal('unavailable', 'the store cannot answer this now', { cause: error })
       throw error
     })
-  const [foreign, ...answer] = Array.isArray(reply) ? reply : []
-  for (const key of Array.isArray(foreign) ? foreign : []) store.report(new BadRow(`${key} holds another type`), ask)
-  return answer
+  const [foreign, ...answer] = listOf(reply)
+  for (const key of listOf(foreign)) store.report(new BadRow(`${key} holds another type`), ask)
+  return question.read(answer)
 }

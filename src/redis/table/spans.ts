@@ -1,6 +1,6 @@
 /** Stretches of an index with their rows, each a single question: how a reader goes on where one page is not enough. */
 import type { Ask } from '../../contract/page.js'
-import { scored } from '../store/reply.js'
+import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { askShard, defineQuestion } from './question.js'
 import { goodRows, type TableReader } from './rows.js'
@@ -10,10 +10,16 @@ export const SPAN_MAX = 2_000
 /** Bytes of rows in one answer, beyond which it ends with the row at hand. */
 const SPAN_BYTES = 8_388_608
 
-// ARGV: 1 table, 2 and 3 the scores from and to, 4 most entries, 5 most bytes, 6… the parts of the index.
-const SPAN = defineQuestion(`
-local t, most, bytes = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
-local found = read('ZRANGE', K(t, unpack(ARGV, 6)), ARGV[2], ARGV[3], 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
+// `from` and `to` are scores, `index` the parts of its key.
+const SPAN = defineQuestion(
+  {
+    args: ['t', 'from', 'to', 'max_entries', 'max_bytes'],
+    rest: 'index',
+    answer: ([cut, entries = null, rows]) => ({ isCut: cut === 1, places: scored(entries), rows: listOf(rows) }),
+  },
+  `
+local most, bytes = tonumber(max_entries), tonumber(max_bytes)
+local found = read('ZRANGE', K(t, unpack(index)), from, to, 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
 local entries, rows, cut = {}, {}, 0
 for i = 1, #found, 2 do
   if #rows == most or bytes <= 0 then cut = 1 break end
@@ -21,7 +27,8 @@ for i = 1, #found, 2 do
   entries[i], entries[i + 1], rows[#rows + 1] = found[i], found[i + 1], value
   if value then bytes = bytes - #value end
 end
-return { foreign, cut, entries, rows }`)
+return { foreign, cut, entries, rows }`,
+)
 
 /** A place in an index and the row there, if there is one. */
 export interface SpanEntry<S> {
@@ -52,13 +59,12 @@ export async function readSpan<R extends object, S extends object>(
   most: number,
   ask: Ask,
 ): Promise<Span<S>> {
-  const args = [table.name, from, to, Math.min(most, SPAN_MAX), SPAN_BYTES, ...index]
-  const [cut, entries, rows] = await askShard(store, SPAN, shard, args, ask)
-  const places = scored(entries ?? null)
-  const values = Array.isArray(rows) ? rows : []
-  const found = places.map(({ member }, i) => ({ id: member, value: values[i] ?? null }))
+  const bounds = { max_entries: Math.min(most, SPAN_MAX), max_bytes: SPAN_BYTES }
+  const given = { t: table.name, from, to, index, ...bounds }
+  const { isCut, places, rows } = await askShard(store, SPAN, shard, given, ask)
+  const found = places.map(({ member }, i) => ({ id: member, value: rows[i] ?? null }))
   const good = await goodRows(store, table, shard, found, ask)
-  return { entries: places.map(({ member, score }, i) => ({ id: member, score, row: good[i] })), isCut: cut === 1 }
+  return { entries: places.map(({ member, score }, i) => ({ id: member, score, row: good[i] })), isCut }
 }
 
 /** Questions that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */

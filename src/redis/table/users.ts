@@ -3,17 +3,27 @@ import { compareIds } from '../../contract/ids.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import { type Ask, examinable, type IdPageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { count, strings } from '../store/reply.js'
+import { count, strings, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { gather } from './gather.js'
 import { askShard, defineQuestion } from './question.js'
 import type { TableReader } from './rows.js'
 import { allShards, isLost, readShards, shareOut } from './shards.js'
 
-// ARGV: 1 table, 2 where to begin, 3 most users, 4 the time, 5 most entries to look at. A user whose rows have all run
-// out stays in the index until a writer sweeps it.
-const USERS = defineQuestion(`
-local t, from, most, bound = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+// Of `t` from `from` on: `max_users` with a row at `at`, among `max_examined` entries. A user whose rows have all run out
+// stays in the index until a writer sweeps it.
+const USERS = defineQuestion(
+  {
+    args: ['t', 'from', 'at', 'max_users', 'max_examined'],
+    answer: ([users = null, examined = null, last, isEnd]) => ({
+      users: strings(users),
+      examined: count(examined),
+      last: textOf(last),
+      isEnd: isEnd === 1,
+    }),
+  },
+  `
+local most, bound = tonumber(max_users), tonumber(max_examined)
 local users, examined, isEnd, last = {}, 0, 0, ''
 while isEnd == 0 and #users < most and examined < bound do
   local step = math.min(bound - examined, math.max(most - #users, 100))
@@ -22,11 +32,12 @@ while isEnd == 0 and #users < most and examined < bound do
   for i, user in ipairs(batch) do
     if #users == most then isEnd = 0 break end
     examined, last = examined + 1, user
-    if (read('ZCOUNT', K(t, 'live', user), '(' .. ARGV[4], '+inf') or 0) > 0 then users[#users + 1] = user end
+    if (read('ZCOUNT', K(t, 'live', user), '(' .. at, '+inf') or 0) > 0 then users[#users + 1] = user end
   end
   from = '(' .. last
 end
-return { foreign, users, examined, last, isEnd }`)
+return { foreign, users, examined, last, isEnd }`,
+)
 
 /** Users asked for beyond a shard's share of the page. */
 const SPARE_USERS = 16
@@ -55,12 +66,12 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   const bounds = shareOut(Math.ceil(examinable(ask) / 2), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const from = reach.last === null ? '-' : `(${reach.last}`
-    const args = [table, from, most, now, reach.bound - reach.examined]
-    const [users, examined, last, isEnd] = await askShard(store, USERS, reach.shard, args, ask)
-    reach.users.push(...strings(users ?? null))
-    reach.examined += count(examined ?? null)
-    if (typeof last === 'string' && last !== '') reach.last = last
-    reach.isEnd = isEnd === 1
+    const given = { t: table, from, at: now, max_users: most, max_examined: reach.bound - reach.examined }
+    const { users, examined, last, isEnd } = await askShard(store, USERS, reach.shard, given, ask)
+    reach.users.push(...users)
+    reach.examined += examined
+    if (last) reach.last = last
+    reach.isEnd = isEnd
     return reach
   }
   // Users are spread evenly over the shards: twice a share of the page nearly always reaches to its end.

@@ -1,0 +1,55 @@
+/** Holds what the scripts of a store must be, so that none can be taken for another and no argument for its neighbour. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ScriptText } from '../../src/redis/store/script.js'
+import { readFiles } from './imports.js'
+
+const REDIS = join(import.meta.dirname, '../../src/redis')
+const isScript = (value: unknown): value is ScriptText =>
+  typeof value === 'object' && value !== null && 'digest' in value && 'source' in value
+
+/** What stands at a place in `ARGV` stands there in one file alone, which gives it a name. */
+const GENERATOR = 'redis/store/arguments.ts'
+
+describe('the scripts of a store', () => {
+  const scripts: { constant: string; script: ScriptText }[] = []
+  beforeAll(async () => {
+    for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' })) {
+      if (!/\/(script[^/]*|sweep)\.ts$/.test(file)) continue
+      const exported: Record<string, unknown> = await import(join(REDIS, file))
+      for (const [constant, script] of Object.entries(exported))
+        if (isScript(script)) scripts.push({ constant, script })
+    }
+  })
+
+  it('are found', () => {
+    expect(scripts.length).toBeGreaterThan(30)
+  })
+
+  it('take their arguments by name', () => {
+    const positional = readFiles('src').filter(({ path, text }) => path !== GENERATOR && /\bARGV\b/.test(text))
+    expect(positional.map(({ path }) => path)).toEqual([])
+  })
+
+  it('have names of their own, and so have the constants that hold them', () => {
+    const twice = (names: string[]) => names.filter((name, i) => names.indexOf(name) !== i)
+    expect(twice(scripts.map(({ script }) => script.name))).toEqual([])
+    expect(twice(scripts.map(({ constant }) => constant))).toEqual([])
+  })
+
+  it('hide no argument behind a local of the same name', () => {
+    const hidden = scripts.flatMap(({ script: { name, source } }) => {
+      const [, list = ''] = /^local ([^=]*) = unpack\(ARGV/m.exec(source) ?? []
+      const body = source.slice(source.indexOf('unpack(ARGV'))
+      const locals = [...body.matchAll(/^local (?:function )?([\w, ]+)/gm)].flatMap(([, names = '']) =>
+        names.split(/[, ]+/),
+      )
+      return list
+        .split(', ')
+        .filter((arg) => locals.includes(arg))
+        .map((arg) => `${name}: ${arg}`)
+    })
+    expect(hidden).toEqual([])
+  })
+})
