@@ -8,10 +8,18 @@ interface Waiting {
 // One listener per signal, however many wait: runtimes warn of the eleventh as of a leak.
 const waiting = new WeakMap<AbortSignal, Waiting>()
 
-/** `work`, unless `signal` aborts first; what it still does afterwards is nobody's answer. @throws the signal's reason. */
-export function unlessAborted<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
+/**
+ * `work`, unless `signal` aborts first; what it still does afterwards is nobody's answer.
+ *
+ * @throws what `left` says: the signal's reason.
+ */
+export function unlessAborted<T>(
+  work: T | PromiseLike<T>,
+  signal: AbortSignal,
+  left = (): unknown => signal.reason,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const forget = whenAborted(signal, () => reject(signal.reason))
+    const forget = whenAborted(signal, () => reject(left()))
     Promise.resolve(work).then(resolve, reject).finally(forget)
   })
 }

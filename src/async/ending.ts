@@ -1,4 +1,5 @@
 /** How long an ending may take: what does not end by itself is left behind, and said to be. */
+import { within } from './time-limit.js'
 
 /** For what is under way when something of ours is closed. */
 export const CLOSE_TIMEOUT_MS = 5_000
@@ -21,16 +22,9 @@ export async function endWithin(work: Iterable<unknown>, ms: number): Promise<En
     await Promise.allSettled([each])
     cut--
   })
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  try {
-    await Promise.race([Promise.all(ends), late])
-    return { cut }
-  } finally {
-    clearTimeout(timer)
-  }
+  // None of them rejects: only the time can be over.
+  await within(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
+  return { cut }
 }
 
 /** One ending out of several. */

@@ -1,4 +1,6 @@
 /** The subscription: one session's event stream, kept alive until it ends for good. */
+import { unlessAborted, whenAborted } from '../async/abort.js'
+import { sleep } from '../async/timer.js'
 import type { SiteEvent } from '../contract/event-bus.js'
 import { RETRY_DEFAULT_MS, reconnectDelay } from './backoff.js'
 import { createEventStreamDecoder, type StreamEvent } from './event-stream.js'
@@ -34,30 +36,6 @@ function parseFrame(data: string): object | undefined {
   }
 }
 
-/** Resolves after `ms`, or as soon as `signal` aborts. */
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
-}
-
-/** `work`, unless `signal` aborts before: a `fetch` of the host's own need not listen to it. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
-}
-
 /**
  * Listens until `signal` aborts or the stream ends for good; then it resolves.
  *
@@ -82,8 +60,7 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
   /** One connection, from the request to its last byte. Rejects when it was lost. */
   async function connect(): Promise<void> {
     const connection = new AbortController()
-    const leave = () => connection.abort(signal.reason)
-    signal.addEventListener('abort', leave, { once: true })
+    const forget = whenAborted(signal, () => connection.abort(signal.reason))
     let watchdog: ReturnType<typeof setTimeout> | undefined
     const lives = () => {
       clearTimeout(watchdog)
@@ -115,6 +92,7 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
     try {
       lives()
+      // A `fetch` of the host's own need not listen to the signal.
       const response = await unlessAborted(
         send('events', {
           headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
@@ -138,7 +116,7 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
       }
     } finally {
       clearTimeout(watchdog)
-      signal.removeEventListener('abort', leave)
+      forget()
       connection.abort()
       reader?.cancel().catch(() => {})
     }
@@ -154,6 +132,6 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
       }
     }
     if (final) return
-    await wait(reconnectDelay(retryMs, failures++, Math.random()), signal)
+    await sleep(reconnectDelay(retryMs, failures++, Math.random()), signal)
   }
 }

@@ -1,4 +1,5 @@
 /** The client of the command line: whatever `redis` package the host has installed, connected within a bound. */
+import { within } from '../async/time-limit.js'
 import type { RedisClient } from '../redis/store/client.js'
 import { watchLink } from '../redis/store/watch-link.js'
 import { UsageError } from './arguments.js'
@@ -34,18 +35,11 @@ async function connected(
   client: { on(event: 'error', listener: (error: unknown) => void): unknown },
   connecting: () => Promise<unknown>,
 ) {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)
-    // Stays when the connection stands: without a listener a lost one would end the process.
-    client.on('error', reject)
-  })
-  try {
-    await Promise.race([connecting(), late])
-  } finally {
-    clearTimeout(timer)
-    late.catch(() => {})
-  }
+  const broken = new AbortController()
+  // Stays when the connection stands: without a listener a lost one would end the process.
+  client.on('error', (error) => broken.abort(error))
+  const late = () => new Error(`no answer within ${CONNECT_MS} ms`)
+  await within(connecting, { ms: CONNECT_MS, late, signal: broken.signal })
 }
 
 /** The store of `url` without what nobody should read over a shoulder. */

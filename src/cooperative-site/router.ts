@@ -1,7 +1,7 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
 import { guardHook } from '../async/hook.js'
-import { DEADLINE_MS, withTimeout } from '../async/timeout.js'
+import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { checkSegmentId, Id } from '../contract/ids.js'
 import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'

@@ -1,7 +1,9 @@
 /** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
 
+import { whenAborted } from '../async/abort.js'
 import { createClock } from '../async/clock.js'
 import type { Ending } from '../async/ending.js'
+import { unref } from '../async/timer.js'
 import type { ConnectionRegistry } from '../contract/connections.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
@@ -141,16 +143,15 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
           end(entry).reject(new Refusal('timeout'))
         }, timeoutMs)
         // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
-        // no reason for a process to live. Runtimes without `unref` do not wait for timers either.
-        if (input.timeoutMs === undefined && typeof timer === 'object') timer.unref?.()
-        const cancel = () => {
+        // no reason for a process to live.
+        if (input.timeoutMs === undefined) unref(timer)
+        const forget = whenAborted(signal, () => {
           counters.cancelled++
           end(entry).reject(new Refusal('cancelled'))
-        }
-        signal?.addEventListener('abort', cancel, { once: true })
+        })
         const release = () => {
           clearTimeout(timer)
-          signal?.removeEventListener('abort', cancel)
+          forget()
         }
         const entry = table.add(correlation_id, call, { resolve, reject, release })
         entry.touchedAt = clock.steady()

@@ -1,9 +1,10 @@
 /** Tells the relay that something of a site has changed: for the application that owns the site. */
+import { within } from '../async/time-limit.js'
+import { sleep } from '../async/timer.js'
 import type { Json } from '../contract/json.js'
 import type { SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
-import { RelayError } from './relay-error.js'
+import { late, RelayError } from './relay-error.js'
 import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
-import { wait, within } from './within.js'
 
 const ATTEMPTS = 3
 // Three of them and the longest waits between them are 9.9 s, within the promised 10.
@@ -74,11 +75,11 @@ export function createCooperativeSitePublisher({ runtime }: CooperativeSitePubli
       }
       for (let attempt = 1; ; attempt++) {
         try {
-          return await within(ATTEMPT_MS, signal, (own) => send(message, own))
+          return await within((own) => send(message, own), { ms: ATTEMPT_MS, late, signal })
         } catch (error) {
           if (attempt === ATTEMPTS || !isPassing(error)) throw error
         }
-        await wait(BACKOFF_MS * 2 ** (attempt - 1) * (1 + JITTER * Math.random()), signal)
+        await sleep(BACKOFF_MS * 2 ** (attempt - 1) * (1 + JITTER * Math.random()), signal)
       }
     },
   }

@@ -17,3 +17,6 @@ export class RelayError extends Error {
     this.status = status
   }
 }
+
+/** For a relay that did not answer in time. */
+export const late = () => new RelayError('timeout', null)

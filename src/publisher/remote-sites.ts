@@ -1,7 +1,8 @@
 /** A site registry whose sites live at the relay: what a control server registers with. */
+import { within } from '../async/time-limit.js'
 import type { Site, SiteInput } from '../contract/sites.js'
+import { late } from './relay-error.js'
 import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
-import { within } from './within.js'
 
 // One attempt: a DELETE that is sent twice could not say whether it was there.
 const REGISTER_MS = 10_000
@@ -26,7 +27,7 @@ export interface RemoteSiteRegistryOptions {
 export function createRemoteSiteRegistry({ runtime }: RemoteSiteRegistryOptions): RemoteSiteRegistry {
   async function ask(method: string, siteId: string, body?: unknown) {
     const path = `/sites/${toSegment(siteId)}`
-    return within(REGISTER_MS, undefined, (signal) => request(runtime, method, path, body, signal))
+    return within((signal) => request(runtime, method, path, body, signal), { ms: REGISTER_MS, late })
   }
 
   return {

@@ -1,4 +1,6 @@
 /** Brings externalised payloads back into the messages of one history answer, bounded in bytes, time and concurrency. */
+import { unlessAborted } from '../async/abort.js'
+import { limitTime } from '../async/time-limit.js'
 import type { HistoryMessage, SpillStore } from '../contract/history.js'
 import { utf8Length } from '../contract/ids.js'
 import type { Json } from '../contract/json.js'
@@ -35,12 +37,8 @@ export async function hydrate(
     wanted.push(i)
   }
   if (wanted.length === 0) return hydrated
-  // A timer and a listener of our own: `AbortSignal.any` over `timeout` may be collected before it aborts.
-  const ended = new AbortController()
-  const leave = () => ended.abort(signal.reason)
-  const timer = setTimeout(() => ended.abort(new Error(`no payload within ${withinMs} ms`)), withinMs)
-  if (signal.aborted) leave()
-  signal.addEventListener('abort', leave, { once: true })
+  const late = () => new Error(`no payload within ${withinMs} ms`)
+  const ended = limitTime({ ms: withinMs, late, signal })
   const worker = async () => {
     for (let i = wanted.shift(); i !== undefined; i = wanted.shift()) {
       const message = messages[i] as HistoryMessage
@@ -52,8 +50,7 @@ export async function hydrate(
   try {
     await Promise.all(Array.from({ length: CONCURRENCY }, worker))
   } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', leave)
+    ended.clear()
   }
   return hydrated
 }
@@ -65,26 +62,12 @@ async function fetchPayload(
 ): Promise<Outcome> {
   try {
     signal.throwIfAborted()
-    const text = await orAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
+    const text = await unlessAborted(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
     if (text === null || text === undefined) return { payload: null, hydration: 'missing' }
     // A text of another length is not the one that was put, even where it still parses.
     if (utf8Length(text) !== bytes) return { payload: null, hydration: 'error' }
     return { payload: JSON.parse(text) as Json, hydration: 'hydrated' }
   } catch {
     return { payload: null, hydration: 'error' }
-  }
-}
-
-/** `promise`, or a rejection as soon as `signal` aborts, whether the store listens to it or not. */
-async function orAbort<T>(promise: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  let abort = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort)
-  })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }

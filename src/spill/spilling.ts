@@ -1,5 +1,6 @@
 /** How a message history puts large payloads aside, whatever its spill store does meanwhile. */
 
+import { within } from '../async/time-limit.js'
 import type { SpillStore } from '../contract/history.js'
 import { Refusal } from '../refusal.js'
 
@@ -28,26 +29,23 @@ export function createSpilling({ spill, inlineBytes, spillMs }: SpillingOptions)
     discard,
     async put(ref, text) {
       if (!spill) throw new Refusal('payload_too_large', `over ${inlineBytes} bytes, and there is no spill store`)
-      const given = new AbortController()
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Refusal('unavailable', `not put within ${spillMs} ms`)), spillMs)
-      })
-      const putting = (async () => spill.put(ref, text, { signal: given.signal }))()
+      let putting: Promise<void> | undefined
+      const put = (signal: AbortSignal) => {
+        putting = (async () => spill.put(ref, text, { signal }))()
+        return putting
+      }
+      const late = () => new Refusal('unavailable', `not put within ${spillMs} ms`)
       try {
-        await Promise.race([putting, late])
+        await within(put, { ms: spillMs, late })
       } catch (cause) {
-        given.abort(cause)
         // Now, and once more when it has ended: what was given up may arrive all the same.
         discard(ref)
-        putting.then(
+        putting?.then(
           () => discard(ref),
           () => {},
         )
         if (cause instanceof Refusal) throw cause
         throw new Refusal('unavailable', 'the spill store failed', { cause })
-      } finally {
-        clearTimeout(timer)
       }
     },
   }

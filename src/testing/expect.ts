@@ -1,4 +1,5 @@
 /** What the contract suites assert with: errors that say what was promised and what came instead. No test runner. */
+import { endWithin } from '../async/ending.js'
 import { canonicalJson, type Json } from '../contract/json.js'
 import type { Ask } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
@@ -66,15 +67,6 @@ const SETTLE_MS = 2_000
 
 /** @throws ContractBroken unless `work` settles, either way, although its signal has been aborted. */
 export async function checkSettles(work: (ask: Ask) => unknown, what: string): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, SETTLE_MS, 'late')
-  })
-  const settled = (async () => work({ signal: AbortSignal.abort() }))().then(
-    () => 'settled',
-    () => 'settled',
-  )
-  const first = await Promise.race([settled, late])
-  clearTimeout(timer)
-  check(first === 'settled', `${what} did not settle within ${SETTLE_MS} ms of its signal's abort`)
+  const { cut } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], SETTLE_MS)
+  check(cut === 0, `${what} did not settle within ${SETTLE_MS} ms of its signal's abort`)
 }

@@ -1,5 +1,7 @@
 /** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
+
 import { unlessAborted } from '../async/abort.js'
+import { sleep } from '../async/timer.js'
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import {
@@ -54,7 +56,7 @@ export function budgetOf(view: ViewAsk): Budget {
 /** Between two pages: lets the event loop turn when it is time to. @throws the signal's reason once it has aborted. */
 export async function betweenPages(budget: Budget, ask: Ask): Promise<void> {
   if (performance.now() >= budget.turnAt) {
-    await new Promise((resolve) => setTimeout(resolve, 0))
+    await sleep(0)
     budget.turnAt = performance.now() + TURN_MS
   }
   ask.signal.throwIfAborted()

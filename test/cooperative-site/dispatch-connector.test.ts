@@ -116,7 +116,8 @@ describe('the connector over dispatcher and correlator', () => {
     const { dispatcher, history } = world.facilities
     const delivered = deferred<Command>()
     await attach(world, delivered.resolve)
-    const result = call(world).then(
+    // The longest of these replies alone may take a busy machine more than a second to write.
+    const result = call(world, { timeout_ms: 60_000 }).then(
       (value) => ({ ok: true, result: value }),
       ({ code, publicMessage }) => failure(code, publicMessage),
     )

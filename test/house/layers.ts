@@ -51,14 +51,14 @@ export const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts'], node: true },
-  'browser/': { own: ['type cooperative-site/', 'type contract/'] },
-  'publisher/': { own: ['type cooperative-site/', 'type contract/'] },
+  'browser/': { own: ['async/', 'type cooperative-site/', 'type contract/'] },
+  'publisher/': { own: ['async/', 'type cooperative-site/', 'type contract/'] },
   'control-server/': {
     own: ['contract/', 'refusal.ts', 'async/', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
     packages: ['zod'],
     node: true,
   },
-  'testing/': { own: ['contract/', 'refusal.ts', 'memory/'] },
+  'testing/': { own: ['contract/', 'refusal.ts', 'async/', 'memory/'] },
   'cli/': { own: [''], packages: ['redis'], node: true },
 }
 

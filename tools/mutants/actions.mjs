@@ -210,11 +210,7 @@ export const ACTIONS = [
       '',
     ],
     ['a generic name is no action', `if (isGenericActionName(name)) throw new Refusal('generic_action_name')`, ''],
-    [
-      'a call that nobody waits for does not run',
-      `if (context.signal.aborted) throw new ActionFailure('cancelled')`,
-      '',
-    ],
+    ['a call that nobody waits for does not run', 'if (context.signal.aborted) throw cancelled()', ''],
     ['parameters that a handler declared otherwise are refused', 'if (!read.success) throw', 'if (false) throw'],
     ['an approver of a handler is asked', `if (!(await allowed(options.approve))) throw`, 'if (false) throw'],
   ]),
@@ -292,7 +288,7 @@ export const ACTIONS = [
         'recorded()',
         'test/cooperative-site/defences-calls.test.ts',
       ],
-      ['a viewer that leaves cancels the command', `signal.addEventListener('abort', cancel, { once: true })`, ''],
+      ['a viewer that leaves cancels the command', 'whenAborted(signal, cancel)', '() => {}'],
     ],
   ),
   ...weaken(

@@ -222,11 +222,16 @@ export const DOORS = [
       'error instanceof RelayError',
     ],
   ]),
-  ...weaken('src/publisher/within.ts', 'test/publisher/publisher.test.ts', [
+  ...weaken(
+    'src/async/time-limit.ts',
+    ['test/async/time-limit.test.ts', 'test/publisher/publisher.test.ts'],
     [
-      'a relay that does not answer is given up',
-      `const timer = setTimeout(() => stop(new RelayError('timeout', null)), ms)`,
-      'const timer = undefined',
+      [
+        'who does not answer is given up',
+        'const timer = setTimeout(() => controller.abort(late()), ms)',
+        'const timer = undefined',
+      ],
+      ['a timer goes with the work', 'clearTimeout(timer)', '', 'test/async/time-limit.test.ts'],
     ],
-  ]),
+  ),
 ]

@@ -215,7 +215,7 @@ export const INGEST = [
       ['one payload is so large', 'externalized.bytes > HYDRATION_BYTES ||', ''],
       [
         'a store that does not answer costs a payload',
-        'await orAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)',
+        'await unlessAborted(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)',
         'await spill.get(ref, { signal, maxBytes: HYDRATION_BYTES })',
       ],
     ],
@@ -229,14 +229,14 @@ export const INGEST = [
     ],
     [
       'a payload has so long to be put',
-      'await Promise.race([putting, late])',
-      'await putting',
+      'await within(put, { ms: spillMs, late })',
+      'await put(new AbortController().signal)',
       'test/contract/defences.test.ts',
     ],
     [
       'a payload that was not put is deleted',
-      'discard(ref)\n        putting.then(',
-      'putting.then(',
+      'discard(ref)\n        putting?.then(',
+      'putting?.then(',
       'test/contract/defences.test.ts',
     ],
   ]),

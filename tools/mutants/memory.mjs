@@ -297,12 +297,16 @@ export const MEMORY = [
       'const PASS_MAX = 1_000_000',
       ['test/memory/delivery-loop.test.ts', 'test/memory/delivery-bounds.test.ts'],
     ],
+  ]),
+  ...weaken('src/async/timer.ts', 'test/async/timer.test.ts', [
     [
-      'the loop keeps no process alive',
+      'an alarm keeps no process alive',
       `if (typeof timer === 'object') timer.unref?.()`,
       '',
-      ['test/memory/delivery-loop.test.ts', 'test/memory/facilities.test.ts'],
+      ['test/async/timer.test.ts', 'test/memory/facilities.test.ts'],
     ],
+    ['a tick waits for the one before', 'if (isUnderWay) return', ''],
+    ['an alarm is only brought forward', 'if (at >= dueAt) return', ''],
   ]),
   ...weaken('src/memory/delivery/commands.ts', DELIVERY, [
     ['a command that ended gives its place back', 'reservations.release(command.scope_id, command)', ''],

@@ -120,10 +120,10 @@ export const REDIS = [
       [HOSTILE, 'test/redis/hostile-numbers.test.ts'],
     ],
   ]),
-  ...weaken('src/async/turns.ts', 'test/redis/turns.test.ts', [
+  ...weaken('src/async/semaphore.ts', 'test/async/semaphore.test.ts', [
     ['who waits is bounded', 'if (size + itsSize > sizes) return undefined', ''],
-    ['so many run at a time', 'while (first && running < most) {', 'while (first) {'],
-    ['who gave up is not started', 'turn.isWaiting = false\n    size -= turn.size\n', 'size -= turn.size\n'],
+    ['so many run at a time', 'while (first && running < permits) {', 'while (first) {'],
+    ['who gave up is not started', 'waiter.isWaiting = false\n    size -= waiter.size\n', 'size -= waiter.size\n'],
   ]),
   ...weaken('src/redis/store/once.ts', 'test/redis/second-arrival.test.ts', [
     ['a write that arrives twice is done once', 'if before then', 'if false then'],

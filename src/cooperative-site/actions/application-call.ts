@@ -1,6 +1,6 @@
 /** One call of the application, and what it came to: a bounded result, a failure in its own words, or no answer. */
 
-import { withTimeout } from '../../async/timeout.js'
+import { withTimeout } from '../../async/time-limit.js'
 import type { ActionConnector, InvocationError } from '../../contract/invocations.js'
 import type { Json } from '../../contract/json.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'

@@ -1,6 +1,6 @@
 /** The optional yes of a person or program to one exact call. */
 
-import { withTimeout } from '../../async/timeout.js'
+import { withTimeout } from '../../async/time-limit.js'
 import type { JsonObject } from '../../contract/json.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { Principal } from '../../contract/sessions.js'

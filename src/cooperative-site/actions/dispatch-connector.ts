@@ -1,6 +1,8 @@
 /** The connector over the ordinary facilities: an action is one command of the dispatcher and one call of the correlator. */
 
+import { whenAborted } from '../../async/abort.js'
 import { guardHook } from '../../async/hook.js'
+import { sleep } from '../../async/timer.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryStatus, DispatchInput } from '../../contract/delivery.js'
 import type { MessageHistory } from '../../contract/history.js'
@@ -91,7 +93,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       } catch (error) {
         const isFinal = error instanceof Refusal && !OPEN.has(error.code)
         if (pause === undefined || isFinal) return onError(error)
-        await new Promise((resolve) => setTimeout(resolve, pause))
+        await sleep(pause)
       }
     }
   }
@@ -162,16 +164,15 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       }
       // Not earlier: what was never admitted has never happened.
       if (isAdmitted) recorded()
-      signal.addEventListener('abort', cancel, { once: true })
+      const forget = whenAborted(signal, cancel)
       try {
-        if (signal.aborted) cancel()
         const result = await call.result
         if (!isAdmitted) recorded()
         return result
       } catch (error) {
         throw toFailure(error)
       } finally {
-        signal.removeEventListener('abort', cancel)
+        forget()
       }
     },
 

@@ -1,6 +1,6 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
 import { guardHook } from '../../async/hook.js'
-import { DEADLINE_MS, withTimeout } from '../../async/timeout.js'
+import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import type { IdempotencyStore } from '../../contract/idempotency.js'
 import { toTimestamp } from '../../contract/ids.js'
 import {

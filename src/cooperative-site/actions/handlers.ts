@@ -1,5 +1,6 @@
 /** The application's end of an action: which actions it handles, and what must hold before one of them runs. */
 import type * as z from 'zod'
+import { unlessAborted } from '../../async/abort.js'
 import { guardHook } from '../../async/hook.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
@@ -76,15 +77,7 @@ interface Declared {
 
 const NEVER = new AbortController().signal
 
-/** What `work` yields, or the failure `cancelled` once nobody waits for it; the work itself goes on to its end. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(new ActionFailure('cancelled'))
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
-  })
-}
+const cancelled = () => new ActionFailure('cancelled')
 
 /**
  * The handlers of one application.
@@ -127,7 +120,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
     }
     if (!(await allowed(options.authorize))) throw new ActionFailure('not_authorized')
     if (!(await allowed(options.approve))) throw new ActionFailure('approval_denied')
-    if (context.signal.aborted) throw new ActionFailure('cancelled')
+    if (context.signal.aborted) throw cancelled()
     const lease = options.lease === true ? call.action : options.lease || undefined
     if (lease !== undefined && leases.has(lease)) throw new ActionFailure('busy')
     if (lease !== undefined) leases.add(lease)
@@ -162,7 +155,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
       })
       let outcome: ActionOutcome
       try {
-        outcome = { ok: true, result: (await untilAborted(run(call, context), signal)) ?? null }
+        outcome = { ok: true, result: (await unlessAborted(run(call, context), signal, cancelled)) ?? null }
       } catch (error) {
         outcome = { ok: false, error: toInvocationError(error) }
       }

@@ -1,7 +1,7 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
 
 import { guardHook } from '../../async/hook.js'
-import { withTimeout } from '../../async/timeout.js'
+import { withTimeout } from '../../async/time-limit.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Ingest } from '../../contract/ingest.js'

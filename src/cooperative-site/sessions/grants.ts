@@ -1,7 +1,7 @@
 /** Whether a viewer may go on watching a session: read again while streams live, once for all streams of the same pair. */
 
 import { steady } from '../../async/clock.js'
-import { withTimeout } from '../../async/timeout.js'
+import { withTimeout } from '../../async/time-limit.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 

@@ -1,6 +1,7 @@
 /** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
 
 import { steady } from '../../async/clock.js'
+import { createTicker } from '../../async/timer.js'
 import type { SiteEventBus } from '../../contract/event-bus.js'
 import type { Principal } from '../../contract/sessions.js'
 import type { Chunks } from '../../http/respond.js'
@@ -30,7 +31,8 @@ export function createSessionStreams(options: SessionStreamsOptions) {
   const grants = createSessionGrants(options)
   const clock = steady(now)
   const streams = new Set<SessionStream>()
-  let timer: ReturnType<typeof setInterval> | undefined
+  // A stream that somebody reads is a reason for a process to live.
+  const ticker = createTicker(tick, Math.min(RECHECK_MS, heartbeatMs), true)
   let closed = false
 
   function tick(): void {
@@ -40,9 +42,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
 
   function leave(stream: SessionStream | undefined): void {
     if (stream) streams.delete(stream)
-    if (streams.size > 0) return
-    clearInterval(timer)
-    timer = undefined
+    if (streams.size === 0) ticker.stop()
   }
 
   return {
@@ -70,7 +70,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
         },
       })
       if (!over) streams.add(stream)
-      timer ??= setInterval(tick, Math.min(RECHECK_MS, heartbeatMs))
+      ticker.start()
       if (streams.size === 0) leave(undefined)
       if (closed) stream.end('shutdown')
       return stream.frames

@@ -1,6 +1,7 @@
 /** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
 
 import type { Clock } from '../../async/clock.js'
+import { createAlarm, sleep } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import type { DeliveryDrain } from './attempts.js'
 import type { DeliveryStore } from './commands.js'
@@ -17,8 +18,7 @@ export interface DeliveryLoopOptions {
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
 export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions) {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let firesAt = Number.POSITIVE_INFINITY
+  const alarm = createAlarm(wake, clock.steady)
   let lastPass = { at: clock.now(), steady: clock.steady() }
   let closed = false
 
@@ -45,14 +45,6 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
     return left === 0 || !swept
   }
 
-  function sleep(delayMs: number) {
-    clearTimeout(timer)
-    timer = setTimeout(wake, delayMs)
-    firesAt = clock.steady() + delayMs
-    // A timer handle is a number where there is no event loop to keep alive.
-    if (typeof timer === 'object') timer.unref?.()
-  }
-
   function wake() {
     if (closed) return
     pass()
@@ -62,13 +54,13 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
       (store.attempted.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
       (store.backoff.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
     ]
-    sleep(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
+    alarm.within(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
   }
 
   return {
     start() {
       try {
-        sleep(HEARTBEAT_MS)
+        alarm.within(HEARTBEAT_MS)
       } catch {
         // Workers allow no timer outside a request: there the first command starts the loop.
       }
@@ -76,17 +68,17 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
 
     /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
     nudge(delayMs: number) {
-      if (!closed && clock.steady() + delayMs < firesAt) sleep(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
+      if (!closed) alarm.within(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
     },
 
     /** Everything that is due now; yields between passes. */
     async reconcile() {
-      while (pass()) await new Promise((resolve) => setTimeout(resolve, 0))
+      while (pass()) await sleep(0)
     },
 
     close() {
       closed = true
-      clearTimeout(timer)
+      alarm.clear()
     },
 
     /** When the loop last came by: on the wall's clock, for show, and on the steady one. */

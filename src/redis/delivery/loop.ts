@@ -1,4 +1,5 @@
 /** The loop of a node: reconciles every shard, calls again what failed, and says that the node is alive. */
+import { createAlarm } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
@@ -56,8 +57,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   let sweptAt = Number.NEGATIVE_INFINITY
   /** When each shard was last told what this node holds. */
   const confirmedAt = new Map<number, number>()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let firesAt = Number.POSITIVE_INFINITY
+  const alarm = createAlarm(() => void wake())
   let passedAt: number | null = null
   let shardCount = 1
   let closed = false
@@ -139,19 +139,11 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     return Math.min(...passes.map(({ nextIn }) => nextIn))
   }
 
-  function sleep(delayMs: number) {
-    if (closed) return
-    clearTimeout(timer)
-    const bounded = Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs))
-    timer = setTimeout(() => void wake(), bounded)
-    firesAt = performance.now() + bounded
-    // The dispatcher's loop is no reason for a process to live.
-    if (typeof timer === 'object') timer.unref?.()
+  function wakeWithin(delayMs: number) {
+    if (!closed) alarm.within(Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs)))
   }
 
   async function wake() {
-    // While this pass is under way, a nudge plans the next one.
-    firesAt = Number.POSITIVE_INFINITY
     let nextIn = HEARTBEAT_MS
     try {
       nextIn = await pass(false)
@@ -160,16 +152,14 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
       store.report(error)
     }
     onPass()
-    if (!closed && performance.now() + nextIn < firesAt) sleep(nextIn)
+    wakeWithin(nextIn)
   }
 
   return {
-    start: () => sleep(0),
+    start: () => wakeWithin(0),
 
     /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
-    nudge(delayMs: number) {
-      if (!closed && performance.now() + Math.max(SLEEP_MIN_MS, delayMs) < firesAt) sleep(delayMs)
-    },
+    nudge: wakeWithin,
 
     async reconcile(): Promise<void> {
       await pass(true)
@@ -178,7 +168,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     async close(): Promise<void> {
       closed = true
       passedAt = null
-      clearTimeout(timer)
+      alarm.clear()
       await bell.close()
     },
 

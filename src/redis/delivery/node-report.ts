@@ -1,5 +1,6 @@
 /** What a node says of itself in the list of nodes: soon after a change, with every pass, and once more at its end. */
 
+import { createAlarm } from '../../async/timer.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { NodeReport } from './nodes.js'
@@ -10,7 +11,7 @@ const QUIET_MS = 50
 
 /** @param report what the node says now. */
 export function createDeliveryReport(store: Store, nodeId: string, report: () => NodeReport) {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  const alarm = createAlarm(() => void publish().catch(() => {}))
   let sentAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> | undefined
   let closed = false
@@ -20,8 +21,7 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
   })
 
   async function send(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
+    alarm.clear()
     sentAt = performance.now()
     await store.claimShards()
     await runScript(store, BEAT, 0, { id: nodeId, report: JSON.stringify(report()) })
@@ -47,15 +47,12 @@ export function createDeliveryReport(store: Store, nodeId: string, report: () =>
 
     /** Something has changed. */
     changed() {
-      if (closed || timer !== undefined) return
-      const delay = Math.max(0, sentAt + QUIET_MS - performance.now())
-      timer = setTimeout(() => publish().catch(() => {}), delay)
-      if (typeof timer === 'object') timer.unref?.()
+      if (!closed) alarm.within(Math.max(0, sentAt + QUIET_MS - performance.now()))
     },
 
     async close(): Promise<void> {
       closed = true
-      clearTimeout(timer)
+      alarm.clear()
       await publish().catch(() => {})
     },
   }

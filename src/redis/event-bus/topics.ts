@@ -1,4 +1,5 @@
 /** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
+import { createTicker } from '../../async/timer.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
@@ -26,9 +27,8 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
   const channels = new Map<string, LocalTopic>()
   const report = (error: unknown) => store.report(error)
   let subscriber: Subscriber | undefined
-  let timer: ReturnType<typeof setInterval> | undefined
+  const ticker = createTicker(() => pass().catch(report), LOOK_MS)
   let relistening: Promise<void> | undefined
-  let isPassing = false
   let closed = false
 
   function listener(): Subscriber {
@@ -145,19 +145,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     topics.delete(local.name)
     channels.delete(local.channel)
     if (local.channel !== '') subscriber?.unsubscribe(local.channel).catch(report)
-    if (topics.size > 0) return
-    clearInterval(timer)
-    timer = undefined
-  }
-
-  function tick() {
-    if (isPassing) return
-    isPassing = true
-    pass()
-      .catch(report)
-      .finally(() => {
-        isPassing = false
-      })
+    if (topics.size === 0) ticker.stop()
   }
 
   return {
@@ -170,10 +158,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
       if (known) return known
       const local = createLocalTopic(name, queueSize, report)
       topics.set(name, local)
-      if (timer === undefined) {
-        timer = setInterval(tick, LOOK_MS)
-        if (typeof timer === 'object') timer.unref?.()
-      }
+      ticker.start()
       return local
     },
 
@@ -188,7 +173,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
 
     async close(): Promise<void> {
       closed = true
-      clearInterval(timer)
+      ticker.stop()
       for (const local of topics.values()) local.close()
       topics.clear()
       channels.clear()

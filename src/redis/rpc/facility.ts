@@ -1,6 +1,8 @@
 /** The live correlator of a deployment in a shared store: a call opened on one node is settled from any. */
 
+import { whenAborted } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
+import { unref } from '../../async/timer.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -176,13 +178,11 @@ export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<Red
       })
       // Expected before it is opened: the reply may overtake the answer.
       const result = new Promise<unknown>((resolve, reject) => {
-        const timer = setTimeout(() => void withdraw(correlation_id, 'timeout'), timeoutMs)
-        if (typeof timer === 'object') timer.unref?.()
-        const cancel = () => void withdraw(correlation_id, 'cancelled')
-        signal?.addEventListener('abort', cancel, { once: true })
+        const timer = unref(setTimeout(() => void withdraw(correlation_id, 'timeout'), timeoutMs))
+        const forget = whenAborted(signal, () => void withdraw(correlation_id, 'cancelled'))
         const release = () => {
           clearTimeout(timer)
-          signal?.removeEventListener('abort', cancel)
+          forget()
         }
         pending.set(correlation_id, { shard, attempt, resolve, reject, release })
       })

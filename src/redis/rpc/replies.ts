@@ -1,4 +1,5 @@
 /** How a node hears of replies to its calls: a bell per node, and a look every second at what a lost link has missed. */
+import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from '../store/client.js'
 import type { Store } from '../store/store.js'
 import { openSubscriber, type Subscriber } from '../store/subscriber.js'
@@ -23,7 +24,7 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
   const listening = new Map<number, Promise<void>>()
   let subscriber: Subscriber | undefined
   let closed = false
-  let timer: ReturnType<typeof setInterval> | undefined
+  const ticker = createTicker(() => look().catch(() => {}), POLL_MS)
 
   const hear = (_channel: string, id: string) => {
     const shard = waiting.get(id)
@@ -64,30 +65,15 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
     },
     expect(shard, id) {
       waiting.set(id, shard)
-      if (timer !== undefined) return
-      let isLooking = false
-      timer = setInterval(() => {
-        if (isLooking) return
-        isLooking = true
-        look()
-          .catch(() => {})
-          .finally(() => {
-            isLooking = false
-          })
-      }, POLL_MS)
-      // A pending call is no reason for a process to live; runtimes without `unref` do not wait for timers either.
-      if (typeof timer === 'object') timer.unref?.()
+      ticker.start()
     },
     forget(id) {
       waiting.delete(id)
-      if (waiting.size > 0) return
-      clearInterval(timer)
-      timer = undefined
+      if (waiting.size === 0) ticker.stop()
     },
     async close() {
       closed = true
-      clearInterval(timer)
-      timer = undefined
+      ticker.stop()
       await subscriber?.close()
     },
   }

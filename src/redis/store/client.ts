@@ -1,4 +1,5 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
+import { sleep } from '../../async/timer.js'
 import { type Reply, toReply } from './reply.js'
 
 export type Listener = (...args: unknown[]) => void
@@ -111,7 +112,7 @@ function createPort(client: RedisClient): Port {
       if (!(error instanceof TypeError) || signal().aborted) throw error
     }
     await loose.sendCommand(undefined, true, ['GET', key], { abortSignal: signal() }).catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, SLOTS_MS))
+    await sleep(SLOTS_MS)
     if (signal().aborted) throw signal().reason
     return sendToSlot(args, key, signal)
   }

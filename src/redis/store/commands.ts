@@ -1,7 +1,7 @@
 /** Commands to a store, each bounded in time, and in number by waiting their turn: a store that stalls refuses nobody. */
 
 import { whenAborted } from '../../async/abort.js'
-import { createTurns } from '../../async/turns.js'
+import { createSemaphore } from '../../async/semaphore.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
@@ -18,8 +18,8 @@ export type Command = (args: string[], key: string, ask: Ask | undefined, within
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
 export function createCommands(port: Port): Command {
-  // A turn is taken until the client settles the command, however long ago whoever asked was told.
-  const turns = createTurns(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
+  // A permit is held until the client settles the command, however long ago whoever asked was told.
+  const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
   return (args, key, ask, withinMs) =>
     new Promise((resolve, reject) => {
@@ -34,28 +34,28 @@ export function createCommands(port: Port): Command {
         taken ??= new AbortController()
         return taken.signal
       }
-      const turn = turns.wait(
+      const waiter = semaphore.acquire(
         args.reduce((sum, arg) => sum + arg.length, 0),
         () => {
           isSent = true
           port.send(args, key, signal).then(
             (reply) => {
-              turns.end()
+              semaphore.release()
               done()
               resolve(reply)
             },
             (error) => {
-              turns.end()
+              semaphore.release()
               done()
               reject(toError(error))
             },
           )
         },
       )
-      if (!turn) return reject(unsent('too much waits for the store'))
+      if (!waiter) return reject(unsent('too much waits for the store'))
 
       const giveUp = (reason: unknown) => {
-        turns.leave(turn)
+        semaphore.leave(waiter)
         reject(reason)
         taken?.abort(reason)
         done()

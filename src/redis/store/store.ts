@@ -1,5 +1,6 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
 import { guardHook } from '../../async/hook.js'
+import { sleep } from '../../async/timer.js'
 import { checkBound, resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
@@ -110,7 +111,7 @@ export function createStore(options: StoreOptions): Store {
       return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, within))
     } catch (error) {
       if (!anyTime && error instanceof Refusal && error.outcome === 'unknown')
-        await new Promise((resolve) => setTimeout(resolve, Math.max(0, endsAt - performance.now())))
+        await sleep(Math.max(0, endsAt - performance.now()))
       throw error
     }
   }

@@ -1,4 +1,5 @@
 /** Sharded subscriptions on a connection of their own, for listeners that must hear of a lost link. */
+import { within } from '../../async/time-limit.js'
 import { Refusal } from '../../refusal.js'
 import { portOf, type RedisClient } from './client.js'
 import { toError } from './reply.js'
@@ -44,21 +45,6 @@ type IoRedisSubscriber = Emitter & {
 
 const SUBSCRIBE_TIMEOUT_MS = 2_000
 
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Refusal('unavailable', `no subscription within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } catch (error) {
-    throw toError(error)
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {})
-  }
-}
-
 /**
  * Sends to `own` as soon as it is ready. Not by the client's own queue: when a Cluster of ioredis becomes ready before it
  * knows its slots, what is queued throws where nobody can catch it, and ends the process.
@@ -92,7 +78,11 @@ export function openSubscriber({
   timeoutMs = SUBSCRIBE_TIMEOUT_MS,
 }: SubscriberOptions): Subscriber {
   const { kind } = portOf(client)
-  const wait = <T>(work: Promise<T>) => within(work, timeoutMs)
+  const late = () => new Refusal('unavailable', `no subscription within ${timeoutMs} ms`)
+  const wait = <T>(work: Promise<T>) =>
+    within(() => work, { ms: timeoutMs, late }).catch((error) => {
+      throw toError(error)
+    })
   const duplicate = client.duplicate as (...args: unknown[]) => unknown
   let seenUp = false
   const up = () => {

@@ -1,4 +1,5 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+import { createTicker } from '../../async/timer.js'
 import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
@@ -57,7 +58,7 @@ export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {
 }
 
 function watch(link: Link, silentMs: number): void {
-  let timer: ReturnType<typeof setInterval> | undefined
+  const ticker = createTicker(look, silentMs / 3)
   let heardAt = 0
   let isAsking = false
 
@@ -80,11 +81,7 @@ function watch(link: Link, silentMs: number): void {
   }
 
   function look() {
-    if (!link.isOpen) {
-      clearInterval(timer)
-      timer = undefined
-      return
-    }
+    if (!link.isOpen) return ticker.stop()
     ask()
     if (performance.now() - heardAt < silentMs) return
     heard()
@@ -94,8 +91,7 @@ function watch(link: Link, silentMs: number): void {
 
   const start = () => {
     heard()
-    timer ??= setInterval(look, silentMs / 3)
-    if (typeof timer === 'object') timer.unref?.()
+    ticker.start()
   }
 
   link.on('connect', start)

@@ -1,5 +1,7 @@
 /** How a reader takes rows out of a table: one `MGET`, everything checked, nothing trusted because it was found. */
+
 import type * as z from 'zod'
+import { sleep } from '../../async/timer.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { type Reply, WrongType } from '../store/reply.js'
@@ -101,7 +103,7 @@ export const TURN_ROWS = 500
 
 /** @throws the signal's reason once it has aborted. */
 export async function takeTurn(ask: Ask): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 0))
+  await sleep(0)
   ask.signal.throwIfAborted()
 }
 

@@ -1,0 +1,90 @@
+/** Timers: a pause, one that ends with a signal, and those that keep no process alive. */
+import { whenAborted } from './abort.js'
+
+type Timer = ReturnType<typeof setTimeout>
+
+/** Resolves after `ms`, or as soon as `signal` aborts. With 0 the event loop has its turn. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      forget()
+      resolve()
+    }, ms)
+    const forget = whenAborted(signal, () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+/** `timer`, which is no reason for a process to live any more. Runtimes without `unref` do not wait for timers either. */
+export function unref(timer: Timer): Timer {
+  if (typeof timer === 'object') timer.unref?.()
+  return timer
+}
+
+/** One call that is due, and only ever brought forward. It keeps no process alive. */
+export interface Alarm {
+  /** Calls `act` in `ms` at the latest. */
+  within(ms: number): void
+  clear(): void
+}
+
+/** @param now A clock that never goes back. */
+export function createAlarm(act: () => void, now: () => number = () => performance.now()): Alarm {
+  let timer: Timer | undefined
+  let dueAt = Number.POSITIVE_INFINITY
+  const alarm: Alarm = {
+    within(ms) {
+      const at = now() + ms
+      if (at >= dueAt) return
+      clearTimeout(timer)
+      timer = unref(setTimeout(fire, ms))
+      dueAt = at
+    },
+    clear() {
+      clearTimeout(timer)
+      dueAt = Number.POSITIVE_INFINITY
+    },
+  }
+  function fire() {
+    dueAt = Number.POSITIVE_INFINITY
+    act()
+  }
+  return alarm
+}
+
+/** A call again and again, while it is wanted. */
+export interface Ticker {
+  start(): void
+  stop(): void
+}
+
+/**
+ * `tick` must not reject. One that is still under way when the next is due stands for it, too.
+ *
+ * @param keepsAlive Whether it is a reason for a process to live.
+ */
+export function createTicker(tick: () => unknown, everyMs: number, keepsAlive = false): Ticker {
+  let timer: Timer | undefined
+  let isUnderWay = false
+  const run = async () => {
+    if (isUnderWay) return
+    isUnderWay = true
+    try {
+      await tick()
+    } finally {
+      isUnderWay = false
+    }
+  }
+  return {
+    start() {
+      timer ??= setInterval(run, everyMs)
+      if (!keepsAlive) unref(timer)
+    },
+    stop() {
+      clearInterval(timer)
+      timer = undefined
+    },
+  }
+}

@@ -1,0 +1,104 @@
+/** Work that ends in time or is given up, with its timer and its listener gone either way. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { endWithin } from '../../src/async/ending.js'
+import { within, withTimeout } from '../../src/async/time-limit.js'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const late = () => new Error('late')
+const never = () => new Promise<never>(() => {})
+
+describe('work within a time', () => {
+  it.each<[what: string, work: () => unknown]>([
+    ['at once', () => 7],
+    ['by promise', async () => 7],
+  ])('is what it comes to %s', async (_, work) => {
+    const { signal } = new AbortController()
+    const remove = vi.spyOn(signal, 'removeEventListener')
+    expect(await within(work, { ms: 100, late, signal })).toBe(7)
+    expect(vi.getTimerCount()).toBe(0)
+    expect(remove).toHaveBeenCalledTimes(1)
+  })
+
+  it.each<[what: string, work: () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('its own')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('its own'))],
+  ])('fails as it does when it %s, and leaves no timer', async (_, work) => {
+    await expect(within(work, { ms: 100, late })).rejects.toThrow('its own')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is given up when time is up, and its signal says why', async () => {
+    let given: AbortSignal | undefined
+    const work = (signal: AbortSignal) => {
+      given = signal
+      return never()
+    }
+    const given_up = expect(within(work, { ms: 100, late })).rejects.toThrow('late')
+    await vi.advanceTimersByTimeAsync(100)
+    await given_up
+    expect(given?.reason).toEqual(new Error('late'))
+  })
+
+  it('is given up when its signal aborts, with the reason or with what is to be said, and leaves no timer', async () => {
+    for (const [left, said] of [
+      [undefined, 'away'],
+      [() => new Error('left'), 'left'],
+    ] as const) {
+      const controller = new AbortController()
+      const working = expect(within(never, { ms: 100, late, signal: controller.signal, left })).rejects.toThrow(said)
+      controller.abort(new Error('away'))
+      await working
+      expect(vi.getTimerCount()).toBe(0)
+    }
+  })
+
+  it('is not begun for who has left before', async () => {
+    const work = vi.fn()
+    const signal = AbortSignal.abort(new Error('away'))
+    await expect(within(work, { ms: 100, late, signal })).rejects.toThrow('away')
+    expect(work).not.toHaveBeenCalled()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('may fail later without anybody hearing of it', async () => {
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    let fail = () => {}
+    const work = () => new Promise<never>((_, reject) => (fail = () => reject(new Error('afterwards'))))
+    const given_up = within(work, { ms: 100, late }).catch(() => {})
+    await vi.advanceTimersByTimeAsync(100)
+    await given_up
+    fail()
+    vi.useRealTimers()
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
+  it('is refused by a code, where refusals are wanted', async () => {
+    const waits = expect(withTimeout(never, { ms: 100, code: 'approval_timeout' })).rejects
+    const timed_out = waits.toMatchObject({ code: 'approval_timeout' })
+    await vi.advanceTimersByTimeAsync(100)
+    await timed_out
+    const signal = AbortSignal.abort()
+    await expect(withTimeout(never, { ms: 100, code: 'timeout', signal })).rejects.toMatchObject({ code: 'cancelled' })
+  })
+})
+
+describe('an ending', () => {
+  it('counts what has not ended by then, takes failures for ends, and leaves no timer', async () => {
+    expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ cut: 0 })
+    expect(vi.getTimerCount()).toBe(0)
+    const ending = endWithin([Promise.resolve(), never(), never()], 100)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(await ending).toEqual({ cut: 2 })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

@@ -1,0 +1,117 @@
+/** Pauses, alarms and tickers: due when they say, gone when they are not wanted, and no reason for a process to live. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createAlarm, createTicker, sleep } from '../../src/async/timer.js'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe('a pause', () => {
+  it('is over after its time, and leaves no listener', async () => {
+    const { signal } = new AbortController()
+    const remove = vi.spyOn(signal, 'removeEventListener')
+    const over = vi.fn()
+    sleep(100, signal).then(over)
+    await vi.advanceTimersByTimeAsync(99)
+    expect(over).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(over).toHaveBeenCalledTimes(1)
+    expect(remove).toHaveBeenCalledTimes(1)
+  })
+
+  it.each(['before', 'during'])('is over at once when its signal aborts %s, and leaves no timer', async (when) => {
+    const controller = new AbortController()
+    if (when === 'before') controller.abort()
+    const paused = sleep(100, controller.signal)
+    controller.abort()
+    await paused
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('an alarm', () => {
+  it('is only ever brought forward, and goes off once', async () => {
+    const act = vi.fn()
+    const alarm = createAlarm(act, Date.now)
+    alarm.within(100)
+    alarm.within(50)
+    alarm.within(200)
+    expect(vi.getTimerCount()).toBe(1)
+    await vi.advanceTimersByTimeAsync(50)
+    expect(act).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(act).toHaveBeenCalledTimes(1)
+  })
+
+  it('can be set again from within, and cleared', async () => {
+    const act = vi.fn(() => alarm.within(10))
+    const alarm = createAlarm(act, Date.now)
+    alarm.within(10)
+    await vi.advanceTimersByTimeAsync(30)
+    expect(act).toHaveBeenCalledTimes(3)
+    alarm.clear()
+    expect(vi.getTimerCount()).toBe(0)
+    alarm.within(10)
+    expect(vi.getTimerCount()).toBe(1)
+  })
+
+  it('goes off at all although its clock stands still', async () => {
+    const act = vi.fn(() => alarm.within(10))
+    const alarm = createAlarm(act, () => 0)
+    alarm.within(10)
+    await vi.advanceTimersByTimeAsync(20)
+    expect(act).toHaveBeenCalledTimes(2)
+    alarm.clear()
+  })
+})
+
+describe('a ticker', () => {
+  it('calls again and again between start and stop, however often it is started', async () => {
+    const tick = vi.fn()
+    const ticker = createTicker(tick, 10)
+    ticker.start()
+    ticker.start()
+    expect(vi.getTimerCount()).toBe(1)
+    await vi.advanceTimersByTimeAsync(30)
+    expect(tick).toHaveBeenCalledTimes(3)
+    ticker.stop()
+    expect(vi.getTimerCount()).toBe(0)
+    ticker.start()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(tick).toHaveBeenCalledTimes(4)
+    ticker.stop()
+  })
+
+  it('does not call while the call before is under way', async () => {
+    let end = () => {}
+    const tick = vi.fn(() => new Promise<void>((resolve) => (end = resolve)))
+    const ticker = createTicker(tick, 10)
+    ticker.start()
+    await vi.advanceTimersByTimeAsync(50)
+    expect(tick).toHaveBeenCalledTimes(1)
+    end()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(tick).toHaveBeenCalledTimes(2)
+    ticker.stop()
+  })
+})
+
+it('keeps a process alive for no alarm and no ticker but one that is to', () => {
+  vi.useRealTimers()
+  const timers: NodeJS.Timeout[] = []
+  for (const name of ['setTimeout', 'setInterval'] as const) {
+    const real = globalThis[name]
+    vi.spyOn(globalThis, name).mockImplementation(((act: () => void, ms: number) => {
+      const timer = real(act, ms)
+      timers.push(timer as NodeJS.Timeout)
+      return timer
+    }) as never)
+  }
+  const made = [createTicker(() => {}, 60_000), createTicker(() => {}, 60_000, true)]
+  const alarm = createAlarm(() => {})
+  for (const ticker of made) ticker.start()
+  alarm.within(60_000)
+  expect(timers.map((timer) => timer.hasRef())).toEqual([false, true, false])
+  for (const ticker of made) ticker.stop()
+  alarm.clear()
+  vi.restoreAllMocks()
+})
