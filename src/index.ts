@@ -6,7 +6,7 @@ export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
 export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
 export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
 export { InstanceStatus } from './diagnostics/rpc.js'
-export { RouteEntry, ServiceIndex } from './diagnostics/service.js'
+export { RouteEntry, ServiceIndex } from './diagnostics/service-index.js'
 export {
   type AdminAuth,
   AdminKeyRequiredError,

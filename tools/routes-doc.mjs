@@ -1,6 +1,6 @@
-/** Renders the route tables of the documents from the OpenAPI document, which is made from the router's own rows. */
+/** Renders the route tables of the documents from the OpenAPI document, which is made from the router's own routes. */
 
-const NOTE = '<!-- Generated from the rows of the router by tools/docs.mjs: do not edit. -->'
+const NOTE = '<!-- Generated from the routes of the router by tools/docs.mjs: do not edit. -->'
 
 /** `node`, or what it refers to. */
 function resolve(document, node) {

@@ -1,10 +1,8 @@
 /** The routes of the history family. */
 import * as z from 'zod'
 import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
-import type { RouterLimits } from '../contract/limits.js'
 import { Omitted, pageOf } from '../contract/page.js'
-import { pageQuery, sampleQuery } from './page-query.js'
-import { type DiagnosticsRow, diagnosticsRow } from './row.js'
+import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
 export const RawHistory = z.object({
@@ -13,27 +11,27 @@ export const RawHistory = z.object({
   omitted: Omitted.optional(),
 })
 
-export function historyRows(limits: RouterLimits): DiagnosticsRow[] {
-  return [
-    diagnosticsRow({
-      path: '/history/streams',
-      summary: 'Streams that retain messages',
-      needs: ['history_list_streams'],
-      query: pageQuery(limits).extend(HistoryStreamFilter.shape),
-      response: pageOf(HistoryStream),
-      ask: ({ history }, { filter, page }, { ask }) => history.listStreams?.(filter, page, ask),
-    }),
-    diagnosticsRow({
-      path: '/history/messages',
-      summary: 'The newest messages of one stream, oldest first',
-      needs: ['history'],
-      query: sampleQuery(limits).extend({ stream: StreamName }),
-      response: RawHistory,
-      ask: async ({ history }, { filter, page: { limit } }, { ask }) => {
-        const { items, truncated } = await history.readMessages({ stream: filter.stream, limit }, ask)
-        // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.
-        return { items, count: items.length, truncated }
-      },
-    }),
-  ]
-}
+export const HISTORY_ROUTES: readonly DiagnosticsRoute[] = [
+  diagnosticsRoute({
+    path: '/history/streams',
+    summary: 'Streams that retain messages',
+    needs: ['history_list_streams'],
+    page: 'paged',
+    query: HistoryStreamFilter,
+    response: pageOf(HistoryStream),
+    ask: ({ history }, { filter, page }, { ask }) => history.listStreams?.(filter, page, ask),
+  }),
+  diagnosticsRoute({
+    path: '/history/messages',
+    summary: 'The newest messages of one stream, oldest first',
+    needs: ['history'],
+    page: 'sample',
+    query: z.object({ stream: StreamName }),
+    response: RawHistory,
+    ask: async ({ history }, { filter, page: { limit } }, { ask }) => {
+      const { items, truncated } = await history.readMessages({ stream: filter.stream, limit }, ask)
+      // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.
+      return { items, count: items.length, truncated }
+    },
+  }),
+]

@@ -5,7 +5,7 @@ import { guardHook } from '../async/hook.js'
 export interface AccessRecord {
   /** The name that the authenticator gave. */
   principal: string
-  /** The row's path, or `null` where none matched. */
+  /** The route's path, or `null` where none matched. */
   route: string | null
   /** The filters that were given, typed; empty where the query was refused. */
   filters: Record<string, unknown>
@@ -19,7 +19,7 @@ export interface AccessRecord {
 
 /** Where an error that was kept from the client came from. */
 export interface ErrorPlace {
-  /** The row's path, or `null` before one matched. */
+  /** The route's path, or `null` before one matched. */
   route: string | null
   /** The source that failed within an aggregate. */
   source?: string

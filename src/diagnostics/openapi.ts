@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made of the same rows that the router answers from. */
+/** The OpenAPI 3.1 document, made of the same routes that the router answers from. */
 import * as z from 'zod'
 import { BrowserWindow, WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
 import { Completeness, SourceName } from '../contract/completeness.js'
@@ -19,14 +19,14 @@ import type { Json, JsonObject } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
 import { PendingCall } from '../contract/rpc.js'
 import { PROBLEMS, Problem, type ProblemCode } from '../http/problem.js'
-import { paramNames } from '../http/route.js'
+import { paramNames, queryOf } from '../http/read-route.js'
 import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
-import type { DiagnosticsRow } from './row.js'
-import { createRows } from './rows.js'
-import { ServiceIndex } from './service.js'
+import type { DiagnosticsRoute } from './route.js'
+import { ROUTES } from './routes.js'
+import { ServiceIndex } from './service-index.js'
 
 export interface OpenApiOptions {
   /** The limits of the router that is described. */
@@ -107,20 +107,20 @@ const ALWAYS: ProblemCode[] = [
   'internal',
 ]
 
-/** Every problem that a row can answer with. */
-function problemsOf(row: DiagnosticsRow): ProblemCode[] {
-  const codes = [...ALWAYS, ...Object.values(row.refusals ?? {})]
-  if (row.record) codes.push('not_found')
-  if (row.path.includes('{')) codes.push('invalid_path')
-  if ('cursor' in row.query.shape) codes.push('invalid_cursor')
-  if (row.needs.length > 0)
+/** Every problem that a route can answer with. */
+function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
+  const codes = [...ALWAYS, ...Object.values(route.refusals ?? {})]
+  if (route.record) codes.push('not_found')
+  if (route.path.includes('{')) codes.push('invalid_path')
+  if (route.page === 'paged') codes.push('invalid_cursor')
+  if (route.needs.length > 0)
     codes.push('inspector_absent', 'operation_absent', 'inspector_unavailable', 'inspector_timeout')
   return codes
 }
 
-function responsesOf(row: DiagnosticsRow, schema: string): JsonObject {
+function responsesOf(route: DiagnosticsRoute, schema: string): JsonObject {
   const byStatus = new Map<number, ProblemCode[]>()
-  for (const code of problemsOf(row))
+  for (const code of problemsOf(route))
     byStatus.set(PROBLEMS[code][0], [...(byStatus.get(PROBLEMS[code][0]) ?? []), code])
   const problems = [...byStatus].map(([status, codes]): [string, Json] => [
     String(status),
@@ -130,17 +130,17 @@ function responsesOf(row: DiagnosticsRow, schema: string): JsonObject {
     },
   ])
   return {
-    '200': { description: row.summary, content: { 'application/json': { schema: ref(schema) } } },
+    '200': { description: route.summary, content: { 'application/json': { schema: ref(schema) } } },
     ...Object.fromEntries(problems),
   }
 }
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
-function parametersOf(row: DiagnosticsRow, properties: JsonObject): Json[] {
-  const path = paramNames(row.path).map((name) => ({ name, in: 'path', required: true, schema: ref('Id') }))
+function parametersOf(template: string, taken: z.ZodObject, properties: JsonObject): Json[] {
+  const path = paramNames(template).map((name) => ({ name, in: 'path', required: true, schema: ref('Id') }))
   const query = Object.entries(properties).map(([name, schema]) => {
-    const field = row.query.shape[name] as z.ZodType
+    const field = taken.shape[name] as z.ZodType
     return { name, in: 'query', required: !field.safeParse(undefined).success, schema: schema as Json }
   })
   return [...path, ...query, { $ref: '#/components/parameters/ExpectedDeploymentId' }]
@@ -169,33 +169,30 @@ function toSchemas(named: Map<string, z.ZodType>): Record<string, JsonObject> {
  * @throws RangeError or TypeError as `createDiagnosticsRouter` does for the same options.
  */
 export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
-  const unasked = () => {
-    throw new TypeError('a document is made from rows, it asks none')
-  }
   const limits = resolveLimits(options.limits)
-  const rows = createRows(limits, { index: unasked, openApi: unasked, capabilities: unasked })
   const named = new Map<string, z.ZodType>(Object.entries(SHARED))
   const shared = new Map(Object.entries(SHARED).map(([name, schema]) => [schema as z.ZodType, name]))
-  const described = rows.map((row) => {
-    const id = operationId(row.path)
-    const response = shared.get(row.response) ?? pascal(id)
-    named.set(response, row.response).set(`${pascal(id)}Query`, row.query)
-    return { row, id, response }
+  const described = ROUTES.map((route) => {
+    const id = operationId(route.path)
+    const response = shared.get(route.response) ?? pascal(id)
+    const query = queryOf(route, limits)
+    named.set(response, route.response).set(`${pascal(id)}Query`, query)
+    return { route, id, response, query }
   })
   const schemas = toSchemas(named)
-  const paths = described.map(({ row, id, response }) => {
+  const paths = described.map(({ route, id, response, query }) => {
     const { properties = {} } = schemas[`${pascal(id)}Query`] as { properties?: JsonObject }
     delete schemas[`${pascal(id)}Query`]
     const operation: JsonObject = {
       operationId: id,
-      summary: row.summary,
-      tags: [tagOf(row.path)],
-      ...(row.needs[0] === undefined ? {} : { 'x-capability': row.needs[0] }),
-      ...(row.needs.length < 2 ? {} : { 'x-any-capability': [...row.needs] }),
-      parameters: parametersOf(row, properties),
-      responses: responsesOf(row, response),
+      summary: route.summary,
+      tags: [tagOf(route.path)],
+      ...(route.needs[0] === undefined ? {} : { 'x-capability': route.needs[0] }),
+      ...(route.needs.length < 2 ? {} : { 'x-any-capability': [...route.needs] }),
+      parameters: parametersOf(route.path, query, properties),
+      responses: responsesOf(route, response),
     }
-    return [row.path, { get: operation }] as const
+    return [route.path, { get: operation }] as const
   })
   return {
     openapi: '3.1.0',

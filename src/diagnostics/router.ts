@@ -1,4 +1,4 @@
-/** The diagnostics router: every check in its order, from the prefix to the answer of one row. */
+/** The diagnostics router: who may ask, what must be there, and what the hooks are told of each request. */
 import { Deadline } from '../async/deadline.js'
 import { checkId } from '../contract/ids.js'
 import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
@@ -6,15 +6,16 @@ import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { createAsk } from '../http/ask.js'
 import { createEngine, type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
+import { type Answer, read } from '../http/read.js'
+import { prepareRoute } from '../http/read-route.js'
 import { jsonReply, type TextReply } from '../http/respond.js'
-import { type Answer, answer, prepareRow } from '../http/route.js'
 import { VERSION } from '../version.js'
 import { guardHooks } from './hooks.js'
 import { openApiDocument } from './openapi.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import type { DiagnosticsRow, Present } from './row.js'
-import { createRows } from './rows.js'
-import { OPENAPI_PATH, type RouteEntry, type ServiceIndex } from './service.js'
+import type { DiagnosticsRoute, Present } from './route.js'
+import { ROUTES } from './routes.js'
+import { OPENAPI_PATH, type RouteEntry, type Service } from './service-index.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface DiagnosticsRouter extends Mountable<TextReply> {
@@ -44,7 +45,7 @@ interface Visit {
   deadline: Deadline
   /** Who asks, once that is known. */
   principal?: string
-  /** The row's path, for whoever is known. */
+  /** The route's path, for whoever is known. */
   route: string | null
   answer?: Answer
   /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
@@ -67,14 +68,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
   const capabilities = deepFreeze(
     capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
   )
-  let document: JsonObject | undefined
-  // Made when it is first asked for: most processes never are.
-  const openApi = () => {
-    document ??= deepFreeze(openApiDocument({ limits, prefix: options.prefix }))
-    return document
-  }
-  const rows = createRows(limits, { index: () => index, openApi, capabilities: () => capabilities })
-  const routes = rows.map(
+  const routes = ROUTES.map(
     ({ path, summary, needs }): RouteEntry => ({
       method: 'GET',
       path,
@@ -83,15 +77,24 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
       available: needs.length === 0 || needs.some((need) => capabilities[need]),
     }),
   )
-  const index: ServiceIndex = deepFreeze({
-    service: 'relayscope',
-    version: VERSION,
-    deployment_id: deployment.id,
-    mode: deployment.mode,
-    dashboard_path: dashboardPath,
-    openapi_path: OPENAPI_PATH,
-    routes,
-  })
+  let document: JsonObject | undefined
+  const service: Service = {
+    index: deepFreeze({
+      service: 'relayscope',
+      version: VERSION,
+      deployment_id: deployment.id,
+      mode: deployment.mode,
+      dashboard_path: dashboardPath,
+      openapi_path: OPENAPI_PATH,
+      routes,
+    }),
+    capabilities,
+    // Made when it is first asked for: most processes never are.
+    openApi() {
+      document ??= deepFreeze(openApiDocument({ limits, prefix: options.prefix }))
+      return document
+    },
+  }
 
   async function authenticate(visit: Visit): Promise<string> {
     try {
@@ -108,7 +111,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     if (expected !== null && expected !== deployment.id) throw new ProblemError('deployment_mismatch')
   }
 
-  function checkCapability({ needs }: DiagnosticsRow): void {
+  function checkCapability(needs: DiagnosticsRoute['needs']): void {
     const need = needs[0]
     if (need === undefined || needs.some((candidate) => capabilities[candidate])) return
     const inspector = INSPECTOR_OF[need]
@@ -123,25 +126,26 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
 
   const engine = createEngine({
     prefix: options.prefix ?? '',
-    routes: rows.map((row) => ({ path: row.path, methods: { GET: prepareRow(row) } })),
+    routes: ROUTES.map((route) => ({ path: route.path, methods: { GET: { ...prepareRoute(route, limits), route } } })),
     checkParam: checkId,
     async authenticate(visit: Visit, route) {
       visit.principal = await authenticate(visit)
       visit.route = route?.path ?? null
     },
-    admit({ request }, { row }) {
+    admit({ request }, { route }) {
       checkDeployment(request)
-      checkCapability(row as DiagnosticsRow)
+      checkCapability(route.needs)
     },
     async answer(prepared, { params, search }, visit) {
       const { deadline, reported } = visit
-      visit.answer = await answer(
+      visit.answer = await read(
         prepared,
         inspectors as Present,
-        { params, search, deployment, pageDefault: limits.pageDefault, deadline },
+        { params, search, deployment, deadline },
         {
           ask: createAsk(deadline, askLimits, (error) => report(visit, error)),
           now,
+          service,
           report(source, error) {
             reported.add(error)
             report(visit, error, source)

@@ -1,10 +1,9 @@
 /** Says what is wrong with an answer, whatever was asked: the same words for each surface. */
 import type * as z from 'zod'
 import { Invocation } from '../../src/contract/invocations.js'
-import { resolveLimits } from '../../src/contract/limits.js'
 import { SiteMessageAnswer } from '../../src/contract/site-messages.js'
 import { Site } from '../../src/contract/sites.js'
-import { createRows } from '../../src/diagnostics/rows.js'
+import { ROUTES } from '../../src/diagnostics/routes.js'
 import { Problem } from '../../src/http/problem.js'
 import type { Asked, Attack, Surface } from './fuzz-requests.js'
 import { ECHO } from './fuzz-values.js'
@@ -13,12 +12,8 @@ import type { Answered, Exchange } from './fuzz-wire.js'
 /** Stands in keys, tokens, payloads of commands and thrown errors: in no answer. */
 export const PLANTED = 'planted-s3cr3t'
 
-const unasked = () => {
-  throw new Error('nobody asks here')
-}
-const ROWS = createRows(resolveLimits(), { index: unasked, openApi: unasked, capabilities: unasked })
 const SCHEMAS: Record<Surface, readonly z.ZodType[]> = {
-  diagnostics: ROWS.map(({ response }) => response),
+  diagnostics: ROUTES.map(({ response }) => response),
   relay: [SiteMessageAnswer, Site, Invocation],
   control: [SiteMessageAnswer.omit({ duplicate: true }), Site],
 }
@@ -29,15 +24,15 @@ const INJECTED = new Set(['action_timeout', 'connector_unavailable', 'relay_refu
 /** What Node's own parser answers to what is no HTTP. */
 const UNPARSED = new Set([400, 408, 413, 417, 431])
 
-/** The schemas that a body of this request may have: of the row that its path names, where there is one. */
+/** The schemas that a body of this request may have: of the route that its path names, where there is one. */
 function schemasFor(surface: Surface, asked: Asked | undefined, prefix: string): readonly z.ZodType[] {
   if (surface !== 'diagnostics' || asked === undefined) return SCHEMAS[surface]
   const path = asked.target.split('?', 1)[0]?.slice(prefix.length).split('/') ?? []
-  const row = ROWS.find((given) => {
+  const route = ROUTES.find((given) => {
     const parts = given.path.split('/')
     return parts.length === path.length && parts.every((part, i) => part === path[i] || part.startsWith('{'))
   })
-  return row === undefined ? (path.length <= 2 ? SCHEMAS.diagnostics.slice(0, 1) : []) : [row.response]
+  return route === undefined ? (path.length <= 2 ? SCHEMAS.diagnostics.slice(0, 1) : []) : [route.response]
 }
 
 const parseJson = (text: string): unknown => {

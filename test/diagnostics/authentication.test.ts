@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AdminAuth } from '../../src/http/auth.js'
-import { createSubject, createWatched, KEY, ORIGIN, PREFIX, ROWS, type Router, SECRET } from './subject.js'
+import { CASES, createSubject, createWatched, KEY, ORIGIN, PREFIX, type Router, SECRET } from './subject.js'
 
 const ask = (router: Router, path: string, init?: RequestInit) => router(new Request(`${ORIGIN}${PREFIX}${path}`, init))
 
@@ -48,7 +48,7 @@ describe('authentication', () => {
       '/users/%ff/summary',
       '/users//',
       '/connections?limit=x',
-      ...ROWS.map((r) => r.url),
+      ...CASES.map((r) => r.url),
     ])
       for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE'])
         expect(await bytesOf(await ask(router, path, { method, headers: { 'x-expected-deployment-id': 'x' } }))).toBe(

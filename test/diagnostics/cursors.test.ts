@@ -3,18 +3,18 @@ import { createContextRegistry } from '../../src/memory/contexts.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import {
+  CASES,
   createSubject,
   createWatched,
   expectProblem,
   get,
-  ROWS,
   type Router,
   type RouterOptions,
   withQuery,
 } from './subject.js'
 import { createWorld, NOW } from './world.js'
 
-const PAGED = ROWS.filter(({ row }) => 'cursor' in row.query.shape)
+const PAGED = CASES.filter(({ route }) => route.page === 'paged')
 
 const HERE = { id: 'here', mode: 'direct' } as const
 

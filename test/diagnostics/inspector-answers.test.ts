@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
-import { type Call, createSubject, createWatched, expectProblem, get, ROWS, SECRET } from './subject.js'
+import { CASES, type Call, createSubject, createWatched, expectProblem, get, SECRET } from './subject.js'
 import { connection, context, createWorld, message, node } from './world.js'
 
 const ACTION = {
@@ -161,7 +161,7 @@ describe('what an inspector hands over', () => {
   })
 })
 
-it.each(ROWS.filter(({ path }) => path.startsWith('/workers')))('$path counts no junk as nothing', async ({ url }) => {
+it.each(CASES.filter(({ path }) => path.startsWith('/workers')))('$path counts no junk as nothing', async ({ url }) => {
   const { router } = createWatched({}, () => ({ items: [{}], next_cursor: null, has_more: false }))
   expectProblem(await get(router, url), 500, 'internal')
 })

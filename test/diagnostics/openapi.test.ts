@@ -11,13 +11,13 @@ import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import {
   ASKING,
+  CASES,
   createSubject,
   createWatched,
   get,
   getInVain,
   PREFIX,
-  ROWS,
-  type RowCase,
+  type RouteCase,
   send,
   withQuery,
 } from './subject.js'
@@ -50,8 +50,8 @@ const operation = ({ path }: { path: string }) => document.paths[path]?.get as O
 const queryOf = (path: string, name: string) =>
   operation({ path }).parameters.find((parameter) => parameter.name === name)
 
-/** Every status that a row can be brought to. */
-async function statusesOf({ row, url, path, query }: RowCase): Promise<string[]> {
+/** Every status that a route can be brought to. */
+async function statusesOf({ route, url, path, query }: RouteCase): Promise<string[]> {
   const found = new Set<number>()
   const note = async (answer: Promise<{ status: number }>) => found.add((await answer).status)
   const subject = createSubject()
@@ -63,7 +63,7 @@ async function statusesOf({ row, url, path, query }: RowCase): Promise<string[]>
   await note(get(subject, withQuery(url, 'nope=1')))
   await note(get(createSubject({ inspectors: {} }), url))
   await note(get(subject, path.replaceAll(/\{\w+\}/g, '%ff') + (query && `?${query}`)))
-  if (row.record)
+  if (route.record)
     await note(
       get(subject, `${path.replaceAll(/\{\w+\}/g, 'none')}?${query.replace('cmd-1', 'none')}`.replace(/\?$/, '')),
     )
@@ -91,16 +91,16 @@ describe('the document', () => {
     expect(document.servers).toEqual([{ url: '/' }])
   })
 
-  it('has every row and nothing else', () => {
-    expect(Object.keys(document.paths)).toEqual(ROWS.map(({ path }) => path))
-    const ids = ROWS.map((row) => operation(row).operationId)
+  it('has every route and nothing else', () => {
+    expect(Object.keys(document.paths)).toEqual(CASES.map(({ path }) => path))
+    const ids = CASES.map((asked) => operation(asked).operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it.each(ROWS)('names exactly the statuses of $path', async (row) => {
-    const named = Object.keys(operation(row).responses).sort()
-    // Any answer can meet a fault of the router itself, which no test can bring about on every row.
-    expect(named).toEqual([...new Set([...(await statusesOf(row)), '500'])].sort())
+  it.each(CASES)('names exactly the statuses of $path', async (asked) => {
+    const named = Object.keys(operation(asked).responses).sort()
+    // Any answer can meet a fault of the router itself, which no test can bring about on every route.
+    expect(named).toEqual([...new Set([...(await statusesOf(asked)), '500'])].sort())
   })
 
   it('asks for the key everywhere, by one header', () => {
@@ -108,12 +108,13 @@ describe('the document', () => {
     expect(document.components.securitySchemes).toEqual({
       adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
     })
-    for (const row of ROWS) expect(operation(row).security).toBeUndefined()
+    for (const asked of CASES) expect(operation(asked).security).toBeUndefined()
   })
 
   it('says which capability a route needs', () => {
-    for (const { row, path } of ROWS) expect([path, operation({ path })['x-capability']]).toEqual([path, row.needs[0]])
-    expect(ASKING).toHaveLength(ROWS.length - 3)
+    for (const { route, path } of CASES)
+      expect([path, operation({ path })['x-capability']]).toEqual([path, route.needs[0]])
+    expect(ASKING).toHaveLength(CASES.length - 3)
   })
 
   it('publishes enums, limits and required queries', () => {
@@ -131,9 +132,9 @@ describe('the document', () => {
       ['/browser-windows/count', 'state', ['normal', 'minimized', 'maximized', 'fullscreen']],
     ] as const)
       expect([path, name, enumOf(queryOf(path, name)?.schema)]).toEqual([path, name, values])
-    for (const { path, row } of ROWS) {
+    for (const { path, route } of CASES) {
       const limit = queryOf(path, 'limit')
-      expect([path, limit !== undefined]).toEqual([path, 'limit' in row.query.shape])
+      expect([path, limit !== undefined]).toEqual([path, route.page !== undefined])
       if (limit)
         expect(limit).toMatchObject({
           required: false,
@@ -144,7 +145,7 @@ describe('the document', () => {
         required: false,
       })
     }
-    const required = ROWS.flatMap(({ path }) =>
+    const required = CASES.flatMap(({ path }) =>
       operation({ path })
         .parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
         .map(({ name }) => `${path} ${name}`),

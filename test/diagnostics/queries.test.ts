@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createSubject, createWatched, expectProblem, get, ROWS, withQuery } from './subject.js'
+import { CASES, createSubject, createWatched, expectProblem, get, withQuery } from './subject.js'
 
-const LIMITED = ROWS.filter(({ row }) => 'limit' in row.query.shape)
+const LIMITED = CASES.filter(({ route }) => route.page !== undefined)
 
 describe.each(LIMITED)('limit of $path', ({ path, url }) => {
   const max = path === '/history/messages' ? 1_000 : 500

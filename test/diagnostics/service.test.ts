@@ -5,7 +5,7 @@ import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { createLivedFacilities } from '../testing/lived-facilities.js'
-import { createSubject, get, KEY, ORIGIN, PREFIX, ROWS } from './subject.js'
+import { CASES, createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 
 describe('the index', () => {
   it('says what can be asked, where, and of which deployment', async () => {
@@ -18,11 +18,11 @@ describe('the index', () => {
       mode: 'shared_store',
       dashboard_path: '/board',
       openapi_path: '/openapi.json',
-      routes: ROWS.map(({ row, path }) => ({
+      routes: CASES.map(({ route, path }) => ({
         method: 'GET',
         path,
-        summary: row.summary,
-        capability: row.needs[0] ?? null,
+        summary: route.summary,
+        capability: route.needs[0] ?? null,
         available: true,
       })),
     })
@@ -148,13 +148,13 @@ describe('the router', () => {
     const facilities = await createLivedFacilities()
     try {
       const router = createSubject({ ...memoryComposition(facilities, { deploymentId: 'dep' }) })
-      for (const { path, row, url } of ROWS) {
+      for (const { path, route, url } of CASES) {
         const { status, body } = await get(router, url)
         expect([path, status]).toEqual([
           path,
-          row.record && path !== '/users/{user_id}/summary' && !path.includes('dedup') ? 404 : 200,
+          route.record && path !== '/users/{user_id}/summary' && !path.includes('dedup') ? 404 : 200,
         ])
-        if (status === 200) expect(row.response.parse(body)).toEqual(body)
+        if (status === 200) expect(route.response.parse(body)).toEqual(body)
       }
       const { items, completeness } = (await get(router, '/users')).body
       const ids = items.map((user: { user_id: string }) => user.user_id)

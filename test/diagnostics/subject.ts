@@ -1,11 +1,10 @@
 /** The router under test, over instrumented inspectors, and the requests that the tests of the router send. */
 import { expect, vi } from 'vitest'
 import type { Inspectors } from '../../src/contract/inspectors.js'
-import { resolveLimits } from '../../src/contract/limits.js'
 import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
+import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import type { DiagnosticsRow } from '../../src/diagnostics/row.js'
-import { createRows } from '../../src/diagnostics/rows.js'
+import { ROUTES } from '../../src/diagnostics/routes.js'
 import { apiKeyAuth } from '../../src/http/auth.js'
 import { Problem } from '../../src/http/problem.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
@@ -136,7 +135,7 @@ const PARAMS: Record<string, string> = {
   window_id: 'win-1',
 }
 
-/** The required queries of the rows that have some. */
+/** The required queries of the routes that have some. */
 const QUERIES: Record<string, string> = {
   '/history/messages': 'stream=users%2Falice%2Flog',
   '/rpc/instances/{instance_id}': 'user_id=alice&client_id=desk',
@@ -147,13 +146,9 @@ const QUERIES: Record<string, string> = {
   '/delivery/status': 'user_id=alice&client_id=desk&command_id=cmd-1',
 }
 
-const unasked = () => {
-  throw new Error('the test asks through the router')
-}
-
-export interface RowCase {
+export interface RouteCase {
   path: string
-  row: DiagnosticsRow
+  route: DiagnosticsRoute
   /** A target below the prefix, without its query. */
   target: string
   /** The query that it needs, without `?`; empty where it needs none. */
@@ -162,19 +157,15 @@ export interface RowCase {
   url: string
 }
 
-/** Every row of the table with a request for it that the world can answer. */
-export const ROWS: RowCase[] = createRows(resolveLimits(), {
-  index: unasked,
-  openApi: unasked,
-  capabilities: unasked,
-}).map((row) => {
-  const target = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMS[name] as string)
-  const query = QUERIES[row.path] ?? ''
-  return { path: row.path, row, target, query, url: query ? `${target}?${query}` : target }
+/** Every route with a request for it that the world can answer. */
+export const CASES: RouteCase[] = ROUTES.map((route) => {
+  const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMS[name] as string)
+  const query = QUERIES[route.path] ?? ''
+  return { path: route.path, route, target, query, url: query ? `${target}?${query}` : target }
 })
 
-/** The rows that ask an inspector. */
-export const ASKING = ROWS.filter(({ row }) => row.needs.length > 0)
+/** The routes that ask an inspector. */
+export const ASKING = CASES.filter(({ route }) => route.needs.length > 0)
 
 /** `url` with one more query parameter. */
 export const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`

@@ -3,6 +3,7 @@ import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import {
   ASKING,
+  CASES,
   type Call,
   createSubject,
   createWatched,
@@ -11,7 +12,6 @@ import {
   getInVain,
   ORIGIN,
   PREFIX,
-  ROWS,
   SECRET,
   withQuery,
 } from './subject.js'
@@ -35,7 +35,7 @@ const SECURITY = {
 
 const headersOf = (headers: Headers) => Object.fromEntries(headers)
 
-/** Answers that no schema accepts, and the rows on which they are only counted or passed over. */
+/** Answers that no schema accepts, and the routes on which they are only counted or passed over. */
 const UNACCEPTABLE: [what: string, respond: (call: Call) => unknown, passed?: RegExp][] = [
   ['undefined', () => undefined],
   ['a text', () => 'x'],
@@ -46,11 +46,11 @@ const UNACCEPTABLE: [what: string, respond: (call: Call) => unknown, passed?: Re
   ['a getter that throws', ({ proceed }) => withGetter(proceed()), /count$|^\/users$/],
 ]
 
-describe.each(ROWS)('$path', ({ path, row, target, query, url }) => {
+describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
   it('answers 200 with a body that its schema accepts unchanged', async () => {
     const { status, body, headers } = await get(createSubject(), url)
     expect(status).toBe(200)
-    expect(row.response.parse(body)).toEqual(body)
+    expect(route.response.parse(body)).toEqual(body)
     expect(headersOf(headers)).toMatchObject({ 'content-type': 'application/json; charset=utf-8', ...SECURITY })
     expect([...headers.keys()].filter((name) => name === 'etag' || name.startsWith('access-control'))).toEqual([])
   })
@@ -59,7 +59,7 @@ describe.each(ROWS)('$path', ({ path, row, target, query, url }) => {
     const { router, calls } = createWatched({}, async (call) => plant(await call.proceed()))
     const { status, text } = await get(router, url)
     expect(status).toBe(200)
-    expect(calls.length > 0).toBe(row.needs.length > 0)
+    expect(calls.length > 0).toBe(route.needs.length > 0)
     expect(text).not.toContain(SECRET)
     expect(text).toBe((await get(createSubject(), url)).text)
   })
@@ -133,14 +133,14 @@ describe.each(ROWS)('$path', ({ path, row, target, query, url }) => {
       expect(calls).toEqual([])
     })
 
-  if (row.needs.length > 0) {
+  if (route.needs.length > 0) {
     it('answers 501 with its capability without the inspector, before its query is read', async () => {
       const problem = expectProblem(
         await get(createSubject({ inspectors: {} }), withQuery(url, 'nope=1')),
         501,
         'inspector_absent',
       )
-      expect(problem.capability).toBe(row.needs[0])
+      expect(problem.capability).toBe(route.needs[0])
     })
 
     it('answers 500 when the inspector throws, without a word of what it threw', async () => {
@@ -193,14 +193,14 @@ describe.each(ROWS)('$path', ({ path, row, target, query, url }) => {
     })
   }
 
-  if (OPERATIONS.includes(row.needs[0] ?? ''))
+  if (OPERATIONS.includes(route.needs[0] ?? ''))
     it('answers 501 operation_absent when the inspector lacks the operation', async () => {
       const inspectors = createFakeInspectors({ connections: [], messages: [], calls: [], deduplicator: {} })
       const problem = expectProblem(await get(createSubject({ inspectors }), url), 501, 'operation_absent')
-      expect(problem.capability).toBe(row.needs[0])
+      expect(problem.capability).toBe(route.needs[0])
     })
 
-  if (row.record)
+  if (route.record)
     it.each([
       'unknown',
       '__proto__',
@@ -243,12 +243,12 @@ describe.each(ROWS)('$path', ({ path, row, target, query, url }) => {
     })
 })
 
-it('reads the rows that the router lists', () => {
+it('reads the routes that the router lists', () => {
   expect(createSubject().routes.map((route) => [route.path, route.capability, route.available])).toEqual(
-    ROWS.map(({ path, row }) => [path, row.needs[0] ?? null, true]),
+    CASES.map(({ path, route }) => [path, route.needs[0] ?? null, true]),
   )
   expect(createSubject({ inspectors: {} }).routes.filter((route) => route.available)).toHaveLength(
-    ROWS.length - ASKING.length,
+    CASES.length - ASKING.length,
   )
 })
 

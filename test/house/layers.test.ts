@@ -47,7 +47,7 @@ describe('the layers of src', () => {
 describe('the direction table', () => {
   it.each([
     ['a store in a view', { 'views/users.ts': "import '../memory/history.js'" }],
-    ['a family in http', { 'http/route.ts': "import '../contract/history.js'" }],
+    ['a family in http', { 'http/read.ts': "import '../contract/history.js'" }],
     ['HTTP in a store', { 'memory/history/facility.ts': "import '../../http/problem.js'" }],
     ['one store in the other', { 'redis/history/facility.ts': "import '../../memory/rpc.js'" }],
     ['one family in another', { 'memory/delivery/facility.ts': "export * from '../rpc.js'" }],
@@ -58,7 +58,7 @@ describe('the direction table', () => {
     ['the table in the store', { 'redis/store/store.ts': "import '../table/pages.js'" }],
     ['a family in another by type', { 'diagnostics/rpc.ts': "type A = import('./history.js').A" }],
     ['the face from inside', { 'contract/rpc.ts': "import type { A } from './index.js'" }],
-    ['itty-router in a second file', { 'diagnostics/rows.ts': "import { Router } from 'itty-router'" }],
+    ['itty-router in a second file', { 'diagnostics/routes.ts': "import { Router } from 'itty-router'" }],
     ['Node where it must not be', { 'http/auth.ts': "import { timingSafeEqual } from 'node:crypto'" }],
     ['Node by a dynamic import', { 'diagnostics/router.ts': "await import('node:fs')" }],
     ['anything of ours in an adapter', { 'adapters/node.ts': "import '../contract/page.js'" }],

@@ -272,7 +272,7 @@ export const HTTP = [
   ...weaken('src/http/problem.ts', 'test/diagnostics/queries.test.ts', [
     ['a problem names so many errors', 'extra.errors.slice(0, ERRORS_SHOWN)', 'extra.errors'],
   ]),
-  ...weaken('src/http/route.ts', 'test/diagnostics/inspector-answers.test.ts', [
+  ...weaken('src/http/read.ts', 'test/diagnostics/inspector-answers.test.ts', [
     ['a page holds no more than its limit', 'if (page.items.length > limit) throw', 'if (false) throw'],
     ['a page that goes on says where', `if (typeof page.next_cursor !== 'string') throw`, 'if (false) throw'],
     [

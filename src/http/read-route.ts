@@ -1,0 +1,111 @@
+/** Routes that only read, as data plus one expression, and what is made of each once for all requests. */
+import * as z from 'zod'
+import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
+import type { Awaitable, PageQuery } from '../contract/page.js'
+import type { RefusalCode } from '../refusal.js'
+import { createEncoder } from './encode.js'
+import type { ProblemCode } from './problem.js'
+
+/** What a route is asked with: everything decoded, typed and checked. */
+export interface RouteInput<Filter, Param extends string = string> {
+  params: Record<Param, string>
+  /** The query without `limit` and `cursor`; only what the caller gave. */
+  filter: Filter
+  page: PageQuery
+}
+
+/**
+ * How a list is cut: `paged` takes `limit` and `cursor`, `limited` takes `limit` alone, and so does `sample`, whose
+ * bounds are those of raw history.
+ */
+type Paging = 'paged' | 'limited' | 'sample'
+
+/** A route as data plus one expression. `Source` is what the table is built over, `View` what each request brings along. */
+export interface ReadRoute<Source, View> {
+  /** Relative to the prefix, in OpenAPI's form: `/users/{user_id}/summary`. */
+  path: string
+  summary: string
+  /** Any of these capabilities serves it; the first is the one that a 501 names. Empty: always there. */
+  needs: readonly string[]
+  /** What it takes beside `limit` and `cursor`. @default nothing */
+  query?: z.ZodObject
+  page?: Paging
+  response: z.ZodType
+  /** It addresses one object: `null` is 404. Elsewhere `null` is no answer. */
+  record?: true
+  /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
+  tokenOf?(item: never): string
+  /** Refusals of the inspector that mean something of their own on this route. */
+  refusals?: Partial<Record<RefusalCode, ProblemCode>>
+  /** The value that `response` reads. */
+  ask(source: Source, input: RouteInput<never>, view: View): Awaitable<unknown>
+}
+
+type ParamIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamIn<Rest> : never
+
+/** A route whose `ask` gets what `path` and `query` describe and returns what `response` reads. */
+export interface TypedReadRoute<
+  Source,
+  View,
+  Path extends string,
+  Query extends z.ZodObject,
+  Response extends z.ZodType,
+> extends Omit<ReadRoute<Source, View>, 'ask'> {
+  path: Path
+  query?: Query
+  response: Response
+  ask(
+    source: Source,
+    input: RouteInput<z.output<Query>, ParamIn<Path>>,
+    view: View,
+  ): Awaitable<z.input<Response> | null | undefined>
+}
+
+/** Names of the parameters in a route's path. */
+export function paramNames(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
+}
+
+const limitOf = (fallback: number, max: number) => z.int().min(1).max(max).default(fallback)
+
+// No maxLength of its own: a cursor that is too long is an invalid cursor, not an invalid query.
+const Cursor = z.string().meta({ maxLength: CURSOR_BYTES }).optional()
+
+const PAGING: Record<Paging, (limits: RouterLimits) => z.ZodRawShape> = {
+  paged: ({ pageDefault, pageMax }) => ({ limit: limitOf(pageDefault, pageMax), cursor: Cursor }),
+  limited: ({ pageDefault, pageMax }) => ({ limit: limitOf(pageDefault, pageMax) }),
+  sample: ({ historyDefault, historyMax }) => ({ limit: limitOf(historyDefault, historyMax) }),
+}
+
+/** The whole query of a route within the limits of its router. */
+export function queryOf({ page, query }: Pick<ReadRoute<never, never>, 'page' | 'query'>, limits: RouterLimits) {
+  return z.object({ ...(page && PAGING[page](limits)), ...query?.shape })
+}
+
+/** A route with what every request for it needs to know of it. */
+export interface PreparedRoute<Source, View> {
+  route: ReadRoute<Source, View>
+  query: z.ZodObject
+  /** The limit of a page whose route takes none. */
+  pageDefault: number
+  /** It answers a list of items. */
+  listed: boolean
+  encode: (value: unknown) => string
+  /** What refusals of its inspectors mean here, where that differs from other routes. */
+  refusals: Partial<Record<RefusalCode, ProblemCode>>
+}
+
+export function prepareRoute<Source, View>(
+  route: ReadRoute<Source, View>,
+  limits: RouterLimits,
+): PreparedRoute<Source, View> {
+  const { path, response, refusals } = route
+  return {
+    route,
+    query: queryOf(route, limits),
+    pageDefault: limits.pageDefault,
+    listed: response instanceof z.ZodObject && 'items' in response.shape,
+    encode: createEncoder(response),
+    refusals: { invalid_identity: path.includes('{') ? 'invalid_path' : 'invalid_query', ...refusals },
+  }
+}
