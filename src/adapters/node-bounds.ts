@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { sliceInput } from './node-input.js'
+import { createTurns } from './node-turns.js'
 
 export interface ConnectionBounds {
   /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has sent requests ahead. */
@@ -41,16 +42,7 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
   const isStalled = ([socket]: [Socket, Connection]) => socket.writableLength > 0
   const isAhead = ([, { waiting }]: [Socket, Connection]) => waiting.length > 1
 
-  // Requests that were sent ahead take turns, one in each round of the loop: whoever comes with a first one goes before.
-  const ahead: (() => void)[] = []
-  function takeTurn(act: () => void): void {
-    if (ahead.push(act) === 1) setImmediate(next)
-  }
-  function next(): void {
-    ahead[0]?.()
-    ahead.shift()
-    if (ahead.length > 0) setImmediate(next)
-  }
+  const takeTurn = createTurns()
 
   server.on('connection', (socket: Socket) => {
     if (open.size >= connections) {
@@ -61,7 +53,7 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     }
     const connection: Connection = { waiting: [] }
     open.set(socket, connection)
-    sliceInput(socket, () => connection.last?.complete === true)
+    sliceInput({ socket, isFull: () => connection.last?.complete === true, takeTurn })
     socket.on('close', () => open.delete(socket))
   })
 

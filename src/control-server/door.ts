@@ -1,7 +1,7 @@
 /** Who may enter the control server at all: this machine's own programs that know the token, and no web page. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
-import { createHostGuard, LOOPBACK_NAMES } from '../http/guard.js'
+import { createHostGuard, LOOPBACK_NAMES, valuesOf } from '../http/guard.js'
 import type { ProblemCode } from '../http/problem.js'
 
 /** What is looked at: the socket, and the headers as they stood on the wire. */
@@ -47,19 +47,13 @@ export function createDoor(token: string): (caller: Caller, port: number) => Pro
 
   return ({ remoteAddress, rawHeaders }, port) => {
     if (!isLoopbackAddress(remoteAddress)) return 'not_loopback'
-    const headers = new Map<string, string[]>()
-    for (let i = 0; i < rawHeaders.length; i += 2) {
-      const name = (rawHeaders[i] as string).toLowerCase()
-      const value = rawHeaders[i + 1] as string
-      if (FORWARDING.test(name)) return 'forwarded_request'
-      headers.set(name, [...(headers.get(name) ?? []), value])
-    }
-    const hosts = headers.get('host') ?? []
+    if (rawHeaders.some((name, i) => i % 2 === 0 && FORWARDING.test(name.toLowerCase()))) return 'forwarded_request'
+    const given = (name: string) => valuesOf(rawHeaders, name)
     // No page has business here, not even one of this address, so an Origin is refused whatever it names.
-    if (guard({ hosts, origins: [], port }) !== undefined) return 'bad_host'
-    const sites = headers.get('sec-fetch-site') ?? []
-    if (headers.has('origin') || !sites.every((site) => OWN_FETCH_SITES.has(site))) return 'bad_origin'
-    const [authorization, ...more] = headers.get('authorization') ?? []
+    if (guard({ hosts: given('host'), origins: [], port }) !== undefined) return 'bad_host'
+    if (given('origin').length > 0 || !given('sec-fetch-site').every((site) => OWN_FETCH_SITES.has(site)))
+      return 'bad_origin'
+    const [authorization, ...more] = given('authorization')
     return more.length === 0 && isToken(authorization) ? undefined : 'unauthenticated'
   }
 }

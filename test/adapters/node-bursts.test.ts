@@ -64,6 +64,31 @@ it('answers whoever asks one thing before all that others have sent ahead', asyn
   expect(asked.indexOf('/one')).toBeLessThanOrEqual(4)
 })
 
+it('reads of a body in a thousand pieces a few KiB, and then whoever asks one thing', async () => {
+  const server = createServer()
+  const seen: string[] = []
+  const read: RequestListener = (req, res) => {
+    seen.push(req.url ?? '')
+    req.on('data', () => seen.push('piece'))
+    req.on('end', () => res.end('in'))
+  }
+  const { listener } = boundConnections(server, read, { connections: 3, pipelined: 4, stallMs: 10_000 })
+  server.on('request', listener)
+  const port = await serve(server)
+  const [pieces, one] = [await openSocket(port), await openSocket(port)]
+  for (const { socket } of [pieces, one]) {
+    socket.write(get('/accepted'))
+    await new Promise((resolve) => socket.once('data', resolve))
+  }
+  seen.length = 0
+  const head = 'POST /pieces HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n'
+  pieces.socket.write(`${head}${'1\r\nx\r\n'.repeat(8_000)}0\r\n\r\n`)
+  one.socket.write(get('/one'))
+  await pieces.closed
+  expect(seen.filter((each) => each === 'piece')).toHaveLength(8_000)
+  expect(seen.indexOf('/one')).toBeLessThan(2_000)
+})
+
 it('answers in their order, and goes on with, a connection that reads what it has asked ahead', async () => {
   const { asked, handler } = counting()
   const { port } = await start(handler)

@@ -127,14 +127,16 @@ export const DOORS = [
     ],
   ]),
   ...weaken('src/adapters/node-input.ts', 'test/adapters/node-bursts.test.ts', [
-    ['nothing behind the last request is parsed', '&& !isFull()', ''],
-    ['nothing behind what cannot be read is parsed', '&& !socket.destroyed', ''],
+    ['a few KiB are parsed in a turn', 'at < Math.min(chunk.length, TURN_BYTES)', 'at < chunk.length'],
     [
-      'a parser is handed a head at a time',
-      'const end = head < 0 ? chunk.length : head + HEAD_END.length',
-      'const end = head < 0 ? chunk.length : chunk.length',
+      'Node does not resume a connection before its turn',
+      'isHeld ? socket : resume.call(socket)',
+      'resume.call(socket)',
     ],
-    ['what is paused is handed nothing', 'if (socket.isPaused()) return void socket.unshift(chunk.subarray(at))', ''],
+    ['nothing behind the last request is parsed', '&& !isFull() && !socket', '&& !socket'],
+    ['nothing behind what cannot be read is parsed', '&& !socket.destroyed) {', ') {'],
+    ['a parser is handed a head at a time', 'head < 0 ? chunk.length : head + HEAD_END.length', 'chunk.length'],
+    ['what is paused is handed nothing', '&& isWanted && !isFull()', '&& !isFull()'],
   ]),
   ...weaken('src/adapters/node-listen.ts', 'test/adapters/node-server.test.ts', [
     ['Node drops no header lines', 'server.maxHeadersCount = 0', '', 'test/control-server/server.test.ts'],
@@ -165,10 +167,14 @@ export const DOORS = [
   ]),
   ...weaken('src/control-server/door.ts', 'test/control-server/door.test.ts', [
     ['a caller is on this machine', `if (!isLoopbackAddress(remoteAddress)) return 'not_loopback'`, ''],
-    ['a forwarded request is refused', `if (FORWARDING.test(name)) return 'forwarded_request'`, ''],
-    ['a Host names this server and its port', 'guard({ hosts, origins: [], port })', 'guard({ hosts, origins: [] })'],
-    ['a page is refused by its Origin', `headers.has('origin') ||`, ''],
-    ['every Sec-Fetch-Site is looked at', '!sites.every((site)', '!sites.slice(0, 1).every((site)'],
+    ['a forwarded request is refused', 'FORWARDING.test(name.toLowerCase())', 'false'],
+    ['a Host names this server and its port', `origins: [], port })`, 'origins: [] })'],
+    ['a page is refused by its Origin', `given('origin').length > 0 ||`, ''],
+    [
+      'every Sec-Fetch-Site is looked at',
+      `!given('sec-fetch-site').every(`,
+      `!given('sec-fetch-site').slice(0, 1).every(`,
+    ],
     [
       'the control token is compared in constant time',
       'timingSafeEqual(digest(given), wanted)',
