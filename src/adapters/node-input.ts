@@ -9,7 +9,7 @@ const TURN_BYTES = 8_192
 
 export interface Input {
   socket: Socket
-  /** From when on what still comes is thrown away. */
+  /** From when on what still comes is thrown away, a piece in a turn. */
   isFull: () => boolean
   takeTurn: (act: () => void) => void
 }
@@ -50,11 +50,11 @@ export function sliceInput({ socket, isFull, takeTurn }: Input): void {
   }
 
   socket.on('data', (chunk: Buffer) => {
-    const at = parseTurn(chunk)
-    if (at === chunk.length || isFull() || socket.destroyed) return
+    const rest = chunk.subarray(parseTurn(chunk))
+    if (socket.destroyed || (rest.length === 0 && !isFull())) return
     isHeld = true
     pause.call(socket)
-    socket.unshift(chunk.subarray(at))
+    if (!isFull()) socket.unshift(rest)
     takeTurn(() => {
       isHeld = false
       if (isWanted && !socket.destroyed) resume.call(socket)
