@@ -148,3 +148,21 @@ export const CONNECTION_BOUNDS = defineBounds({
   maxConnectionsPerUser: ({ maxConnections }) => shareOf(maxConnections),
   maxDisconnected: 10_000,
 })
+
+/** What both registries of connections take. In a shared store a bound on all is that of one shard. */
+export interface ConnectionOptions {
+  /** @default crypto.randomUUID */
+  newId?: () => string
+  /** The node that holds the connections made here; in one process there is nothing to tell apart. @default null */
+  nodeId?: string | null
+  /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
+  heartbeatTimeoutMs?: number
+  /** How long a disconnected connection stays readable. @default 3600000 */
+  retentionMs?: number
+  /** Connected connections; another is refused with `capacity_exceeded`. @default 1000000 */
+  maxConnections?: number
+  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
+  maxConnectionsPerUser?: number
+  /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
+  maxDisconnected?: number
+}

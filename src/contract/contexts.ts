@@ -122,3 +122,13 @@ export const REPORTED_BOUNDS = defineBounds({
   maxEntries: 1_000_000,
   maxEntriesPerUser: ({ maxEntries }) => shareOf(maxEntries),
 })
+
+/** What registries of contexts and of windows take. In a shared store a bound on all is that of one shard. */
+export interface ReportedOptions {
+  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
+  ttlMs?: number
+  /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
+  maxEntries?: number
+  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
+  maxEntriesPerUser?: number
+}

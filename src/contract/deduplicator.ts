@@ -52,3 +52,11 @@ export interface Deduplicator {
 
 /** What a deduplicator keeps, and for how long, unless it is told otherwise. */
 export const CLAIM_BOUNDS = defineBounds({ ttlMs: 600_000, capacity: 100_000 })
+
+/** What both deduplicators take. In a shared store the capacity is that of one shard. */
+export interface ClaimOptions {
+  /** How long a message counts as seen. @default 600000 */
+  ttlMs?: number
+  /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
+  capacity?: number
+}

@@ -1,7 +1,9 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
+import type { ConnectionRegistry } from './connections.js'
 import { DEADLINE_MAX_MS, type DeliveryStatus } from './delivery.js'
 import { checkSegment } from './ids.js'
+import type { JsonObject } from './json.js'
 import { defineBounds, resolveBounds, TIMER_MAX_MS } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
@@ -53,13 +55,39 @@ export const DELIVERY_BOUNDS = defineBounds({
  *
  * @throws RangeError as `resolveBounds`.
  */
-export function resolveDeliveryBounds(
-  given: { capacity?: number | ((scope_id: string) => number) | undefined } & {
-    readonly [name in keyof typeof DELIVERY_BOUNDS]?: unknown
-  },
-) {
+export function resolveDeliveryBounds(given: DispatcherOptions) {
   const { capacity } = given
   const numbers = typeof capacity === 'function' ? { ...given, capacity: undefined } : given
   const bounds = resolveBounds(numbers, DELIVERY_BOUNDS)
   return { ...bounds, capacityOf: typeof capacity === 'function' ? capacity : () => bounds.capacity }
+}
+
+/** What both dispatchers take. Bounds are whole numbers from 1; in a shared store they are those of one shard or node. */
+export interface DispatcherOptions {
+  /** Name of this node in the records, unique in a deployment. @default 'local', over a shared store random */
+  nodeId?: string | undefined
+  /** Who is current. Without it the instance that attached last is. */
+  connections?: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
+  ackTimeoutMs?: number | undefined
+  /** Attempts of a command that names none. @default 5 */
+  maxAttempts?: number | undefined
+  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
+  deadlineMs?: number | undefined
+  /** Most commands of one scope that are not terminal. @default 1000 */
+  capacity?: number | ((scope_id: string) => number) | undefined
+  /** Most commands in all that are not terminal. @default 100000 */
+  maxTracked?: number | undefined
+  /** Most of them of one user, whatever their scopes. @default 10000 */
+  maxTrackedPerUser?: number | undefined
+  /** Most clients that wait at this node at once. @default 100000 */
+  maxWaiters?: number | undefined
+  /** Most of them of one user. @default 10000 */
+  maxWaitersPerUser?: number | undefined
+  /** How long a terminal record answers. @default 3600000 */
+  retentionMs?: number | undefined
+  /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
+  maxRetained?: number | undefined
+  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
+  metadata?: JsonObject | undefined
 }

@@ -110,3 +110,11 @@ export interface SiteEventBus {
   /** Ends every subscription, at once: it waits for no reader and no store. */
   close(): void | Promise<void>
 }
+
+/** What both buses take. */
+export interface EventBusOptions {
+  /** Events that wait for one subscriber. @default 100 */
+  queueSize?: number | undefined
+  /** Makes the epochs of topics: no two alike. @default crypto.randomUUID */
+  newId?: (() => string) | undefined
+}

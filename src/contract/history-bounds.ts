@@ -1,9 +1,14 @@
 /** What a message history keeps at most, wherever it keeps it. */
+import type { SpillStore } from './history.js'
 import { RECORD_BYTES } from './limits.js'
 import { defineBounds, TIMER_MAX_MS } from './options.js'
 
-/** How much is kept. In a shared store each bound is that of one shard, and a shard holds all of a user. */
-export interface HistoryBounds {
+/** What both histories take: how much is kept, and where what is large goes. In a shared store each bound is that of one shard, and a shard holds all of a user. */
+export interface HistoryOptions {
+  /** Names the payloads in the spill store. @default crypto.randomUUID */
+  newId?: () => string
+  /** Where payloads over `inlineBytes` go; without one they are refused with `payload_too_large`. */
+  spill?: SpillStore | undefined
   /** Bytes of JSON that a message carries itself, at most 65536. @default 65536 */
   inlineBytes?: number
   /** Bytes of JSON of any payload. @default 16777216 */

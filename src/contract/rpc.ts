@@ -1,7 +1,7 @@
 /** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
-import type { Instance } from './connections.js'
+import type { ConnectionRegistry, Instance } from './connections.js'
 import { Id, Timestamp } from './ids.js'
 import type { UserIndex } from './observation.js'
 import { defineBounds, shareOf, TIMER_MAX_MS } from './options.js'
@@ -102,3 +102,31 @@ export const RPC_BOUNDS = defineBounds({
   maxPendingPerUser: ({ maxPending }) => shareOf(maxPending),
   defaultTimeoutMs: [3_600_000, TIMER_MAX_MS],
 })
+
+/** What both correlators take. In a shared store a bound on all is that of one shard. */
+export interface RpcOptions {
+  /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
+  newId?: () => string
+  /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
+  maxPending?: number
+  /** Calls of one user pending at once. @default a tenth of `maxPending` */
+  maxPendingPerUser?: number
+  /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
+  defaultTimeoutMs?: number
+  /**
+   * Whom the inspector asks whether an instance is the current one. Absent: nobody, or over a shared store the connection
+   * registry of the deployment.
+   */
+  connections?: Pick<ConnectionRegistry, 'currentInstance'>
+}
+
+/** What became of replies that reached this correlator, since it was made. */
+export interface RpcCounters {
+  settled: number
+  timed_out: number
+  cancelled: number
+  /** Replies to a call that is not pending: too late, a second time, or never opened. */
+  late: number
+  /** Replies from somebody else than the call went to. */
+  foreign: number
+}

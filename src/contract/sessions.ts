@@ -125,3 +125,15 @@ export interface Principal {
 export interface SessionPolicy {
   check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
 }
+
+/** What both registries of sessions take. In a shared store each bound is that of one shard. */
+export interface SessionOptions {
+  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
+  sites?: Pick<SiteRegistry, 'get'> | undefined
+  /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
+  maxSessions?: number | undefined
+  /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
+  maxSessionsPerUser?: number | undefined
+  /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
+  newId?: (() => string) | undefined
+}

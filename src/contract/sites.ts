@@ -88,3 +88,11 @@ export interface SiteRegistry {
   /** Whether it was there. Given `owner`, a site of another owner stays and the answer is false. */
   delete(siteId: string, options?: { owner?: string }): Awaitable<boolean>
 }
+
+/** What both registries of sites take. In a shared store each bound is that of one shard. */
+export interface SiteOptions {
+  /** Most sites. @default 10000 */
+  maxSites?: number | undefined
+  /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
+  maxSitesPerUser?: number | undefined
+}

@@ -9,22 +9,16 @@ import {
   WindowStatus,
   WindowType,
 } from '../contract/browser-windows.js'
-import { Ownership } from '../contract/contexts.js'
+import { Ownership, type ReportedOptions } from '../contract/contexts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { examinable } from '../contract/page.js'
 import { createReportedTable } from './table/presence.js'
 
-export interface BrowserWindowRegistryOptions {
+export interface BrowserWindowRegistryOptions extends ReportedOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
-  ttlMs?: number
-  /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
-  maxEntries?: number
-  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
-  maxEntriesPerUser?: number
 }
 
 const EITHER = [false, true]

@@ -8,6 +8,7 @@ import {
   ContextStatus,
   Ownership,
   ReportContextInput,
+  type ReportedOptions,
   type WindowCounts,
 } from '../contract/contexts.js'
 import { Id, toTimestamp } from '../contract/ids.js'
@@ -17,15 +18,9 @@ import type { UserPart } from '../contract/observation.js'
 import { examinable, saying } from '../contract/page.js'
 import { createReportedTable } from './table/presence.js'
 
-export interface ContextRegistryOptions {
+export interface ContextRegistryOptions extends ReportedOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
-  ttlMs?: number
-  /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
-  maxEntries?: number
-  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
-  maxEntriesPerUser?: number
 }
 
 /** A window as one client of one user has it. Unmistakable, because ids hold no control character. */

@@ -1,7 +1,13 @@
 /** The live deduplicator of one process, and the inspector that looks through at it. */
 
 import { createClock } from '../async/clock.js'
-import { CLAIM_BOUNDS, ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
+import {
+  CLAIM_BOUNDS,
+  ClaimInput,
+  type ClaimOptions,
+  type Deduplicator,
+  type DeduplicatorInspector,
+} from '../contract/deduplicator.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
@@ -9,13 +15,9 @@ import { resolveBounds } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
-export interface DeduplicatorOptions {
+export interface DeduplicatorOptions extends ClaimOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** How long a message counts as seen. @default 600000 */
-  ttlMs?: number
-  /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
-  capacity?: number
 }
 
 interface Seen extends Queued {

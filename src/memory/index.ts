@@ -1,4 +1,5 @@
 /** The face of `relayscope/memory`: the live objects of one process. */
+export type { RpcCounters } from '../contract/rpc.js'
 export { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
 export {
   createMemoryFacilities,
@@ -12,4 +13,4 @@ export { createDeduplicator, type DeduplicatorOptions } from './deduplicator.js'
 export { type CommandDispatcherOptions, createCommandDispatcher } from './delivery/facility.js'
 export { createMessageHistory, type MessageHistoryOptions } from './history/facility.js'
 export { createMemorySpillStore, type MemorySpillStoreOptions } from './history/spill-store.js'
-export { createRpcCorrelator, type MemoryRpcCorrelator, type RpcCorrelatorOptions, type RpcCounters } from './rpc.js'
+export { createRpcCorrelator, type MemoryRpcCorrelator, type RpcCorrelatorOptions } from './rpc.js'

@@ -4,7 +4,6 @@ import { whenAborted } from '../async/abort.js'
 import { createClock } from '../async/clock.js'
 import type { Ending } from '../async/ending.js'
 import { unref } from '../async/timer.js'
-import type { ConnectionRegistry } from '../contract/connections.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
@@ -17,35 +16,16 @@ import {
   type PendingCall,
   RPC_BOUNDS,
   type RpcCorrelator,
+  type RpcCounters,
   type RpcInspector,
+  type RpcOptions,
 } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 import { createTable, type Entry } from './table/table.js'
 
-export interface RpcCorrelatorOptions {
+export interface RpcCorrelatorOptions extends RpcOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
-  newId?: () => string
-  /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
-  maxPending?: number
-  /** Calls of one user pending at once. @default a tenth of `maxPending` */
-  maxPendingPerUser?: number
-  /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
-  defaultTimeoutMs?: number
-  /** With it, the inspector can tell whether an instance is the current one. */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'>
-}
-
-/** What became of replies, since the correlator was made. */
-export interface RpcCounters {
-  settled: number
-  timed_out: number
-  cancelled: number
-  /** Replies to a call that is not pending: too late, a second time, or never opened. */
-  late: number
-  /** Replies from somebody else than the call went to. */
-  foreign: number
 }
 
 export interface MemoryRpcCorrelator extends RpcCorrelator {

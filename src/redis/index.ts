@@ -1,38 +1,38 @@
 /** The face of `relayscope/redis`: one deployment in a shared store, for its nodes and for whoever observes it. */
 
+export type { ConnectionOptions } from '../contract/connections.js'
+export type { ReportedOptions } from '../contract/contexts.js'
+export type { ClaimOptions } from '../contract/deduplicator.js'
+export type { HistoryOptions } from '../contract/history-bounds.js'
+export type { RpcCounters, RpcOptions } from '../contract/rpc.js'
 export { createFileBucket, createFileSpillStore, type FileBucketOptions } from '../spill/file-bucket.js'
 export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from '../spill/object-store.js'
 export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows/facility.js'
 export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './composition/facilities.js'
 export { type RedisCompositionOptions, redisComposition } from './composition/inspectors.js'
 export {
-  type ConnectionLimits,
   createRedisConnectionRegistry,
   type RedisConnectionRegistryOptions,
 } from './connections/facility.js'
 export { createRedisContextRegistry, type RedisContextRegistryOptions } from './contexts/facility.js'
 export {
   createRedisDeduplicator,
-  type DeduplicatorLimits,
   type RedisDeduplicatorOptions,
 } from './deduplicator/facility.js'
 export {
   createRedisCommandDispatcher,
-  type DispatcherLimits,
   type RedisCommandDispatcher,
   type RedisCommandDispatcherOptions,
+  type RedisDispatcherOptions,
 } from './delivery/facility.js'
 export type { LegacyStream } from './delivery/legacy.js'
 export { createRedisEventBus, type RedisEventBusOptions } from './event-bus/facility.js'
-export { createRedisMessageHistory, type HistoryLimits, type RedisMessageHistoryOptions } from './history/facility.js'
+export { createRedisMessageHistory, type RedisMessageHistoryOptions } from './history/facility.js'
 export { createRedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './idempotency/facility.js'
-export type { ReportedOptions } from './presence/facility.js'
 export {
   createRedisRpcCorrelator,
   type RedisRpcCorrelator,
   type RedisRpcCorrelatorOptions,
-  type RpcCounters,
-  type RpcLimits,
 } from './rpc/facility.js'
 export {
   createRedisSessionRegistry,

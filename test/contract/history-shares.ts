@@ -1,13 +1,13 @@
 /** What every message history must keep for each user, whatever the others do. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { HistoryBounds } from '../../src/contract/history-bounds.js'
+import type { HistoryOptions } from '../../src/contract/history-bounds.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK } from './clock.js'
 import { createFlakySpill, type FlakySpill, type HistoryFacility } from './history.js'
 
 export function historySharesBattery(
   name: string,
-  make: (options: HistoryBounds & { spill: FlakySpill }) => Awaitable<HistoryFacility>,
+  make: (options: HistoryOptions & { spill: FlakySpill }) => Awaitable<HistoryFacility>,
 ): void {
   describe(`shares of the history in ${name}`, () => {
     let spill: FlakySpill

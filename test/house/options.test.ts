@@ -32,14 +32,17 @@ const MAKERS: Record<string, Make[]> = {
     (o) => site.createCooperativeActionGate({ ...relay, ...o }),
     (o) => site.createCooperativeSiteRouter({ ...relay, ...o }),
   ],
-  BrowserWindowRegistryOptions: [memory.createBrowserWindowRegistry],
+  ClaimOptions: [
+    memory.createDeduplicator,
+    (o) => redis.createRedisDeduplicator({ ...place, ...o }),
+    (deduplicator) => redis.createRedisFacilities({ ...place, deduplicator }),
+  ],
   CommandDispatcherOptions: [memory.createCommandDispatcher],
-  ConnectionLimits: [
+  ConnectionOptions: [
+    memory.createConnectionRegistry,
     (o) => redis.createRedisConnectionRegistry({ ...place, ...o }),
     (connections) => redis.createRedisFacilities({ ...place, connections }),
   ],
-  ConnectionRegistryOptions: [memory.createConnectionRegistry],
-  ContextRegistryOptions: [memory.createContextRegistry],
   ControlServerTimeouts: [
     (timeouts) =>
       startCooperativeSiteControlServer({ token: 'a'.repeat(16), sites: unused, publisher: unused, timeouts }),
@@ -47,19 +50,15 @@ const MAKERS: Record<string, Make[]> = {
   CooperativeSiteControlServerOptions: [
     (o) => startCooperativeSiteControlServer({ token: 'a'.repeat(16), sites: unused, publisher: unused, ...o }),
   ],
-  CooperativeSiteEventBusOptions: [site.createCooperativeSiteEventBus],
   CooperativeSiteRouterOptions: [(o) => site.createCooperativeSiteRouter({ ...relay, ...o })],
-  DeduplicatorLimits: [
-    (o) => redis.createRedisDeduplicator({ ...place, ...o }),
-    (deduplicator) => redis.createRedisFacilities({ ...place, deduplicator }),
-  ],
-  DeduplicatorOptions: [memory.createDeduplicator],
   DiagnosticsRouterOptions: [(o) => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), ...o })],
-  DispatcherLimits: [
+  DispatcherOptions: [
+    memory.createCommandDispatcher,
     (o) => redis.createRedisCommandDispatcher({ ...place, ...o }),
     (dispatcher) => redis.createRedisFacilities({ ...place, dispatcher }),
   ],
-  HistoryBounds: [
+  EventBusOptions: [site.createCooperativeSiteEventBus, (o) => redis.createRedisEventBus({ ...place, ...o })],
+  HistoryOptions: [
     memory.createMessageHistory,
     (o) => redis.createRedisMessageHistory({ ...place, ...o }),
     (history) => redis.createRedisFacilities({ ...place, history }),
@@ -70,21 +69,20 @@ const MAKERS: Record<string, Make[]> = {
   ],
   ListenOptions: [(o) => startNodeServer(() => new Response(), o)],
   MemorySpillStoreOptions: [memory.createMemorySpillStore],
-  RedisEventBusOptions: [(o) => redis.createRedisEventBus({ ...place, ...o })],
   RedisIdempotencyStoreOptions: [(o) => redis.createRedisIdempotencyStore({ ...place, ...o })],
-  RedisSessionRegistryOptions: [(o) => redis.createRedisSessionRegistry({ ...place, ...o })],
-  RedisSiteRegistryOptions: [(o) => redis.createRedisSiteRegistry({ ...place, ...o })],
   ReportedOptions: [
+    memory.createContextRegistry,
+    memory.createBrowserWindowRegistry,
     (o) => redis.createRedisContextRegistry({ ...place, ...o }),
     (o) => redis.createRedisBrowserWindowRegistry({ ...place, ...o }),
   ],
-  RpcCorrelatorOptions: [memory.createRpcCorrelator],
-  RpcLimits: [
+  RpcOptions: [
+    memory.createRpcCorrelator,
     (o) => redis.createRedisRpcCorrelator({ ...place, ...o }),
     (rpc) => redis.createRedisFacilities({ ...place, rpc }),
   ],
-  SessionRegistryOptions: [site.createSessionRegistry],
-  SiteRegistryOptions: [site.createSiteRegistry],
+  SessionOptions: [site.createSessionRegistry, (o) => redis.createRedisSessionRegistry({ ...place, ...o })],
+  SiteOptions: [site.createSiteRegistry, (o) => redis.createRedisSiteRegistry({ ...place, ...o })],
   StoreOptions: [
     (o) => redis.createRedisFacilities({ ...place, ...o }),
     (o) => redis.redisComposition({ ...place, ...o }),
@@ -93,7 +91,7 @@ const MAKERS: Record<string, Make[]> = {
 }
 
 /** Declarations that no host fills in, or whose numbers are of one call and refused by its answer. */
-const OTHERS = ['InvokeOptions', 'ReportedTableOptions', 'ShareBounds', 'SubscriberOptions']
+const OTHERS = ['InvokeOptions', 'ShareBounds', 'SubscriberOptions']
 
 /** What no bound may be; a port may be 0, which is a free one. */
 const WRONG = [Number.NaN, 0, -1, 1.5, '5', Number.POSITIVE_INFINITY]

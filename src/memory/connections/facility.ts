@@ -7,6 +7,7 @@ import {
   ConnectInput,
   type Connection,
   type ConnectionCounts,
+  type ConnectionOptions,
   type ConnectionRegistry,
   type RegistryInspector,
 } from '../../contract/connections.js'
@@ -21,23 +22,9 @@ import { observeEach } from '../table/users.js'
 import { bounded } from './input.js'
 import { createConnectionLives, eventsOf } from './lifecycle.js'
 
-export interface ConnectionRegistryOptions {
+export interface ConnectionRegistryOptions extends ConnectionOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** @default crypto.randomUUID */
-  newId?: () => string
-  /** What connections say of the node that holds them; in one process there is nothing to tell apart. @default null */
-  nodeId?: string | null
-  /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
-  heartbeatTimeoutMs?: number
-  /** How long a disconnected connection stays readable. @default 3600000 */
-  retentionMs?: number
-  /** Connected connections; another is refused with `capacity_exceeded`. @default 1000000 */
-  maxConnections?: number
-  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
-  maxConnectionsPerUser?: number
-  /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
-  maxDisconnected?: number
 }
 
 /**

@@ -1,5 +1,11 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
-import { type PublishedEvent, QUEUE_SIZE, type SiteEvent, type SiteEventBus } from '../../contract/event-bus.js'
+import {
+  type EventBusOptions,
+  type PublishedEvent,
+  QUEUE_SIZE,
+  type SiteEvent,
+  type SiteEventBus,
+} from '../../contract/event-bus.js'
 import { resolveBounds } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
@@ -14,13 +20,9 @@ const UNREAD_MAX = 10_000
 /** Whose topic it is: for sites, of the user in the canonical stream. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
-export interface CooperativeSiteEventBusOptions {
-  /** Events that wait for one subscriber. @default 100 */
-  queueSize?: number | undefined
-  /** Epoch ms. */
+export interface CooperativeSiteEventBusOptions extends EventBusOptions {
+  /** Epoch ms. @default Date.now */
   now?: (() => number) | undefined
-  /** Makes the epochs of topics: no two alike. */
-  newId?: (() => string) | undefined
 }
 
 /**

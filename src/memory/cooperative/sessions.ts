@@ -8,25 +8,17 @@ import {
   SESSION_BOUNDS,
   SESSION_MOVES,
   type Session,
+  type SessionOptions,
   type SessionRegistry,
   SessionShare,
   SHARES_MAX,
 } from '../../contract/sessions.js'
-import type { SiteRegistry } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
 import { createSessionEntries, type SessionEntry } from './session-entries.js'
 
-export interface SessionRegistryOptions {
-  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
-  sites?: Pick<SiteRegistry, 'get'> | undefined
-  /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
-  maxSessions?: number | undefined
-  /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
-  maxSessionsPerUser?: number | undefined
-  /** Epoch ms. */
+export interface SessionRegistryOptions extends SessionOptions {
+  /** Epoch ms. @default Date.now */
   now?: (() => number) | undefined
-  /** Makes session ids; they are capabilities to nothing, but should not be guessable. */
-  newId?: (() => string) | undefined
 }
 
 /**

@@ -5,16 +5,19 @@ import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
-import { refuseGenericActionNames, SITE_BOUNDS, type Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import {
+  refuseGenericActionNames,
+  SITE_BOUNDS,
+  type Site,
+  SiteInput,
+  type SiteOptions,
+  type SiteRegistry,
+} from '../../contract/sites.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 
-export interface SiteRegistryOptions {
-  /** Most sites. @default 10000 */
-  maxSites?: number | undefined
-  /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
-  maxSitesPerUser?: number | undefined
-  /** Epoch ms. */
+export interface SiteRegistryOptions extends SiteOptions {
+  /** Epoch ms. @default Date.now */
   now?: (() => number) | undefined
 }
 

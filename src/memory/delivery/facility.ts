@@ -1,11 +1,10 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
 import { createClock } from '../../async/clock.js'
-import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import { resolveDeliveryBounds } from '../../contract/delivery-rules.js'
+import { type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { type JsonObject, toJson } from '../../contract/json.js'
+import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import { createDeliveryDrain } from './attempts.js'
@@ -14,40 +13,13 @@ import { createDeliveryStore, type DeliveryStore } from './commands.js'
 import { createDeliveryInspector } from './inspector.js'
 import { createDeliveryLoop, type DeliveryLoop } from './loop.js'
 
-/** Bounds are whole numbers from 1; durations are ms. */
-export interface CommandDispatcherOptions {
+export interface CommandDispatcherOptions extends DispatcherOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** Name of this process in the records. @default 'local' */
-  nodeId?: string
   /** Shown in the summary. @default null */
   deploymentId?: string | null
-  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
-  metadata?: JsonObject
-  /** Who is current. Without it the instance that attached last is. */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'>
-  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
-  ackTimeoutMs?: number
-  /** Attempts of a command that names none. @default 5 */
-  maxAttempts?: number
-  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
-  deadlineMs?: number
-  /** Most commands of one scope that are not terminal. @default 1000 */
-  capacity?: number | ((scope_id: string) => number)
-  /** Most commands in all that are not terminal. @default 100000 */
-  maxTracked?: number
-  /** Most of them of one user, whatever their scopes. @default 10000 */
-  maxTrackedPerUser?: number
-  /** Most bytes of their payloads together. @default 268435456 */
+  /** Most bytes of the payloads of all commands that are not terminal. @default 268435456 */
   maxPayloadBytes?: number
-  /** Most clients that wait at once. @default 100000 */
-  maxWaiters?: number
-  /** Most of them of one user. @default 10000 */
-  maxWaitersPerUser?: number
-  /** How long a terminal record answers. @default 3600000 */
-  retentionMs?: number
-  /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
-  maxRetained?: number
 }
 
 // As many bytes as 4,096 payloads of the greatest size.

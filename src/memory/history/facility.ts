@@ -7,9 +7,8 @@ import {
   type HistoryStream,
   type MessageHistory,
   type Retained,
-  type SpillStore,
 } from '../../contract/history.js'
-import { HISTORY_BOUNDS, type HistoryBounds, MESSAGE_BYTES } from '../../contract/history-bounds.js'
+import { HISTORY_BOUNDS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -25,13 +24,9 @@ import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 import { EmptiedStreams } from './emptied-streams.js'
 
-export interface MessageHistoryOptions extends HistoryBounds {
+export interface MessageHistoryOptions extends HistoryOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
-  /** Names the payloads in the spill store. @default crypto.randomUUID */
-  newId?: () => string
-  /** Where payloads over `inlineBytes` go; without one they are refused with `payload_too_large`. */
-  spill?: SpillStore
 }
 
 /** A message as it is kept. Its payload is text, because what that text stands for can take forty times its room. */

@@ -1,7 +1,7 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
 
 import { createClock } from '../../async/clock.js'
-import { REPORTED_BOUNDS } from '../../contract/contexts.js'
+import { REPORTED_BOUNDS, type ReportedOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import { resolveBounds } from '../../contract/options.js'
 import { type Examined, type IdPageQuery, type Page, type PageQuery, saying } from '../../contract/page.js'
@@ -16,15 +16,9 @@ interface Reported {
   status: string
 }
 
-interface ReportedTableOptions<R> extends TableOptions<R> {
+interface ReportedTableOptions<R> extends TableOptions<R>, ReportedOptions {
   /** Epoch ms. Records age on the steady clock over it. */
   now: () => number
-  /** @default 90000 */
-  ttlMs?: number
-  /** @default 1000000 */
-  maxEntries?: number
-  /** @default a tenth of `maxEntries`, at least 2 */
-  maxEntriesPerUser?: number
 }
 
 type Filter = Readonly<Record<string, unknown>>

@@ -4,9 +4,10 @@ import {
   type BrowserWindowRegistryInspector,
   ReportBrowserWindowInput,
 } from '../../contract/browser-windows.js'
+import type { ReportedOptions } from '../../contract/contexts.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createReported, type ReportedOptions, toRecord } from '../presence/facility.js'
+import { createReported, toRecord } from '../presence/facility.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createBrowserWindowInspector, WINDOWS } from './inspector.js'
 

@@ -1,23 +1,25 @@
 /** All live objects of one node over a shared store, wired to each other. */
 
 import { type Ending, endTogether } from '../../async/ending.js'
-import { CONNECTION_BOUNDS } from '../../contract/connections.js'
-import { CLAIM_BOUNDS } from '../../contract/deduplicator.js'
+import { CONNECTION_BOUNDS, type ConnectionOptions } from '../../contract/connections.js'
+import type { ReportedOptions } from '../../contract/contexts.js'
+import { CLAIM_BOUNDS, type ClaimOptions } from '../../contract/deduplicator.js'
 import type { SpillStore } from '../../contract/history.js'
+import type { HistoryOptions } from '../../contract/history-bounds.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
 import { resolveBounds } from '../../contract/options.js'
+import type { RpcOptions } from '../../contract/rpc.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
-import { type ConnectionLimits, connectionRegistryOn } from '../connections/facility.js'
+import { connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
 import { contextRegistryOn } from '../contexts/facility.js'
-import { type DeduplicatorLimits, deduplicatorOn } from '../deduplicator/facility.js'
+import { deduplicatorOn } from '../deduplicator/facility.js'
 import { SWEEP_CLAIMS } from '../deduplicator/scripts.js'
-import { commandDispatcherOn, type DispatcherLimits } from '../delivery/facility.js'
-import { type HistoryLimits, messageHistoryOn } from '../history/facility.js'
+import { commandDispatcherOn, type RedisDispatcherOptions } from '../delivery/facility.js'
+import { messageHistoryOn } from '../history/facility.js'
 import { retainingOn } from '../history/retaining.js'
-import type { ReportedOptions } from '../presence/facility.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
-import { type RpcLimits, rpcCorrelatorOn } from '../rpc/facility.js'
+import { rpcCorrelatorOn } from '../rpc/facility.js'
 import { runScript } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 
@@ -28,11 +30,11 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   newId?: () => string
   /** Where payloads go that are too large for their message. */
   spill?: SpillStore
-  connections?: ConnectionLimits
-  history?: HistoryLimits
-  rpc?: RpcLimits
-  deduplicator?: DeduplicatorLimits
-  dispatcher?: DispatcherLimits
+  connections?: ConnectionOptions
+  history?: HistoryOptions
+  rpc?: RpcOptions
+  deduplicator?: ClaimOptions
+  dispatcher?: RedisDispatcherOptions
   contexts?: ReportedOptions
   browserWindows?: ReportedOptions
 }

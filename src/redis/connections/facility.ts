@@ -4,6 +4,7 @@ import {
   CONNECTION_BOUNDS,
   ConnectInput,
   type Connection,
+  type ConnectionOptions,
   type ConnectionRegistry,
   type RegistryInspector,
 } from '../../contract/connections.js'
@@ -20,27 +21,7 @@ import { createRegistryInspector } from './inspector.js'
 import { createWhereabouts } from './known-shards.js'
 import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
 
-export interface ConnectionLimits {
-  /** @default crypto.randomUUID */
-  newId?: () => string
-  /** The node that holds the connections made here. @default null */
-  nodeId?: string | null
-  /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
-  heartbeatTimeoutMs?: number
-  /** How long a disconnected connection stays readable. @default 3600000 */
-  retentionMs?: number
-  /** Connected connections of one shard; another is refused with `capacity_exceeded`. @default 1000000 */
-  maxConnections?: number
-  /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
-  maxConnectionsPerUser?: number
-  /**
-   * Disconnected connections of one shard kept; beyond, the one that went first of whoever has most leaves early.
-   * @default 10000
-   */
-  maxDisconnected?: number
-}
-
-export type RedisConnectionRegistryOptions = StoreOptions & ConnectionLimits
+export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
 
 /**
  * A connection registry in Redis: whichever node a client connects to, one connection at most is current per
@@ -57,7 +38,7 @@ export function createRedisConnectionRegistry(
 
 export function connectionRegistryOn(
   store: Store,
-  options: ConnectionLimits,
+  options: ConnectionOptions,
 ): Inspected<ConnectionRegistry, RegistryInspector> {
   const { newId = () => crypto.randomUUID(), nodeId = null } = options
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)

@@ -4,11 +4,12 @@ import {
   type ContextRegistry,
   type ContextRegistryInspector,
   ReportContextInput,
+  type ReportedOptions,
 } from '../../contract/contexts.js'
 import { Id } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createReported, type ReportedOptions, toRecord } from '../presence/facility.js'
+import { createReported, toRecord } from '../presence/facility.js'
 import { ASSIGN_TASK, RELEASE_TASK, type Shown } from '../presence/scripts.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { CONTEXTS, createContextInspector } from './inspector.js'

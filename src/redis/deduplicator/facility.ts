@@ -1,5 +1,11 @@
 /** The live deduplicator of a deployment in a shared store, for the hosts that write to it. */
-import { CLAIM_BOUNDS, ClaimInput, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
+import {
+  CLAIM_BOUNDS,
+  ClaimInput,
+  type ClaimOptions,
+  type Deduplicator,
+  type DeduplicatorInspector,
+} from '../../contract/deduplicator.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -9,14 +15,7 @@ import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createDeduplicatorInspector } from './inspector.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
 
-export interface DeduplicatorLimits {
-  /** How long a message counts as seen. @default 600000 */
-  ttlMs?: number
-  /** Messages remembered in one shard; at capacity the oldest of whoever has most leaves. @default 100000 */
-  capacity?: number
-}
-
-export type RedisDeduplicatorOptions = StoreOptions & DeduplicatorLimits
+export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions
 
 /**
  * A deduplicator in Redis: one claim holds on every node. A duplicate does not prolong it.
@@ -30,11 +29,8 @@ export function createRedisDeduplicator(
   return deduplicatorOn(createStore(options), options)
 }
 
-export function deduplicatorOn(
-  store: Store,
-  limits: DeduplicatorLimits,
-): Inspected<Deduplicator, DeduplicatorInspector> {
-  const { ttlMs, capacity } = resolveBounds(limits, CLAIM_BOUNDS)
+export function deduplicatorOn(store: Store, options: ClaimOptions): Inspected<Deduplicator, DeduplicatorInspector> {
+  const { ttlMs, capacity } = resolveBounds(options, CLAIM_BOUNDS)
 
   async function read(given: ClaimInput) {
     const { user_id: user, stream, message_id } = parseInput(ClaimInput, given)

@@ -2,12 +2,12 @@
 
 import { unlessAborted } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
-import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
+import { Instance } from '../../contract/connections.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import { requireIdentity, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
+import { type DispatcherOptions, requireIdentity, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { type JsonObject, toJson } from '../../contract/json.js'
+import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
@@ -23,39 +23,13 @@ import { NODES } from './nodes.js'
 import { createDeliveryRun } from './run.js'
 import { createWaiters, type LocalWaiter } from './waiters.js'
 
-/** Bounds are whole numbers from 1; durations are ms. */
-export interface DispatcherLimits {
-  /** Name of this node in the records; unique in the deployment. @default random */
-  nodeId?: string | undefined
-  /** Who is current. Without it the instance that attached last is. */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'> | undefined
-  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
-  ackTimeoutMs?: number | undefined
-  /** Attempts of a command that names none. @default 5 */
-  maxAttempts?: number | undefined
-  /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
-  deadlineMs?: number | undefined
-  /** Most commands of one scope that are not terminal. @default 1000 */
-  capacity?: number | ((scope_id: string) => number) | undefined
-  /** Most commands of one shard that are not terminal. @default 100000 */
-  maxTracked?: number | undefined
-  /** Most of them of one user, whatever their scopes. @default 10000 */
-  maxTrackedPerUser?: number | undefined
-  /** Most clients that wait at this node at once. @default 100000 */
-  maxWaiters?: number | undefined
-  /** Most of them of one user. @default 10000 */
-  maxWaitersPerUser?: number | undefined
-  /** How long a terminal record answers. @default 3600000 */
-  retentionMs?: number | undefined
-  /** Most terminal records kept in one shard, and as many of refused admissions beside them. @default 50000 */
-  maxRetained?: number | undefined
-  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
-  metadata?: JsonObject | undefined
+/** What a dispatcher over a shared store takes beside its store. */
+export interface RedisDispatcherOptions extends DispatcherOptions {
   /** An older command stream that the summary looks at and nobody touches. */
   legacy?: LegacyStream | undefined
 }
 
-export type RedisCommandDispatcherOptions = StoreOptions & DispatcherLimits
+export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 
 /** A dispatcher; `reconcile()` does at once what the loop would do by now. */
 export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
@@ -79,7 +53,7 @@ export function createRedisCommandDispatcher(options: RedisCommandDispatcherOpti
 /** @param sweeps what other families have this node's loop take out. */
 export function commandDispatcherOn(
   store: Store,
-  options: DispatcherLimits,
+  options: RedisDispatcherOptions,
   sweeps: readonly Sweep[] = [],
 ): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), connections, legacy } = options

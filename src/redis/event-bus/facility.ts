@@ -1,5 +1,5 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
-import { type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../../contract/event-bus.js'
+import { type EventBusOptions, type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../../contract/event-bus.js'
 import { toJson } from '../../contract/json.js'
 import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
@@ -13,12 +13,7 @@ import { createEventTopics } from './topics.js'
 /** Bytes of one event: whatever a relay's body of 256 KiB can become as JSON. */
 const EVENT_BYTES = 1_048_576
 
-export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & {
-  /** Events that wait for one subscriber. @default 100 */
-  queueSize?: number | undefined
-  /** Makes the epochs of topics: no two alike. @default crypto.randomUUID */
-  newId?: (() => string) | undefined
-}
+export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
 
 /**
  * An event bus over sharded pub/sub. A topic counts in the store, so that a position means the same on every node; it is

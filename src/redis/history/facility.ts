@@ -1,12 +1,12 @@
 /** The live message history of a deployment in a shared store, for the hosts that write to it. */
 import type { HistoryInspector, MessageHistory } from '../../contract/history.js'
+import type { HistoryOptions } from '../../contract/history-bounds.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { createStore, type Store, type StoreOptions } from '../store/store.js'
 import { createHistoryInspector } from './inspector.js'
-import { type HistoryLimits, retainingOn } from './retaining.js'
+import { retainingOn } from './retaining.js'
 
-export type { HistoryLimits } from './retaining.js'
-export type RedisMessageHistoryOptions = StoreOptions & HistoryLimits
+export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 
 /**
  * A message history in Redis, with the payloads that are too large for it in a spill store.
@@ -22,7 +22,7 @@ export function createRedisMessageHistory(
 
 export function messageHistoryOn(
   store: Store,
-  options: HistoryLimits,
+  options: HistoryOptions,
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
   const { spill, hydrationMs } = options
   const retain = retainingOn(store, options)

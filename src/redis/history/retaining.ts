@@ -1,6 +1,6 @@
 /** How a message gets into the history of a shared store: its large payload aside first, then everything in one step. */
-import { AppendInput, type HistoryMessage, type Retained, type SpillStore } from '../../contract/history.js'
-import { HISTORY_BOUNDS, type HistoryBounds, MESSAGE_BYTES } from '../../contract/history-bounds.js'
+import { AppendInput, type HistoryMessage, type Retained } from '../../contract/history.js'
+import { HISTORY_BOUNDS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -12,13 +12,6 @@ import type { Store } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
 import { MESSAGES, messageKey } from './inspector.js'
 import { APPEND_MESSAGE, FORGET_PAYLOADS, INGEST_MESSAGE, PREPARE_PAYLOAD, type RetainArguments } from './scripts.js'
-
-export interface HistoryLimits extends HistoryBounds {
-  /** Names the payloads in the spill store. @default crypto.randomUUID */
-  newId?: () => string
-  /** Where payloads over `inlineBytes` go; without one they are refused with `payload_too_large`. */
-  spill?: SpillStore | undefined
-}
 
 /** The bounds of the deduplicator whose claims are made in the same step. */
 interface ClaimBounds {
@@ -34,7 +27,7 @@ const ON_ITS_WAY_MS = 60_000
 /** Retains a message once. @param claims Where given, the message is claimed in the same step. */
 export function retainingOn(
   store: Store,
-  options: HistoryLimits,
+  options: HistoryOptions,
   claims?: ClaimBounds,
 ): (given: AppendInput) => Promise<Retained> {
   const { newId = () => crypto.randomUUID(), spill } = options

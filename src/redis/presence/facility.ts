@@ -1,5 +1,5 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
-import { REPORTED_BOUNDS } from '../../contract/contexts.js'
+import { REPORTED_BOUNDS, type ReportedOptions } from '../../contract/contexts.js'
 import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
@@ -7,15 +7,6 @@ import { runInShards, runScript, type Script, unusable } from '../store/script.j
 import type { Store } from '../store/store.js'
 import { BadRow, type TableReader, wrongField } from '../table/rows.js'
 import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, type Shown, UNCLAIM_ID } from './scripts.js'
-
-export interface ReportedOptions {
-  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
-  ttlMs?: number
-  /** Entries of any status in one shard; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
-  maxEntries?: number
-  /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
-  maxEntriesPerUser?: number
-}
 
 interface Owner {
   user_id: string

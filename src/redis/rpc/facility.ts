@@ -3,11 +3,18 @@
 import { whenAborted } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
-import type { ConnectionRegistry } from '../../contract/connections.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { resolveBounds } from '../../contract/options.js'
-import { checkOutcome, OpenCallInput, RPC_BOUNDS, type RpcCorrelator, type RpcInspector } from '../../contract/rpc.js'
+import {
+  checkOutcome,
+  OpenCallInput,
+  RPC_BOUNDS,
+  type RpcCorrelator,
+  type RpcCounters,
+  type RpcInspector,
+  type RpcOptions,
+} from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript, unusable } from '../store/script.js'
@@ -17,31 +24,7 @@ import { createRpcInspector } from './inspector.js'
 import { createReplies } from './replies.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
 
-export interface RpcLimits {
-  /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
-  newId?: () => string
-  /** Calls of one shard pending at once; another is refused with `capacity_exceeded`. @default 100000 */
-  maxPending?: number
-  /** Calls of one user pending at once. @default a tenth of `maxPending` */
-  maxPendingPerUser?: number
-  /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
-  defaultTimeoutMs?: number
-  /** Whom the inspector asks for the current instance. @default the connection registry of the deployment */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'>
-}
-
-export type RedisRpcCorrelatorOptions = StoreOptions & RpcLimits
-
-/** What became of replies that reached this node, since its correlator was made. */
-export interface RpcCounters {
-  settled: number
-  timed_out: number
-  cancelled: number
-  /** Replies to a call that is not pending: too late, a second time, or never opened. */
-  late: number
-  /** Replies from somebody else than the call went to. */
-  foreign: number
-}
+export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions
 
 export interface RedisRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
@@ -73,7 +56,7 @@ export function createRedisRpcCorrelator(
   return rpcCorrelatorOn(createStore(options), options)
 }
 
-export function rpcCorrelatorOn(store: Store, options: RpcLimits): Inspected<RedisRpcCorrelator, RpcInspector> {
+export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<RedisRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
   const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }

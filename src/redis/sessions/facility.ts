@@ -8,10 +8,10 @@ import {
   SESSION_BOUNDS,
   SESSION_MOVES,
   type Session,
+  type SessionOptions,
   type SessionRegistry,
   SessionShare,
 } from '../../contract/sessions.js'
-import type { SiteRegistry } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import type { Reply } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
@@ -21,16 +21,7 @@ import { encodeShare, readSession, readShare, SESSION_FIELDS } from './format.js
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
 import { createSessionWatchers } from './watchers.js'
 
-export type RedisSessionRegistryOptions = StoreOptions & {
-  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
-  sites?: Pick<SiteRegistry, 'get'> | undefined
-  /** Most sessions of one shard that have not ended, and as many ended ones beside them. @default 10000 */
-  maxSessions?: number | undefined
-  /** Most sessions of one owner in one shard that have not ended. @default a tenth of `maxSessions`, at least 2 */
-  maxSessionsPerUser?: number | undefined
-  /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
-  newId?: (() => string) | undefined
-}
+export type RedisSessionRegistryOptions = StoreOptions & SessionOptions
 
 /** A registry of sessions, with `watch`. `disconnect()` ends the connection that it opens for the first watcher. */
 export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): Promise<void> }

@@ -4,7 +4,14 @@ import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
-import { refuseGenericActionNames, SITE_BOUNDS, Site, SiteInput, type SiteRegistry } from '../../contract/sites.js'
+import {
+  refuseGenericActionNames,
+  SITE_BOUNDS,
+  Site,
+  SiteInput,
+  type SiteOptions,
+  type SiteRegistry,
+} from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
@@ -12,12 +19,7 @@ import { createStore, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
 
-export type RedisSiteRegistryOptions = StoreOptions & {
-  /** Most sites of one shard. @default 10000 */
-  maxSites?: number | undefined
-  /** Most sites of one owner in one shard. @default a tenth of `maxSites`, at least 2 */
-  maxSitesPerUser?: number | undefined
-}
+export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
 
 /**
  * A registry of sites in Redis: what one node registers, the gate and the ingest of every node read. Nothing is cached,

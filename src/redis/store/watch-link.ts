@@ -37,7 +37,6 @@ interface Nodes {
  */
 export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
   const { silentMs } = resolveBounds(options, { silentMs: [SILENT_MS, TIMER_MAX_MS] })
-  if (!(silentMs > 0 && silentMs < 2 ** 31)) throw new RangeError('silentMs must be a time in ms')
   const kind = kindOf(client)
   if (kind === 'node-redis') {
     watch(client as unknown as Link, silentMs)
