@@ -81,6 +81,18 @@ export const REDIS = [
     ['a reader looks again at the number of shards', 'if (String(stored) !== String(known)) known = undefined', ''],
     ['a shard that lost its number is given it back', 'if (shard !== 0) await claimIn(shard)', ''],
   ]),
+  ...weaken('src/redis/store/listener.ts', 'test/redis/listener.test.ts', [
+    [
+      'who leaves a listener leaves the others their channels',
+      'for (const channel of own.keys()) if (!isHeard(channel)) subscriber',
+      'for (const channel of own.keys()) subscriber',
+    ],
+    [
+      'a listener opened anew hears what was heard before',
+      'map((channel) => subscriber?.subscribe(channel))',
+      'map(() => subscriber)',
+    ],
+  ]),
   ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [
     [
       'a store that lost its number of shards is mended',

@@ -39,7 +39,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  * was admitted anywhere is delivered by the node at which its client waits, at least once, until it is acknowledged; when
  * that node dies, by the next one.
  *
- * It opens one connection of its own, closed by `close()`. The node's own `inspector` shows the node as it is now.
+ * It listens on the connection that all share who listen over the client, until `close()`. The node's own `inspector` shows the node as it is now.
  *
  * @throws RangeError for a bound that is no whole number from 1, and for a `deadlineMs` of more than 24 h.
  * @example

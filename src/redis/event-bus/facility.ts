@@ -24,7 +24,7 @@ export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
  * A publication that arrives twice, because a client has sent it again, is published once. An `unavailable` whose `outcome`
  * is not `not_run` leaves open whether it was published.
  *
- * It opens one connection of its own with the first subscription, closed by `close()`.
+ * From the first subscription to `close()` it listens on the connection that all share who listen over the client.
  *
  * @throws RangeError for a `queueSize` that is no whole number from 1.
  * @example

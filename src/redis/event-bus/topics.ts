@@ -1,9 +1,9 @@
-/** The topics of an event bus that somebody on this node reads, and the one connection over which they are heard. */
+/** The topics of an event bus that somebody on this node reads. */
 import { createTicker } from '../../async/timer.js'
 import { shardOf } from '../store/keys.js'
+import { listen } from '../store/listener.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { openSubscriber, type Subscriber } from '../store/subscriber.js'
 import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
 import { STAND } from './scripts.js'
 
@@ -24,25 +24,9 @@ export type EventTopics = ReturnType<typeof createEventTopics>
 
 export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
   const topics = new Map<string, LocalTopic>()
-  const channels = new Map<string, LocalTopic>()
   const report = (error: unknown) => store.report(error)
-  let subscriber: Subscriber | undefined
+  const listening = listen(store.client, (isUp) => void (isUp && relink()))
   const ticker = createTicker(() => pass().catch(report), LOOK_MS)
-  let relistening: Promise<void> | undefined
-  let closed = false
-
-  function listener(): Subscriber {
-    subscriber ??= openSubscriber({
-      client: store.client,
-      onMessage(channel, message) {
-        const local = channels.get(channel)
-        // A store that went back, or a message that a look has overtaken: the store knows which.
-        if (local?.hear(message)) look([local], false).catch(report)
-      },
-      onLink: (isUp) => void (isUp && relink()),
-    })
-    return subscriber
-  }
 
   /** Where the store stands in each of `some`, which are of one shard. */
   async function stand(some: readonly LocalTopic[]): Promise<Standing[]> {
@@ -57,17 +41,6 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     return found
   }
 
-  /** Subscribes. A link that is there and does not answer is dead: nothing else would say so. */
-  async function hear(channel: string): Promise<void> {
-    const by = listener()
-    try {
-      await by.subscribe(channel)
-    } catch (error) {
-      if (by === subscriber && by.isUp) relisten()
-      throw error
-    }
-  }
-
   /** Subscribes, then asks for the position. */
   function place(local: LocalTopic): Promise<void> {
     local.placing ??= (async () => {
@@ -75,8 +48,10 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
         local.shard = shardOf(local.name, await store.claimShards())
         local.channel = store.key(local.shard, 'bus', 'on', local.name)
         if (topics.get(local.name) !== local) return
-        channels.set(local.channel, local)
-        await hear(local.channel)
+        await listening.subscribe(local.channel, (message) => {
+          // A store that went back, or a message that a look has overtaken: the store knows which.
+          if (local.hear(message)) look([local], false).catch(report)
+        })
         const [standing] = await stand([local])
         if (standing) local.place(standing)
       } finally {
@@ -89,7 +64,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
   async function look(some: readonly LocalTopic[], isRelinked: boolean): Promise<void> {
     const found = await stand(some)
     some.forEach((local, i) => {
-      if (local.compare(found[i] as Standing, isRelinked)) relisten()
+      if (local.compare(found[i] as Standing, isRelinked)) listening.renew()
     })
   }
 
@@ -116,25 +91,10 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     for (const batch of batches()) await look(batch, false)
   }
 
-  /** The client believes that it listens, and does not hear: a new connection is cheaper than knowing why. */
-  function relisten() {
-    if (closed) return
-    relistening ??= (async () => {
-      const deaf = subscriber
-      subscriber = undefined
-      await deaf?.close()
-      await relink()
-      relistening = undefined
-    })()
-  }
-
-  /** The link stands again: subscribes anew, so that nothing falls between, and takes what is missing for lost. */
+  /** The link stands again: what is missing is lost. */
   async function relink(): Promise<void> {
     try {
-      for (const batch of batches()) {
-        await Promise.all(batch.map(({ channel }) => listener().subscribe(channel)))
-        await look(batch, true)
-      }
+      for (const batch of batches()) await look(batch, true)
     } catch (error) {
       // The next pass finds the same.
       report(error)
@@ -143,8 +103,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
 
   function forget(local: LocalTopic) {
     topics.delete(local.name)
-    channels.delete(local.channel)
-    if (local.channel !== '') subscriber?.unsubscribe(local.channel).catch(report)
+    if (local.channel !== '') listening.unsubscribe(local.channel).catch(report)
     if (topics.size === 0) ticker.stop()
   }
 
@@ -164,7 +123,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
 
     /** Resolves when `local` stands where the store stood at the call. */
     async catchUp(local: LocalTopic): Promise<void> {
-      await relistening
+      await listening.renewed()
       if (!local.isPlaced) await place(local)
       local.unreadAt = performance.now()
       const [standing] = await stand([local])
@@ -172,12 +131,10 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     },
 
     async close(): Promise<void> {
-      closed = true
       ticker.stop()
       for (const local of topics.values()) local.close()
       topics.clear()
-      channels.clear()
-      await subscriber?.close()
+      await listening.close()
     },
   }
 }

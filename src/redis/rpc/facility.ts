@@ -45,7 +45,8 @@ interface Waiting {
 }
 
 /**
- * A correlator in Redis. It opens a connection of its own for replies with the first call, and closes it with `close`.
+ * A correlator in Redis. From the first call to `close()` it listens for replies on the connection that all share who
+ * listen over the client.
  *
  * @example
  * const rpc = createRedisRpcCorrelator({ client, deploymentId: 'prod' })

@@ -1,8 +1,7 @@
 /** How a node hears of replies to its calls: a bell per node, and a look every second at what a lost link has missed. */
 import { createTicker } from '../../async/timer.js'
-import type { RedisClient } from '../store/client.js'
+import { listen } from '../store/listener.js'
 import type { Store } from '../store/store.js'
-import { openSubscriber, type Subscriber } from '../store/subscriber.js'
 
 /** A lost bell costs a caller this much at most. */
 const POLL_MS = 1_000
@@ -21,12 +20,11 @@ export interface Replies {
 /** `take` is called with each expected id that seems to have a reply; it fetches it. */
 export function createReplies(store: Store, node: string, take: (shard: number, id: string) => void): Replies {
   const waiting = new Map<string, number>()
-  const listening = new Map<number, Promise<void>>()
-  let subscriber: Subscriber | undefined
-  let closed = false
+  const bells = new Map<number, Promise<void>>()
+  const listening = listen(store.client, (isUp) => void (isUp && look().catch(() => {})))
   const ticker = createTicker(() => look().catch(() => {}), POLL_MS)
 
-  const hear = (_channel: string, id: string) => {
+  const hear = (id: string) => {
     const shard = waiting.get(id)
     if (shard !== undefined) take(shard, id)
   }
@@ -45,22 +43,15 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
       }
   }
 
-  function open(client: RedisClient): Subscriber {
-    return openSubscriber({ client, onMessage: hear, onLink: (up) => void (up && look().catch(() => {})) })
-  }
-
   return {
     listen(shard) {
-      const known = listening.get(shard)
+      const known = bells.get(shard)
       if (known) return known
-      // A connection opened now would outlive whoever could close it.
-      if (closed) return Promise.resolve()
-      subscriber ??= open(store.client)
-      const heard = subscriber.subscribe(store.key(shard, 'calls', 'bell', node)).catch(() => {
+      const heard = listening.subscribe(store.key(shard, 'calls', 'bell', node), hear).catch(() => {
         // Tried again with the next call; until then the poll has to do.
-        listening.delete(shard)
+        bells.delete(shard)
       })
-      listening.set(shard, heard)
+      bells.set(shard, heard)
       return heard
     },
     expect(shard, id) {
@@ -72,9 +63,8 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
       if (waiting.size === 0) ticker.stop()
     },
     async close() {
-      closed = true
       ticker.stop()
-      await subscriber?.close()
+      await listening.close()
     },
   }
 }

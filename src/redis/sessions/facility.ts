@@ -23,7 +23,7 @@ import { createSessionWatchers } from './watchers.js'
 
 export type RedisSessionRegistryOptions = StoreOptions & SessionOptions
 
-/** A registry of sessions, with `watch`. `disconnect()` ends the connection that it opens for the first watcher. */
+/** A registry of sessions, with `watch`. `disconnect()` ends its part in the connection that watchers hear by. */
 export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): Promise<void> }
 
 /**

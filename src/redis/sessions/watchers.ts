@@ -1,7 +1,7 @@
 /** Who on this node wants to know when a session changes, wherever that happens. */
 import { shardOf } from '../store/keys.js'
+import { listen as listenOn } from '../store/listener.js'
 import type { Store } from '../store/store.js'
-import { openSubscriber, type Subscriber } from '../store/subscriber.js'
 
 export interface SessionWatchers {
   /** Tells whoever watches the session here. */
@@ -14,38 +14,23 @@ export interface SessionWatchers {
 /** @param node What this node rings with: it has told its own watchers before the bell comes back. */
 export function createSessionWatchers(store: Store, node: string): SessionWatchers {
   const watchers = new Map<string, Set<() => void>>()
-  const sessions = new Map<string, string>()
-  let subscriber: Subscriber | undefined
-  let closed = false
+  // Nobody knows what was missed: whoever watches reads again.
+  const listening = listenOn(store.client, (isUp) => {
+    if (isUp) for (const sessionId of watchers.keys()) tell(sessionId)
+  })
 
   function tell(sessionId: string) {
     for (const notify of [...(watchers.get(sessionId) ?? [])]) notify()
-  }
-
-  function listener(): Subscriber {
-    subscriber ??= openSubscriber({
-      client: store.client,
-      onMessage(channel, message) {
-        const sessionId = sessions.get(channel)
-        if (sessionId !== undefined && message !== node) tell(sessionId)
-      },
-      // Nobody knows what was missed: whoever watches reads again.
-      onLink: (isUp) => {
-        if (isUp) for (const sessionId of watchers.keys()) tell(sessionId)
-      },
-    })
-    return subscriber
   }
 
   /** Brings the subscription in line with whether anybody watches now. */
   async function listen(sessionId: string): Promise<void> {
     const shard = shardOf(sessionId, await store.claimShards())
     const channel = store.key(shard, 'sessions', 'bell', sessionId)
-    if (closed) return
-    if (watchers.has(sessionId)) {
-      sessions.set(channel, sessionId)
-      await listener().subscribe(channel)
-    } else if (sessions.delete(channel)) await subscriber?.unsubscribe(channel)
+    if (!watchers.has(sessionId)) return listening.unsubscribe(channel)
+    await listening.subscribe(channel, (changedBy) => {
+      if (changedBy !== node) tell(sessionId)
+    })
   }
 
   return {
@@ -64,10 +49,8 @@ export function createSessionWatchers(store: Store, node: string): SessionWatche
       }
     },
     async close() {
-      closed = true
       watchers.clear()
-      sessions.clear()
-      await subscriber?.close()
+      await listening.close()
     },
   }
 }
