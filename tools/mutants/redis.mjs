@@ -29,6 +29,18 @@ export const REDIS = [
       [HOSTILE, 'test/redis/keys.test.ts'],
     ],
   ]),
+  ...weaken('src/redis/store/subscriber.ts', 'test/redis/subscriber-link.test.ts', [
+    [
+      'subscriptions over ioredis are renewed where a refusal is heard',
+      '[{ autoResubscribe: false }]',
+      '[{ autoResubscribe: true }]',
+    ],
+    [
+      'subscriptions over ioredis are renewed',
+      `if (kind === 'ioredis') for (const channel of channels)`,
+      'for (const channel of [])',
+    ],
+  ]),
   ...weaken('src/redis/store/fence.ts', 'test/redis/fence.test.ts', [
     ['a write that comes too late does nothing', 'if stored_now >= tonumber(ends) then return', 'if false then return'],
     [

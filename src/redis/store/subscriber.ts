@@ -92,16 +92,28 @@ export function openSubscriber({
   const down = () => onLink(false)
 
   if (kind === 'ioredis' || kind === 'ioredis-cluster') {
-    const shards = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : []
-    const own = duplicate.apply(client, shards) as IoRedisSubscriber
+    // A single client that renews its subscriptions itself waits for no answer: where the link is lost again or closed
+    // before it has come, the refusal reaches nobody and ends the process.
+    const options = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : [{ autoResubscribe: false }]
+    const own = duplicate.apply(client, options) as IoRedisSubscriber
+    const channels = new Set<string>()
     own.on('error', () => {})
-    own.on('ready', up)
+    own.on('ready', () => {
+      if (kind === 'ioredis') for (const channel of channels) own.ssubscribe(channel).catch(() => {})
+      up()
+    })
     const send = createSender(own, wait)
     for (const event of ['close', 'nodeError', '-node']) own.on(event, down)
     own.on('smessage', (channel: string, message: string) => onMessage(channel, message))
     return {
-      subscribe: (channel) => send(() => own.ssubscribe(channel)),
-      unsubscribe: (channel) => send(() => own.sunsubscribe(channel)),
+      async subscribe(channel) {
+        await send(() => own.ssubscribe(channel))
+        channels.add(channel)
+      },
+      unsubscribe(channel) {
+        channels.delete(channel)
+        return send(() => own.sunsubscribe(channel))
+      },
       get isUp() {
         return own.status === 'ready'
       },

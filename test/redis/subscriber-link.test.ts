@@ -1,0 +1,95 @@
+/** A subscriber over one ioredis client renews what it hears after a lost link, and closes in the middle of that. */
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import { expect, it, onTestFinished } from 'vitest'
+import type { RedisClient } from '../../src/redis/store/client.js'
+import { openSubscriber } from '../../src/redis/store/subscriber.js'
+import { createCutter, wordsOf } from './resp.js'
+
+/** A store that answers whatever it is asked, and subscriptions as long as it says so. */
+async function startStub() {
+  const asked: { channel: string; socket: Socket }[] = []
+  const waiting = new Set<() => void>()
+  const open = new Set<Socket>()
+  let isSilent = false
+  const server = createServer((socket) => {
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => open.delete(socket))
+    const answer = (command: Buffer) => {
+      const [name = '', channel = ''] = wordsOf(command)
+      if (name.toLowerCase() !== 'ssubscribe') return socket.write('+OK\r\n')
+      asked.push({ channel, socket })
+      if (!isSilent) socket.write(`*3\r\n$10\r\nssubscribe\r\n$${channel.length}\r\n${channel}\r\n:1\r\n`)
+      for (const look of [...waiting]) look()
+    }
+    socket.on('data', createCutter(answer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  return {
+    port: (server.address() as { port: number }).port,
+    asked,
+    silence() {
+      isSilent = true
+    },
+    /** Resolves when it has been asked for `count` subscriptions. */
+    heard: (count: number) =>
+      new Promise<void>((resolve) => {
+        const look = () => {
+          if (asked.length < count) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+function openOver(port: number) {
+  const client = new Redis(port, '127.0.0.1', { enableReadyCheck: false, retryStrategy: () => 10 })
+  client.on('error', () => {})
+  onTestFinished(() => client.disconnect())
+  const links: boolean[] = []
+  const subscriber = openSubscriber({
+    client: client as unknown as RedisClient,
+    onMessage: () => {},
+    onLink: (isUp) => links.push(isUp),
+  })
+  onTestFinished(() => subscriber.close())
+  return { subscriber, links }
+}
+
+it('renews each of its channels after a lost link, and no other', async () => {
+  const stub = await startStub()
+  const { subscriber } = openOver(stub.port)
+  for (const channel of ['a', 'b', 'c']) await subscriber.subscribe(channel)
+  await subscriber.unsubscribe('b')
+  stub.asked[0]?.socket.destroy()
+  await stub.heard(5)
+  expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
+})
+
+it('may be closed while the store has not answered what it renews', async () => {
+  const unhandled: unknown[] = []
+  const keep = (error: unknown) => unhandled.push(error)
+  process.on('unhandledRejection', keep)
+  onTestFinished(() => void process.off('unhandledRejection', keep))
+  const stub = await startStub()
+  const { subscriber } = openOver(stub.port)
+  await subscriber.subscribe('a')
+  stub.silence()
+  const [first] = stub.asked
+  first?.socket.destroy()
+  await stub.heard(2)
+  const ended = once(stub.asked[1]?.socket as Socket, 'close')
+  await subscriber.close()
+  await ended
+  await new Promise(setImmediate)
+  expect(unhandled).toEqual([])
+})
