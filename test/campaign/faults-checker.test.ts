@@ -197,6 +197,7 @@ const PLANTS: [Rule, string, (told: Told) => void][] = [
     'thrown',
     ({ operation, ingest }) => operation(600, 610, ingest('bad', 'i2'), { type: 'error', message: 'TypeError' }),
   ],
+  ['died', 'by itself', ({ entries }) => entries.push({ type: 'died', at: 600, node: 'n2' })],
   ['unread', 'a command', ({ statuses }) => statuses.delete('whole')],
 ]
 
@@ -249,7 +250,7 @@ describe('the checker of fault histories', () => {
     const open = Array.from({ length: 24 }, (_, i): Step<number> => ({ from: 0, to: Infinity, isSure: false, move: i }))
     const last: Step<number> = { from: 1, to: 2, isSure: true, move: -1 }
     const specification: Specification<number[], number> = (state, move) => (move < 0 ? 'error' : [...state, move])
-    expect(brokenBy([...open, last], [], specification)).toBe('undecided')
+    expect(brokenBy([...open, last], [], specification, 1_000)).toBe('undecided')
   })
 
   it('has each of its rules tried here', () => {

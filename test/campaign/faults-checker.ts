@@ -23,6 +23,8 @@ export function checkHistory(history: readonly Entry[]): Violation[] {
   for (const { op, process, call, end } of operations)
     if (end.type === 'error') blame(`operation ${op}, ${call.what} at ${process}: ${end.message}`, ['error'])
 
+  for (const { node } of only(history, 'died')) blame(`node ${node}`, ['died'])
+
   // Commands.
   const healedAt = only(history, 'healed')[0]?.at ?? Number.POSITIVE_INFINITY
   const handedOver = grouped(only(history, 'handed_over'), nameOf)
@@ -64,6 +66,7 @@ function checkTopics(
   streams: ReadonlyMap<string, Stream>,
 ): Violation[] {
   const dead = new Set(only(history, 'fault').flatMap(({ fault, node }) => (fault === 'kill' ? node : [])))
+  for (const { node } of only(history, 'died')) dead.add(node)
   const alive = new Set(operations.map(({ process }) => process).filter((process) => !dead.has(process)))
   const told = history.filter((entry): entry is Of<'heard' | 'gap'> => entry.type === 'heard' || entry.type === 'gap')
   const heard = grouped(told, ({ topic }) => topic)

@@ -63,6 +63,8 @@ export type Entry =
   | { type: 'heard'; at: number; process: string; topic: string; epoch: string; seq: number; event_id: string }
   | { type: 'gap'; at: number; process: string; topic: string; last_seq: number | null }
   | { type: 'fault'; at: number; fault: string; node: string }
+  /** A process ended and nobody had killed it. */
+  | { type: 'died'; at: number; node: string }
   /** From here on nothing is done to anybody. */
   | { type: 'healed'; at: number }
   | ({ type: 'command'; status: DeliveryStatus | null } & CommandName)

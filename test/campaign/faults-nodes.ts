@@ -48,6 +48,7 @@ interface Life {
   child: ChildProcess
   open: Map<number, (end: Operation['end']) => void>
   isReady: boolean
+  isKilled: boolean
   gone: Promise<void>
 }
 
@@ -81,11 +82,12 @@ export async function startNodes(options: NodesOptions): Promise<Nodes> {
     const plan: NodePlan = { port, client, deploymentId, shards, nodeId: name.split('.')[0] as string }
     const child = fork(program, [JSON.stringify(plan)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     child.on('error', () => {})
-    const life: Life = { name, child, open: new Map(), isReady: false, gone: Promise.resolve() }
+    const life: Life = { name, child, open: new Map(), isReady: false, isKilled: false, gone: Promise.resolve() }
     lives.add(life)
     // What it had told before its death still comes, up to the end of the channel.
     life.gone = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(() => {
       lives.delete(life)
+      if (!life.isKilled) record({ type: 'died', at: now(), node: name })
       const end: Failure = { type: 'unanswered' }
       for (const [op, settle] of life.open) {
         record({ op, at: now(), ...end })
@@ -135,6 +137,7 @@ export async function startNodes(options: NodesOptions): Promise<Nodes> {
         const own = life
         if (!own) return
         own.isReady = false
+        own.isKilled = true
         own.child.kill('SIGKILL')
         await own.gone
       },

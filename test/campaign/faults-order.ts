@@ -25,6 +25,7 @@ export function brokenBy<State extends object, Move>(
   steps: readonly Step<Move>[],
   initial: State,
   specification: Specification<State, Move>,
+  triedMax = TRIED_MAX,
 ): Rule | undefined {
   const sorted = [...steps].sort((a, b) => a.to - b.to || a.from - b.from)
   const done = sorted.map(() => false)
@@ -35,7 +36,7 @@ export function brokenBy<State extends object, Move>(
 
   function search(state: State, left: number): boolean {
     if (left === 0) return true
-    if (tried.size >= TRIED_MAX) return false
+    if (tried.size >= triedMax) return false
     const key = `${done.map(Number).join('')} ${JSON.stringify(state)}`
     if (tried.has(key)) return false
     tried.add(key)
@@ -60,5 +61,5 @@ export function brokenBy<State extends object, Move>(
   }
 
   if (search(initial, sure)) return undefined
-  return tried.size >= TRIED_MAX ? 'undecided' : broken
+  return tried.size >= triedMax ? 'undecided' : broken
 }

@@ -48,7 +48,8 @@ export const RULES = {
   left_tracked: 'the store still tracks commands',
   left_reserved: 'a reservation is left of what has ended',
   ends_miscounted: 'the list of ended commands is not that of the commands that have ended',
-  // The history itself.
+  // The nodes, and the history itself.
+  died: 'a node ended by itself',
   error: 'a call failed with what is no refusal',
   unread: 'the last read of the store is missing',
   undecided: 'no order was found within the bound',

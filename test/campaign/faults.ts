@@ -48,7 +48,6 @@ const buildNode = (folder: string, outfile: string) =>
     bundle: true,
     platform: 'node',
     format: 'esm',
-    minifyWhitespace: true,
     define: { RELAYSCOPE_VERSION: '""' },
     banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)` },
   })
@@ -98,6 +97,7 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
     const nemesis = startNemesis({ nodes: nodes.all, store: server, random, record: write, now, move: clients.move })
     await pause(1_000 * seconds)
     await nemesis.stop()
+    for (const node of nodes.all) if (!node.isUp) await node.start()
     write({ type: 'healed', at: now() })
 
     const end = performance.now() + SETTLING_MS
