@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
 import { Id, Timestamp } from './ids.js'
-import type { UserIndex } from './observation.js'
+import { include, oneMore, type ToldPart, type UserIndex } from './observation.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const WindowStatus = z.enum(['open', 'stale', 'closed'])
@@ -99,4 +99,11 @@ export interface BrowserWindowRegistry {
   report(input: ReportBrowserWindowInput): Awaitable<BrowserWindow>
   /** Whether the window was there and not closed. */
   close(windowId: string): Awaitable<boolean>
+}
+
+/** What a window tells of its user. */
+export function tellWindow(part: ToldPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
+  part.observed_browser_windows = (part.observed_browser_windows ?? 0) + 1
+  part.browser_windows_by_status = oneMore(part.browser_windows_by_status, WindowStatus.options, entry.status)
+  include(part, 'observed_client_ids', [entry.client_id])
 }

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Id, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
-import type { UserIndex } from './observation.js'
+import { include, type ToldPart, type UserIndex } from './observation.js'
 import { defineBounds, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
@@ -165,4 +165,17 @@ export interface ConnectionOptions {
   maxConnectionsPerUser?: number
   /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
   maxDisconnected?: number
+}
+
+/** What a connection tells of its user: the client and its life always, what it offers while it is connected. */
+export function tellConnection(
+  part: ToldPart,
+  entry: Pick<Connection, 'client_id' | 'client_type' | 'status' | 'actions' | 'last_seen_at'>,
+): void {
+  const isConnected = entry.status === 'connected'
+  part.observed_connections = (part.observed_connections ?? 0) + Number(isConnected)
+  if (!part.last_seen_at || part.last_seen_at < entry.last_seen_at) part.last_seen_at = entry.last_seen_at
+  include(part, 'observed_client_ids', [entry.client_id])
+  include(part, 'observed_client_types', isConnected ? [entry.client_type] : [])
+  include(part, 'observed_action_types', isConnected ? entry.actions : [])
 }

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { Id, Timestamp } from './ids.js'
-import type { UserIndex } from './observation.js'
+import { include, oneMore, type ToldPart, type UserIndex } from './observation.js'
 import { defineBounds, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
@@ -131,4 +131,28 @@ export interface ReportedOptions {
   maxEntries?: number
   /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
   maxEntriesPerUser?: number
+}
+
+/** What a context tells of its user. */
+export function tellContext(part: ToldPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
+  part.observed_contexts = (part.observed_contexts ?? 0) + 1
+  part.contexts_by_status = oneMore(part.contexts_by_status, ContextStatus.options, entry.status)
+  include(part, 'observed_client_ids', [entry.client_id])
+  include(part, 'observed_client_types', [entry.client_type])
+}
+
+/** A window without workers. */
+export const noWorkersIn = (window_id: string): WindowCounts => ({
+  window_id,
+  worker_count: 0,
+  idle_count: 0,
+  busy_count: 0,
+})
+
+/** Adds a context of the window to its counts, where it is a worker that counts. */
+export function countWorker(counts: Omit<WindowCounts, 'window_id'>, context: Context): void {
+  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
+  counts.worker_count++
+  if (context.task_id !== null) counts.busy_count++
+  else if (context.status === 'idle') counts.idle_count++
 }

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Id, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
-import type { UserIndex } from './observation.js'
+import type { ToldPart, UserIndex } from './observation.js'
 import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
 
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control'])
@@ -106,4 +106,9 @@ export interface SpillStore {
   /** The text, or nothing when it is not there (as a `Map` answers). A store that can may stop reading at `maxBytes` and reject. */
   get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null | undefined>
   delete(ref: string): Awaitable<void>
+}
+
+/** What a stream tells of its user. */
+export function tellStream(part: ToldPart): void {
+  part.observed_streams = (part.observed_streams ?? 0) + 1
 }

@@ -46,3 +46,35 @@ export interface UserIndex {
   /** What this source knows of these users (at most 500), one part for each that it knows. */
   observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts | null>
 }
+
+/** What entries tell of their user, added up entry by entry. */
+export interface ToldPart extends Omit<UserPart, 'user_id' | 'truncated'> {
+  observed_client_types?: Set<string>
+  observed_action_types?: Set<string>
+  observed_client_ids?: Set<string>
+}
+
+/** What one entry of a family adds to what is known of its user; each family's stands beside its schema. */
+export type Tell<Entry> = (part: ToldPart, entry: Entry) => void
+
+type ListField = 'observed_client_types' | 'observed_action_types' | 'observed_client_ids'
+
+/** Adds names to a list of the part, which is there from then on. */
+export function include(part: ToldPart, field: ListField, names: Iterable<string>): void {
+  part[field] ??= new Set()
+  for (const name of names) part[field].add(name)
+}
+
+/** `counts` with one more of `value`, each of `values` present. */
+export function oneMore(counts: Record<string, number> | undefined, values: readonly string[], value: string) {
+  const more = counts ?? Object.fromEntries(values.map((name) => [name, 0]))
+  more[value] = (more[value] ?? 0) + 1
+  return more
+}
+
+/** What all `entries` of one user tell. */
+export function tellAll<Entry>(tell: Tell<Entry>, entries: readonly Entry[]): ToldPart {
+  const part: ToldPart = {}
+  for (const entry of entries) tell(part, entry)
+  return part
+}

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { Id, Timestamp } from './ids.js'
-import type { UserIndex } from './observation.js'
+import { include, type ToldPart, type UserIndex } from './observation.js'
 import { defineBounds, shareOf, TIMER_MAX_MS } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
@@ -129,4 +129,10 @@ export interface RpcCounters {
   late: number
   /** Replies from somebody else than the call went to. */
   foreign: number
+}
+
+/** What a pending call tells of its user. */
+export function tellCall(part: ToldPart, entry: Pick<PendingCall, 'client_id'>): void {
+  part.pending_rpc = (part.pending_rpc ?? 0) + 1
+  include(part, 'observed_client_ids', [entry.client_id])
 }

@@ -2,6 +2,7 @@
 import {
   BrowserWindow,
   type BrowserWindowRegistryInspector,
+  tellWindow,
   WindowState,
   WindowStatus,
   WindowType,
@@ -10,7 +11,7 @@ import { Ownership } from '../contract/contexts.js'
 import { countCases } from './counts.js'
 import type { ContractCase } from './expect.js'
 import { listCases, type Make } from './lists.js'
-import { namesOf, tallyOf, userCases } from './users.js'
+import { userCases } from './users.js'
 
 const FILTERS = [
   'user_id',
@@ -44,11 +45,7 @@ export function browserWindowRegistryContract(make: Make<BrowserWindowRegistryIn
     }),
     ...userCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       list: (windows, page, ask) => windows.listBrowserWindows({}, page, ask),
-      partOf: (entries) => ({
-        observed_browser_windows: entries.length,
-        browser_windows_by_status: tallyOf(entries, 'status'),
-        observed_client_ids: namesOf(entries.map((entry) => entry.client_id)),
-      }),
+      tell: tellWindow,
     }),
   ]
 }

@@ -6,12 +6,13 @@ import {
   ConnectionEvent,
   ConnectionStatus,
   type RegistryInspector,
+  tellConnection,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { countCases } from './counts.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema } from './expect.js'
 import { filtersIn, listCases, type Make, NO_PAGE, NOBODY, walk, walkAll } from './lists.js'
-import { namesOf, userCases } from './users.js'
+import { userCases } from './users.js'
 
 const FILTERS = ['user_id', 'client_id', 'client_type', 'status'] as const
 
@@ -38,15 +39,7 @@ export function registryContract(make: Make<RegistryInspector>): ContractCase[] 
     }),
     ...userCases<RegistryInspector, Connection>(make, {
       list: (registry, page, ask) => registry.listConnections({}, page, ask),
-      partOf(entries) {
-        const connected = entries.filter((entry) => entry.status === 'connected')
-        return {
-          observed_connections: connected.length,
-          observed_client_types: namesOf(connected.map((entry) => entry.client_type)),
-          observed_action_types: namesOf(connected.flatMap((entry) => entry.actions)),
-          observed_client_ids: namesOf(entries.map((entry) => entry.client_id)),
-        }
-      },
+      tell: tellConnection,
     }),
     { name: 'listConnectionHistory tells the steps of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'listActions lists by name what connected connections offer', run: () => checkActions(make) },

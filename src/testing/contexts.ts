@@ -1,10 +1,18 @@
 /** The contract suite of a context registry's inspector. */
 import { ClientType } from '../contract/connections.js'
-import { Context, type ContextRegistryInspector, ContextStatus, Ownership } from '../contract/contexts.js'
+import {
+  Context,
+  type ContextRegistryInspector,
+  ContextStatus,
+  countWorker,
+  noWorkersIn,
+  Ownership,
+  tellContext,
+} from '../contract/contexts.js'
 import { countCases } from './counts.js'
 import { ASK, type ContractCase, check, checkEqual } from './expect.js'
 import { listCases, type Make, NOBODY, walk } from './lists.js'
-import { namesOf, tallyOf, userCases } from './users.js'
+import { userCases } from './users.js'
 
 const FILTERS = ['user_id', 'client_id', 'client_type', 'status', 'ownership', 'window_id'] as const
 
@@ -28,12 +36,7 @@ export function contextRegistryContract(make: Make<ContextRegistryInspector>): C
     }),
     ...userCases<ContextRegistryInspector, Context>(make, {
       list: (contexts, page, ask) => contexts.listContexts({}, page, ask),
-      partOf: (entries) => ({
-        observed_contexts: entries.length,
-        contexts_by_status: tallyOf(entries, 'status'),
-        observed_client_types: namesOf(entries.map((entry) => entry.client_type)),
-        observed_client_ids: namesOf(entries.map((entry) => entry.client_id)),
-      }),
+      tell: tellContext,
     }),
     { name: 'countByWindow counts the workers of a window as a walk does', run: () => checkWindows(make) },
   ]
@@ -48,21 +51,13 @@ async function checkWindows(make: Make<ContextRegistryInspector>): Promise<void>
     (await contexts.countByWindow([...ids, NOBODY], ASK)).map((counts) => [counts.window_id, counts]),
   )
   for (const window_id of [...ids, NOBODY]) {
-    const workers = entries.filter(
-      (entry) =>
-        entry.window_id === window_id &&
-        entry.ownership === 'worker' &&
-        entry.status !== 'closed' &&
-        entry.status !== 'stale',
-    )
-    const expected = {
-      window_id,
-      worker_count: workers.length,
-      busy_count: workers.filter((worker) => worker.task_id !== null).length,
-      idle_count: workers.filter((worker) => worker.task_id === null && worker.status === 'idle').length,
-    }
+    const expected = noWorkersIn(window_id)
+    for (const entry of entries) if (entry.window_id === window_id) countWorker(expected, entry)
     const found = counted.get(window_id)
-    check(found !== undefined || workers.length === 0, `countByWindow leaves out ${window_id}, which has workers`)
+    check(
+      found !== undefined || expected.worker_count === 0,
+      `countByWindow leaves out ${window_id}, which has workers`,
+    )
     if (found) checkEqual(found, expected, 'countByWindow')
   }
 }

@@ -1,5 +1,5 @@
 /** The contract suite of a message history's inspector. */
-import { type HistoryInspector, HistoryMessage, HistoryStream } from '../contract/history.js'
+import { type HistoryInspector, HistoryMessage, HistoryStream, tellStream } from '../contract/history.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema, checkSettles } from './expect.js'
 import { listCases, type Make, NOBODY, walk } from './lists.js'
 import { userCases } from './users.js'
@@ -19,7 +19,7 @@ export function historyContract(make: Make<HistoryInspector>): ContractCase[] {
     }),
     ...userCases<HistoryInspector, HistoryStream>(make, {
       list: (history, page, ask) => history.listStreams?.({}, page, ask),
-      partOf: (entries) => ({ observed_streams: entries.length }),
+      tell: tellStream,
     }),
     { name: 'readMessages answers the newest messages of one stream, oldest first', run: () => checkMessages(make) },
   ]

@@ -1,8 +1,8 @@
 /** The contract suite of an RPC correlator's inspector. */
-import { PendingCall, type RpcInspector } from '../contract/rpc.js'
+import { PendingCall, type RpcInspector, tellCall } from '../contract/rpc.js'
 import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
 import { listCases, type Make, NOBODY, walk } from './lists.js'
-import { namesOf, userCases } from './users.js'
+import { userCases } from './users.js'
 
 /** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
 export function rpcContract(make: Make<RpcInspector>): ContractCase[] {
@@ -17,10 +17,7 @@ export function rpcContract(make: Make<RpcInspector>): ContractCase[] {
     }),
     ...userCases<RpcInspector, PendingCall>(make, {
       list: (rpc, page, ask) => rpc.listPending({}, page, ask),
-      partOf: (entries) => ({
-        pending_rpc: entries.length,
-        observed_client_ids: namesOf(entries.map((entry) => entry.client_id)),
-      }),
+      tell: tellCall,
     }),
     { name: 'checkInstance says current of the current instance alone', run: () => checkInstances(make) },
   ]

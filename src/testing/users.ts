@@ -1,6 +1,6 @@
 /** What an index over users promises: all users, in order, and the numbers that a walk would have found. */
 import { compareIds } from '../contract/ids.js'
-import type { UserIds, UserIndex, UserPart } from '../contract/observation.js'
+import { type Tell, tellAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
 import { type Make, NOBODY, walk } from './lists.js'
@@ -8,8 +8,7 @@ import { type Make, NOBODY, walk } from './lists.js'
 /** How a source's entries make up what its index says of a user. */
 export interface UserContract<Inspector, Item> {
   list(inspector: Inspector, page: PageQuery, ask: Ask): Awaitable<Page<Item>> | undefined
-  /** The numbers, maps and lists that a user's entries amount to; lists in order. */
-  partOf(entries: Item[]): Omit<UserPart, 'user_id'>
+  tell: Tell<Item>
 }
 
 // What `observeUsers` takes at once.
@@ -18,7 +17,7 @@ const OBSERVED_USERS = 500
 /** The cases of a source's user index; a source without one passes them. */
 export function userCases<Inspector extends UserIndex, Item extends { user_id: string }>(
   make: Make<Inspector>,
-  { list, partOf }: UserContract<Inspector, Item>,
+  { list, tell }: UserContract<Inspector, Item>,
 ): ContractCase[] {
   const of = (work: (inspector: Inspector, byUser: Map<string, Item[]>) => Promise<void>) => async () => {
     const inspector = await make()
@@ -64,8 +63,13 @@ export function userCases<Inspector extends UserIndex, Item extends { user_id: s
           const part = parts.get(userId)
           check(part !== undefined, `observeUsers knows nothing of ${userId}, whom it lists`)
           if (part && !part.truncated)
-            for (const [field, expected] of Object.entries(partOf(byUser.get(userId) ?? [])))
-              checkEqual(plain(part[field as keyof UserPart]), expected, `observeUsers: ${field} of ${userId}`)
+            // A registry may remember the last sign of life for longer than the connection that gave it.
+            for (const [field, told] of Object.entries({
+              ...tellAll(tell, byUser.get(userId) ?? []),
+              last_seen_at: null,
+            }))
+              if (told !== null)
+                checkEqual(plain(part[field as keyof UserPart]), plain(told), `observeUsers: ${field} of ${userId}`)
         }
         await checkSettles((ask) => inspector.observeUsers?.(asked, ask), 'observeUsers')
       }),
@@ -79,13 +83,3 @@ function plain(value: unknown): unknown {
   if (Symbol.iterator in value) return [...(value as Iterable<string>)].sort(compareIds)
   return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== 0))
 }
-
-/** How often each value of `field` occurs. */
-export function tallyOf<Item>(entries: readonly Item[], field: keyof Item): Record<string, number> {
-  const tally: Record<string, number> = {}
-  for (const entry of entries) tally[String(entry[field])] = (tally[String(entry[field])] ?? 0) + 1
-  return tally
-}
-
-/** Each value once, in order. */
-export const namesOf = (names: readonly string[]): string[] => [...new Set(names)].sort(compareIds)

@@ -1,7 +1,13 @@
 /** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
 import { unlessAborted } from '../async/abort.js'
 import type { BrowserWindow } from '../contract/browser-windows.js'
-import type { Context, ContextRegistryInspector, WindowCounts, WindowKey } from '../contract/contexts.js'
+import {
+  type Context,
+  type ContextRegistryInspector,
+  countWorker,
+  type WindowCounts,
+  type WindowKey,
+} from '../contract/contexts.js'
 import type { Ask, PageQuery } from '../contract/page.js'
 import { budgetOf, type ViewAsk, walk } from './reading.js'
 
@@ -50,7 +56,7 @@ async function countByWindow(
   for (const key of keys) {
     const list = (page: PageQuery, ask: Ask) => contexts.listContexts(key, page, ask)
     const addIn = (counted: Counts, found: Context[]) => {
-      for (const context of found) if (isIn(key, context)) add(counted, context)
+      for (const context of found) if (isIn(key, context)) countWorker(counted, context)
     }
     const reading = await walk('context_registry', list, view, { ...NONE }, addIn, budget)
     if ('error' in reading) throw reading.error
@@ -63,10 +69,3 @@ async function countByWindow(
 /** A window belongs to one client of one user: what others say to be in it is not. */
 const isIn = (key: WindowKey, context: Context) =>
   context.window_id === key.window_id && context.user_id === key.user_id && context.client_id === key.client_id
-
-function add(counts: Counts, context: Context): void {
-  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
-  counts.worker_count += 1
-  if (context.task_id !== null) counts.busy_count += 1
-  else if (context.status === 'idle') counts.idle_count += 1
-}

@@ -10,11 +10,12 @@ import {
   type ConnectionOptions,
   type ConnectionRegistry,
   type RegistryInspector,
+  tellConnection,
 } from '../../contract/connections.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import type { UserPart } from '../../contract/observation.js'
+import { tellAll, type UserPart } from '../../contract/observation.js'
 import { resolveBounds } from '../../contract/options.js'
 import { examinable, parseSequence, saying } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
@@ -118,17 +119,11 @@ export function createConnectionRegistry(
   }
 
   /** What the user's own records tell, where some have not been settled. */
-  function partOf(user_id: string, records: readonly Connection[]): UserPart {
-    const connected = records.filter(({ status }) => status === 'connected')
-    return {
-      user_id,
-      observed_connections: connected.length,
-      observed_client_types: new Set(connected.map(({ client_type }) => client_type)),
-      observed_action_types: new Set(connected.flatMap((connection) => connection.actions)),
-      observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
-      last_seen_at: lives.lastSeenOf(user_id),
-    }
-  }
+  const partOf = (user_id: string, records: readonly Connection[]): UserPart => ({
+    user_id,
+    ...tellAll(tellConnection, records),
+    last_seen_at: lives.lastSeenOf(user_id),
+  })
 
   return {
     inspector,

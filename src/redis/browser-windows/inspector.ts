@@ -4,13 +4,14 @@ import {
   BrowserWindow,
   type BrowserWindowCounts,
   type BrowserWindowRegistryInspector,
+  tellWindow,
   WindowState,
   WindowStatus,
   WindowType,
 } from '../../contract/browser-windows.js'
 import { Ownership } from '../../contract/contexts.js'
 import type { Store } from '../store/store.js'
-import { countAll, distinct, tally } from '../table/counts.js'
+import { countAll, tally } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord, type TableReader } from '../table/rows.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
@@ -39,8 +40,6 @@ export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> =
   },
 }
 
-const byStatus = (windows: BrowserWindow[]) => tally(WindowStatus.options, windows, ({ status }) => status)
-
 export function createBrowserWindowInspector(store: Store): BrowserWindowRegistryInspector {
   return {
     listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
@@ -50,18 +49,13 @@ export function createBrowserWindowInspector(store: Store): BrowserWindowRegistr
       return {
         ...indexed,
         total: records.length,
-        by_status: byStatus(records),
+        by_status: tally(WindowStatus.options, records, ({ status }) => status),
         by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
         by_type: tally(WindowType.options, records, ({ type }) => type),
         by_state: tally(WindowState.options, records, ({ state }) => state),
       }
     },
     listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
-    observeUsers: (userIds, ask) =>
-      observeUsers(store, WINDOWS, userIds, ask, (windows) => ({
-        observed_browser_windows: windows.length,
-        browser_windows_by_status: byStatus(windows),
-        observed_client_ids: distinct(windows, ({ client_id }) => client_id),
-      })),
+    observeUsers: (userIds, ask) => observeUsers(store, WINDOWS, userIds, ask, tellWindow),
   }
 }

@@ -6,11 +6,12 @@ import {
   type ConnectionEvent,
   ConnectionStatus,
   type RegistryInspector,
+  tellConnection,
 } from '../../contract/connections.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseSequence } from '../../contract/page.js'
 import type { Store } from '../store/store.js'
-import { countAll, distinct, tally } from '../table/counts.js'
+import { countAll, tally } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
@@ -41,17 +42,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       }
     },
     listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
-    observeUsers: (userIds, ask) =>
-      observeUsers(store, CONNECTIONS, userIds, ask, (connections) => {
-        const connected = connections.filter(({ status }) => status === 'connected')
-        return {
-          observed_connections: connected.length,
-          observed_client_types: distinct(connected, ({ client_type }) => client_type),
-          observed_action_types: new Set(connected.flatMap(({ actions }) => actions)),
-          observed_client_ids: distinct(connections, ({ client_id }) => client_id),
-          last_seen_at: connections.map(({ last_seen_at }) => last_seen_at).reduce((a, b) => (a > b ? a : b)),
-        }
-      }),
+    observeUsers: (userIds, ask) => observeUsers(store, CONNECTIONS, userIds, ask, tellConnection),
   }
 }
 

@@ -6,14 +6,17 @@ import {
   type ContextCounts,
   type ContextRegistryInspector,
   ContextStatus,
+  countWorker,
+  noWorkersIn,
   Ownership,
+  tellContext,
   type WindowCounts,
   type WindowKey,
 } from '../../contract/contexts.js'
 import { type Ask, examinable, type Indexed } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
-import { countAll, distinct, tally } from '../table/counts.js'
+import { countAll, tally } from '../table/counts.js'
 import { gather } from '../table/gather.js'
 import { readPage } from '../table/pages.js'
 import { getRecord, type TableReader } from '../table/rows.js'
@@ -57,8 +60,6 @@ export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
   },
 }
 
-const byStatus = (contexts: Context[]) => tally(ContextStatus.options, contexts, ({ status }) => status)
-
 export function createContextInspector(store: Store): ContextRegistryInspector {
   return {
     listContexts: (filter, page, ask) => readPage(store, CONTEXTS, filter, page, ask),
@@ -68,20 +69,14 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
       return {
         ...indexed,
         total: records.length,
-        by_status: byStatus(records),
+        by_status: tally(ContextStatus.options, records, ({ status }) => status),
         by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
         by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
       }
     },
     countByWindow: (windowIds, ask, windows) => countByWindow(store, windowIds, ask, windows),
     listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),
-    observeUsers: (userIds, ask) =>
-      observeUsers(store, CONTEXTS, userIds, ask, (contexts) => ({
-        observed_client_types: distinct(contexts, ({ client_type }) => client_type),
-        observed_contexts: contexts.length,
-        contexts_by_status: byStatus(contexts),
-        observed_client_ids: distinct(contexts, ({ client_id }) => client_id),
-      })),
+    observeUsers: (userIds, ask) => observeUsers(store, CONTEXTS, userIds, ask, tellContext),
   }
 }
 
@@ -104,7 +99,7 @@ async function countByWindow(
     const shards = owner ? [shardOf(owner.user_id, count)] : Array.from({ length: count }, (_, shard) => shard)
     for (const shard of shards) asked.set(shard, [...(asked.get(shard) ?? []), window_id])
   }
-  const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noneIn(window_id)]))
+  const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noWorkersIn(window_id)]))
   const shards = [...asked.keys()]
   const shares = shareOut(
     examinable(ask),
@@ -120,7 +115,7 @@ async function countByWindow(
       const [counted, owner] = [counts.get(window_id), owners.get(window_id)]
       for (const row of counted ? rows : []) {
         const context = row && CONTEXTS.read(row, now)
-        if (context?.window_id === window_id && isOf(owner, context)) add(counted as WindowCounts, context)
+        if (context?.window_id === window_id && isOf(owner, context)) countWorker(counted as WindowCounts, context)
       }
     })
     asked.delete(shard)
@@ -133,12 +128,3 @@ async function countByWindow(
 
 const isOf = (owner: WindowKey | undefined, { user_id, client_id }: Context) =>
   owner === undefined || (owner.user_id === user_id && owner.client_id === client_id)
-
-const noneIn = (window_id: string): WindowCounts => ({ window_id, worker_count: 0, idle_count: 0, busy_count: 0 })
-
-function add(counts: WindowCounts, context: Context): void {
-  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
-  counts.worker_count++
-  if (context.task_id !== null) counts.busy_count++
-  else if (context.status === 'idle') counts.idle_count++
-}

@@ -1,6 +1,12 @@
 /** Reads the message history of a shared store. */
 import * as z from 'zod'
-import { type HistoryInspector, HistoryMessage, HistoryStream, type SpillStore } from '../../contract/history.js'
+import {
+  type HistoryInspector,
+  HistoryMessage,
+  HistoryStream,
+  type SpillStore,
+  tellStream,
+} from '../../contract/history.js'
 import { HISTORY_BOUNDS } from '../../contract/history-bounds.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -80,8 +86,7 @@ export function createHistoryInspector(store: Store, reading: HistoryReading = {
     },
     listStreams: (filter, page, ask) => readPage(store, STREAMS, filter, page, ask),
     listUserIds: (page, ask) => listUserIds(store, STREAMS.name, page, ask),
-    observeUsers: (userIds, ask) =>
-      observeUsers(store, STREAMS, userIds, ask, (streams) => ({ observed_streams: streams.length })),
+    observeUsers: (userIds, ask) => observeUsers(store, STREAMS, userIds, ask, tellStream),
   }
 }
 

@@ -2,10 +2,9 @@
 import type * as z from 'zod'
 import type { Instance } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
-import { PendingCall, type RpcInspector } from '../../contract/rpc.js'
+import { PendingCall, type RpcInspector, tellCall } from '../../contract/rpc.js'
 import { readCurrentInstance } from '../connections/current-instance.js'
 import type { Store } from '../store/store.js'
-import { distinct } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord, type TableReader } from '../table/rows.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
@@ -45,10 +44,6 @@ export function createRpcInspector(
       return { current: current_instance_id === instance.instance_id, current_instance_id }
     },
     listUserIds: (page, ask) => listUserIds(store, CALLS.name, page, ask),
-    observeUsers: (userIds, ask) =>
-      observeUsers(store, CALLS, userIds, ask, (calls) => ({
-        pending_rpc: calls.length,
-        observed_client_ids: distinct(calls, ({ client_id }) => client_id),
-      })),
+    observeUsers: (userIds, ask) => observeUsers(store, CALLS, userIds, ask, tellCall),
   }
 }

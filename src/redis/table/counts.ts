@@ -59,6 +59,3 @@ export function tally<V extends string, T>(values: readonly V[], entries: readon
   for (const entry of entries) counts[of(entry)]++
   return counts
 }
-
-/** What `of` says of the records, each once. */
-export const distinct = <T, V>(records: readonly T[], of: (record: T) => V): V[] => [...new Set(records.map(of))]

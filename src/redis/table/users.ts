@@ -1,6 +1,6 @@
 /** How a reader lists the users of a table and tells what it holds of them: a question a shard, however many they are. */
 import { compareIds } from '../../contract/ids.js'
-import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
+import { type Tell, tellAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
 import { type Ask, examinable, type IdPageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { count, strings, textOf } from '../store/reply.js'
@@ -105,7 +105,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
 }
 
 /**
- * What `know` makes of the records of each user who has any, and of all users together of no more records than may be
+ * What is told by the records of each user who has any, and of all users together of no more records than may be
  * looked at. A user whose records were not reached has a part without numbers.
  */
 export async function observeUsers<R extends object, S extends object>(
@@ -113,7 +113,7 @@ export async function observeUsers<R extends object, S extends object>(
   table: TableReader<R, S>,
   userIds: readonly string[],
   ask: Ask,
-  know: (records: R[]) => Omit<UserPart, 'user_id' | 'truncated'>,
+  tell: Tell<R>,
 ): Promise<UserParts> {
   if (userIds.length === 0) return []
   const shards = await store.shards(ask)
@@ -142,7 +142,7 @@ export async function observeUsers<R extends object, S extends object>(
       const records = found.rows.map((row) => row && table.read(row, now)).filter((record) => record !== undefined)
       const own = records.filter((record) => (record as { user_id?: string }).user_id === user_id)
       const cut = found.isCut ? { truncated: true } : {}
-      if (own.length > 0) parts.push({ user_id, ...know(own), ...cut })
+      if (own.length > 0) parts.push({ user_id, ...tellAll(tell, own), ...cut })
       else if (found.isCut) parts.push({ user_id, ...cut })
     })
     return parts
