@@ -1,6 +1,7 @@
 /** Cooperative sites on two nodes of one deployment: the application is at one, its viewers are at the other. */
 import { expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
+import type { SiteMessageAnswer } from '../../src/contract/site-messages.js'
 import {
   createActionHandlers,
   createCooperativeSiteRouter,
@@ -109,6 +110,45 @@ describeStores('cooperative sites over two nodes', (_kind, place) => {
       await stream.cancel()
     }
     expect(ids[0]).toBe(ids[1])
+  })
+
+  it('bring events that come to both at the same time to every viewer, once and at one position', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const [near, far] = [await watch(a, session_id), await watch(b, session_id)]
+    await Promise.all([near.until(/event: ready/), far.until(/event: ready/)])
+    const messages = Array.from({ length: 10 }, (_, note) => changed({ note }))
+    const both = await Promise.all(
+      messages.map((message) =>
+        Promise.all(
+          [a, b].map(async (node) => {
+            const response = await node.ask('alice', 'POST', '/messages', message)
+            return { status: response.status, ...((await response.json()) as SiteMessageAnswer) }
+          }),
+        ),
+      ),
+    )
+    for (const answers of both) {
+      for (const answer of answers) expect(answer).toMatchObject({ status: 202, accepted: true })
+      const [first, second] = [...answers].sort((x, y) => Number(x.duplicate) - Number(y.duplicate))
+      expect(first).toMatchObject({ duplicate: false, published: true, not_published_reason: null })
+      expect(second).toMatchObject({ duplicate: true, first: { client_id: 'laptop' } })
+      // Whichever of them came to the bus first has published it.
+      expect([
+        [true, null],
+        [false, 'duplicate'],
+      ]).toContainEqual([second?.published, second?.not_published_reason])
+    }
+    await a.ask('alice', 'POST', '/messages', changed({ note: 'last' }))
+    const seen = []
+    for (const stream of [near, far]) {
+      await stream.until(/"note":"last"/)
+      const events = [...stream.text.matchAll(/id: (\S+)\nevent: site_event\ndata: .*"note":("last"|\d+)/g)]
+      seen.push(events.map(([, id, note]) => `${id} ${note}`))
+      expect(events.map(([, , note]) => note).sort()).toEqual(['"last"', ...messages.map((_, note) => `${note}`)])
+      expect(stream.text).not.toContain('event: gap')
+      await stream.cancel()
+    }
+    expect(seen[0]).toEqual(seen[1])
   })
 
   it('tell a viewer that moves to the other exactly what it missed', async () => {

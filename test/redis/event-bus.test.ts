@@ -36,6 +36,25 @@ describeStores('the event bus in Redis', (kind, place) => {
       expect(new Set(readers.map(({ position }) => position.epoch)).size).toBe(1)
     })
 
+    it('publish an event once that both are given at the same time, and tell one of them so', async () => {
+      const options = place()
+      const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
+      buses.push(a, b)
+      const readers = [a.subscribe('t'), b.subscribe('t')]
+      await Promise.all([a.prepare('t'), b.prepare('t')])
+      const both = await Promise.all(
+        Array.from({ length: 50 }, (_, n) => Promise.all([a.publishOnce('t', event(n)), b.publishOnce('t', event(n))])),
+      )
+      for (const answers of both) expect(answers.filter((answer) => answer === null)).toHaveLength(1)
+      const [first, second] = await Promise.all(readers.map((reader) => collect(reader, 50)))
+      expect(first).toEqual(second)
+      expect(dataOf(first ?? []).sort((x, y) => Number(x) - Number(y))).toEqual(Array.from({ length: 50 }, (_, n) => n))
+      expect(readers.map(({ position, pending }) => [position.seq, pending])).toEqual([
+        [50, 0],
+        [50, 0],
+      ])
+    })
+
     it('show a viewer that moves from one to the other the same position', async () => {
       const options = place()
       const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]

@@ -1,8 +1,10 @@
 /** A store that has lost its data is given back its number of shards, and two numbers never live side by side unnoticed. */
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
+import { soon } from './soon.js'
 
 const WRITE = defineScript(
   'test.write',
@@ -60,6 +62,32 @@ describeStores('the number of shards', (_kind, place, servers) => {
     vi.spyOn(performance, 'now').mockImplementation(() => real() + 10_000)
     expect(await reader.shards()).toBe(5)
     await expect.poll(() => reader.shards()).toBe(8)
+  })
+
+  it('is restored by the loop of a node that nobody asks anything, before one with another number comes', async () => {
+    const where = place()
+    const idle = createRedisFacilities({ ...where, shards: 5 })
+    onTestFinished(async () => void (await idle.close()))
+    await idle.dispatcher.reconcile()
+    await flush()
+    const { command, key } = createStore(where)
+    const number = (shard: number) => command(['GET', key(shard, 'shards')], key(shard))
+    await soon(async () => expect(await Promise.all([0, 1, 2, 3, 4].map(number))).toEqual(Array(5).fill('5')))
+    const other = createStore({ ...where, shards: 8 })
+    await expect(runScript(other, WRITE, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+  })
+
+  it('is told to a node that nobody asks anything, where another number has come first', async () => {
+    const where = place()
+    const told: unknown[] = []
+    const idle = createRedisFacilities({ ...where, shards: 5, onError: (error) => told.push(error) })
+    onTestFinished(async () => void (await idle.close()))
+    await idle.dispatcher.reconcile()
+    const other = createStore({ ...where, shards: 8 })
+    for (let shard = 0; shard < 5; shard++)
+      await other.command(['SET', other.key(shard, 'shards'), '8'], other.key(shard))
+    await soon(() => expect(told.map(String)).toContain('Refusal: unavailable: shard 0 belongs to 8 shards, not 5'))
+    expect(await other.shards()).toBe(8)
   })
 
   it('is refused while it is no number, and as before once that is gone', async () => {

@@ -1,7 +1,7 @@
 /** Reads the reservations of a deployment, scope by scope. */
 import type { DeliveryTenant } from '../../contract/delivery.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
 import { count, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Position, parseToken, toToken } from '../table/pages.js'
@@ -23,30 +23,41 @@ interface Entry {
  */
 export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promise<Page<DeliveryTenant>> {
   const shards = await store.shards(ask)
-  const at: Position = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
-  const reached = await readIndexOf(store, at, page.limit, ask)
-  if (reached.length <= page.limit && at.shard < shards - 1) {
-    // The shard ends here: all that follow at once.
-    const rest = Array.from({ length: shards - 1 - at.shard }, (_, i) => ({ shard: at.shard + 1 + i, sequence: 0 }))
-    for (const entries of await Promise.all(rest.map((from) => readIndexOf(store, from, page.limit, ask))))
-      reached.push(...entries)
+  let at: Position = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
+  const bound = examinable(ask)
+  const shown: Entry[] = []
+  let examined = 0
+  let isCut = false
+  // The shard at hand first; where it ends, all that follow at once.
+  for (let round = 0; at.shard < shards && !isCut; round++) {
+    const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
+    const most = width === 0 ? 0 : Math.min(page.limit - shown.length, Math.floor((bound - examined) / width))
+    const first = at
+    const froms = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
+    const runs = await Promise.all(froms.map((from) => readIndexOf(store, from, most, ask)))
+    for (const entries of runs) examined += Math.min(most, entries.length)
+    isCut = width === 0
+    for (const entries of runs) {
+      const fits = entries.slice(0, Math.min(most, page.limit - shown.length))
+      shown.push(...fits)
+      isCut = entries.length > fits.length
+      at = isCut ? (fits.at(-1)?.position ?? at) : { shard: at.shard + 1, sequence: 0 }
+      if (isCut) break
+    }
   }
-  const shown = reached.slice(0, page.limit)
   const items: DeliveryTenant[] = []
   for (let i = 0; i < shown.length; i += ROUND) {
     const round = shown.slice(i, i + ROUND).map((entry) => readScope(store, entry, ask))
     for (const tenant of await Promise.all(round)) if (tenant.reserved_commands > 0) items.push(tenant)
   }
-  const last = shown.at(-1)
-  if (!last || reached.length <= page.limit) return { items, next_cursor: null, has_more: false }
-  return { items, next_cursor: toToken(last.position), has_more: true }
+  return { items, next_cursor: isCut ? toToken(at) : null, has_more: isCut, examined }
 }
 
-/** Scopes of one shard from `from` on: one more than a page, so that its end shows. */
-async function readIndexOf(store: Store, from: Position, limit: number, ask: Ask): Promise<Entry[]> {
+/** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
+async function readIndexOf(store: Store, from: Position, most: number, ask: Ask): Promise<Entry[]> {
   const { shard, sequence } = from
   const key = store.key(shard, 'delivery', 'scopes')
-  const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(limit + 1), 'WITHSCORES']
+  const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
   return scored(await readIndex(store, range, ask)).map(({ member, score }) => ({
     position: { shard, sequence: score },
     scope: member,

@@ -98,7 +98,12 @@ export function retainingOn(
     const attempt = crypto.randomUUID()
     const entry = { stream, message_id, fields, content, attempt, size, ref, ref_bytes: isInline ? 0 : bytes }
     // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
-    const { isNew, row, loose } = await write(shard, { ...entry, ...limits })
+    const { isGivenUp, isNew, row, loose } = await write(shard, { ...entry, ...limits })
+    if (isGivenUp) {
+      // Whoever was to delete it may have come before it did.
+      spilling.discard(ref)
+      throw new Refusal('unavailable', 'its payload took too long', { outcome: 'not_run' })
+    }
     const left = new Set(loose)
     const message = read(id, row)
     if (!isInline && message.externalized?.ref !== ref) left.add(ref)

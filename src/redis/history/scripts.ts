@@ -9,6 +9,9 @@ import { defineScript } from '../store/script.js'
 /** How long whoever was handed a loose payload has to delete it before the next is asked to. */
 const LOOSE_MS = 60_000
 
+/** Where nothing was retained, because the payload may have been deleted by now. */
+const GIVEN_UP = -1
+
 // `streams`: a table of streams. `messages:of:<stream>`: message ids of a stream by sequence; `row` of the table
 // `messages` holds one, under `stream\nmessage`. Shares: `history` of all messages, `spilled` of those whose payload is
 // in the spill store, `emptied` of streams whose messages have all left (`last` of it: sequence and user of each).
@@ -106,7 +109,7 @@ local function retain()
     return { is_again and 1 or 0, known, take_loose(tonumber(handed_out)) }
   end
   -- Given up so long ago that its payload may be gone.
-  if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return refuse('unavailable') end
+  if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return { ${GIVEN_UP} } end
   local message = cjson.decode(fields)
   local state, body = load(t, stream)
   if not state then
@@ -141,10 +144,10 @@ local function retain()
 end
 `
 
-/** Whether the message is new, its row, and references of payloads to delete. */
+/** Whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
 const readRetained = (reply: Reply) => {
-  const [isNew, row = null, loose = null] = listOf(reply)
-  return { isNew: isNew === 1, row: textOf(row), loose: strings(loose) }
+  const [what, row = null, loose = null] = listOf(reply)
+  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: textOf(row), loose: strings(loose) }
 }
 
 export const APPEND_MESSAGE = defineScript(
@@ -159,9 +162,10 @@ export const INGEST_MESSAGE = defineScript(
   'history.ingest',
   { args: [...RETAIN_ARGS, 'ttl', 'capacity'], answer: readRetained },
   `${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
-if not is_again then
+local answer = retain()
+if answer[1] ~= ${GIVEN_UP} and not is_again then
   local user = cjson.decode(fields).user_id
   claim(user, id, tonumber(ttl), tonumber(capacity))
 end
-return retain()`,
+return answer`,
 )

@@ -1,0 +1,75 @@
+/** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
+import { shardOf } from '../../src/redis/store/keys.js'
+import { createStore, type Store } from '../../src/redis/store/store.js'
+import type { Place } from './matrix.js'
+
+/** Stands in the ids of a record that is to be copied; each copy has a number of its own there. */
+export const MARK = 'tpl00000'
+
+/** Copies of one script: some hundred milliseconds of the store. */
+const BATCH = 5_000
+
+// ARGV: 1 table, 2 id, 3 user, 4 row, 5 when it leaves, 6… numbers; where the mark stands, each copy has its number.
+const COPY = `
+local prefix, t = KEYS[1], ARGV[1]
+local function encode(part)
+  return (string.gsub(part, '[^A-Za-z0-9_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
+end
+local seq = redis.call('INCRBY', prefix .. t .. ':seq', #ARGV - 5) - (#ARGV - 5)
+for i = 6, #ARGV do
+  local number = string.format('tpl%05d', ARGV[i])
+  local function own(text) return (string.gsub(text, '${MARK}', number)) end
+  local id, user = own(ARGV[2]), own(ARGV[3])
+  seq = seq + 1
+  redis.call('SET', prefix .. t .. ':row:' .. encode(id), (string.gsub(own(ARGV[4]), '"seq":%d+', '"seq":' .. seq)))
+  redis.call('ZADD', prefix .. t .. ':all', seq, id)
+  redis.call('ZADD', prefix .. t .. ':user_id:' .. encode(user), seq, id)
+  redis.call('ZADD', prefix .. t .. ':users', 0, user)
+  redis.call('ZADD', prefix .. t .. ':leaves', ARGV[5], id)
+  redis.call('ZADD', prefix .. t .. ':live:' .. encode(user), ARGV[5], id)
+end
+return seq`
+
+const SCOPES = `
+local prefix = KEYS[1] .. 'delivery:'
+for i = 2, #ARGV do
+  local scope = string.format('a-%05d', ARGV[i])
+  redis.call('ZADD', prefix .. 'scopes', redis.call('INCR', prefix .. 'scope-seq'), scope)
+  redis.call('ZADD', prefix .. 'scope:' .. scope, ARGV[1], 'somebody')
+end
+return 1`
+
+/** Lists of the numbers from 1 to `count` by the shard of what they make of a user. */
+async function* batches(store: Store, count: number, userOf: (number: string) => string) {
+  const shards = await store.shards()
+  const byShard = new Map<number, number[]>()
+  for (let i = 1; i <= count; i++) {
+    const shard = shardOf(userOf(`tpl${String(i).padStart(5, '0')}`), shards)
+    const numbers = byShard.get(shard) ?? []
+    byShard.set(shard, numbers)
+    numbers.push(i)
+  }
+  for (const [shard, numbers] of byShard)
+    for (let from = 0; from < numbers.length; from += BATCH) yield { shard, some: numbers.slice(from, from + BATCH) }
+}
+
+const run = (store: Store, script: string, shard: number, ...args: (string | number)[]) =>
+  store.command(['EVAL', script, '1', store.key(shard), ...args.map(String)], store.key(shard))
+
+/** Makes `count` more of the record that `table` keeps under `id` for `user`, of which one at least holds the mark. */
+export async function copyRow(place: Place, table: string, id: string, user: string, count: number): Promise<void> {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  const home = await store.shardOf(user)
+  const row = await store.command(['GET', store.key(home, table, 'row', id)], store.key(home))
+  const leaves = await store.command(['ZSCORE', store.key(home, table, 'leaves'), id], store.key(home))
+  if (typeof row !== 'string') throw new Error(`${table} has no ${id}`)
+  for await (const { shard, some } of batches(store, count, (number) => user.replaceAll(MARK, number)))
+    await run(store, COPY, shard, table, id, user, row, String(leaves), ...some)
+}
+
+/** Makes `count` scopes whose one reservation has run out by `deadline`. */
+export async function plantScopes(place: Place, count: number, deadline: number): Promise<void> {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  for await (const { shard, some } of batches(store, count, (number) => number.replace('tpl', 'a-')))
+    await run(store, SCOPES, shard, deadline, ...some)
+}
