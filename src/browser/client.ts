@@ -1,9 +1,10 @@
 /** The browser end of a cooperative session: two operations over HTTP, for whoever shows a relayed site. */
 import type { Invocation } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
+import { toBase, toSegment } from '../relay-client/answer.js'
 import type { Subscriber } from './frames.js'
 import { type InvokeOptions, invoke } from './invoke.js'
-import { type ClientHeaders, createSend, toSegment } from './send.js'
+import { type ClientHeaders, createSend } from './send.js'
 import { subscribe } from './subscribe.js'
 
 export interface CooperativeSiteClientOptions {
@@ -54,7 +55,7 @@ export interface CooperativeSiteClient {
  */
 export function createCooperativeSiteClient(options: CooperativeSiteClientOptions): CooperativeSiteClient {
   const { baseUrl, sessionId, fetch = globalThis.fetch, headers = {} } = options
-  const sessionUrl = `${baseUrl.replace(/\/+$/, '')}/sessions/${toSegment('sessionId', sessionId)}`
+  const sessionUrl = `${toBase(baseUrl)}/sessions/${toSegment('sessionId', sessionId)}`
   const send = createSend(sessionUrl, fetch, headers)
   return {
     subscribe({ signal = new AbortController().signal, ...subscriber }) {

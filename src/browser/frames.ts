@@ -1,5 +1,7 @@
 /** What a viewer is told: the frames of a session's event stream, as its subscriber receives them. */
 import type { GapReason, SiteEvent } from '../contract/event-bus.js'
+import type { Json } from '../contract/json.js'
+import { isNumber, isOneOf, isRecordOf, isText, isWord, orNull } from '../relay-client/shape.js'
 import type { CooperativeSiteError } from './problem.js'
 
 /** The stream lives. Nothing from before is replayed: refetch what you show. */
@@ -37,3 +39,33 @@ export interface Subscriber {
   onReady?: ((ready: ReadyFrame) => void) | undefined
   onEnd?: ((end: EndFrame) => void) | undefined
 }
+
+export const isSiteEvent = isRecordOf<SiteEvent>({
+  event_id: isText,
+  name: isText,
+  site_id: isText,
+  seq: isNumber,
+  published_at: isText,
+  data: (value): value is Json => value !== undefined,
+})
+
+export const isGap = isRecordOf<GapFrame>({
+  reason: isWord,
+  dropped: orNull(isNumber),
+  dropped_total: orNull(isNumber),
+  first_seq: orNull(isNumber),
+  last_seq: orNull(isNumber),
+})
+
+export const isReady = isRecordOf<ReadyFrame>({
+  subscription_id: isText,
+  session_id: isText,
+  site_id: isText,
+  queue_limit: isNumber,
+  replay: isOneOf(false),
+  heartbeat_ms: isNumber,
+})
+
+export const isEnd = isRecordOf<Exclude<EndFrame, { reason: 'refused' }>>({
+  reason: isWord,
+})

@@ -1,8 +1,10 @@
 /** The invocation: one allowed action of the session, asked for once. */
-import type { Invocation } from '../contract/invocations.js'
-import type { JsonObject } from '../contract/json.js'
-import { CooperativeSiteError, readObject, toError } from './problem.js'
-import { type Send, toSegment } from './send.js'
+import type { Invocation, InvocationError } from '../contract/invocations.js'
+import type { Json, JsonObject } from '../contract/json.js'
+import { toSegment, UNEXPECTED } from '../relay-client/answer.js'
+import { type Check, isOneOf, isRecordOf, isText, orNull } from '../relay-client/shape.js'
+import { CooperativeSiteError, readAnswer, toError } from './problem.js'
+import type { Send } from './send.js'
 
 export interface InvokeOptions {
   /** Hangs up, which cancels the call at the relay. */
@@ -12,6 +14,19 @@ export interface InvokeOptions {
   /** How long the relay waits for the application, 1 to 120,000 ms. @default the relay's, 30,000 */
   timeoutMs?: number | undefined
 }
+
+// Whatever was parsed is JSON; only that it is there can be missing.
+const isJson = (value: unknown): value is Json => value !== undefined
+
+const isInvocation: Check<Invocation> = isRecordOf<Invocation>({
+  invocation_id: isText,
+  action: isText,
+  status: isOneOf('succeeded', 'failed'),
+  result: isJson,
+  error: orNull(isRecordOf<InvocationError>({ code: isText, message: orNull(isText) })),
+  started_at: isText,
+  finished_at: isText,
+})
 
 /**
  * Invokes `action` once; nothing is retried.
@@ -41,8 +56,8 @@ export async function invoke(
     signal.throwIfAborted()
     throw error
   }
-  const answer = await readObject(response)
+  const answer = await readAnswer(response)
   signal.throwIfAborted()
-  if (answer === undefined) throw new CooperativeSiteError('unexpected_answer', 200, 'unknown')
-  return answer as unknown as Invocation
+  if (!isInvocation(answer)) throw new CooperativeSiteError(UNEXPECTED, 200, 'unknown')
+  return answer
 }

@@ -9,12 +9,6 @@ export type Send = (
   request: { method?: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
 ) => Promise<Response>
 
-/** One URL segment. `.` and `..` survive every escaping and would leave the session. */
-export function toSegment(name: string, value: string): string {
-  if (value === '' || value === '.' || value === '..') throw new TypeError(`${name} is not one path segment`)
-  return encodeURIComponent(value)
-}
-
 export function createSend(sessionUrl: string, fetch: typeof globalThis.fetch, headers: ClientHeaders): Send {
   return async (path, { headers: own, ...request }) => {
     const sent = new Headers(typeof headers === 'function' ? await headers() : headers)

@@ -1,10 +1,10 @@
 /** The subscription: one session's event stream, kept alive until it ends for good. */
 import { unlessAborted, whenAborted } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
-import type { SiteEvent } from '../contract/event-bus.js'
+import { parseObject, UNEXPECTED } from '../relay-client/answer.js'
 import { RETRY_DEFAULT_MS, reconnectDelay } from './backoff.js'
 import { createEventStreamDecoder, type StreamEvent } from './event-stream.js'
-import type { EndFrame, GapFrame, ReadyFrame, Subscriber } from './frames.js'
+import { isEnd, isGap, isReady, isSiteEvent, type Subscriber } from './frames.js'
 import { CooperativeSiteError, toError } from './problem.js'
 import type { Send } from './send.js'
 
@@ -14,6 +14,8 @@ const HEARTBEAT_DEFAULT_MS = 15_000
 const HEARTBEATS_MISSED = 2.5
 // Beyond this a timer overflows and fires at once.
 const HEARTBEAT_MAX_MS = 600_000
+// What else a stream carries is a newer relay's affair.
+const FRAMES: ReadonlySet<string> = new Set(['site_event', 'gap', 'ready', 'end'])
 // An id travels back as a header: anything else would make every further request throw.
 const ID = /^[\x21-\x7e]{1,256}$/
 
@@ -24,16 +26,6 @@ const isPassing = (status: number) => status >= 500 || status === 408 || status 
 function report(error: unknown): void {
   if (typeof reportError === 'function') reportError(error)
   else console.error(error)
-}
-
-/** The JSON object that a frame carries, or `undefined` when it carries anything else. */
-function parseFrame(data: string): object | undefined {
-  try {
-    const frame: unknown = JSON.parse(data)
-    return frame !== null && typeof frame === 'object' ? frame : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /**
@@ -69,24 +61,19 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
 
     function dispatch({ type, data, id }: StreamEvent): void {
       if (connection.signal.aborted) return
-      const frame = parseFrame(data)
-      if (frame === undefined) {
-        report(new CooperativeSiteError('unexpected_answer', null))
-        return
-      }
-      if (ID.test(id)) lastEventId = id
-      if (type === 'site_event') tell(subscriber.onEvent, frame as SiteEvent)
-      else if (type === 'gap') tell(subscriber.onGap, frame as GapFrame)
-      else if (type === 'ready') {
+      const frame = parseObject(data)
+      if (frame !== undefined && ID.test(id)) lastEventId = id
+      if (type === 'site_event' && isSiteEvent(frame)) tell(subscriber.onEvent, frame)
+      else if (type === 'gap' && isGap(frame)) tell(subscriber.onGap, frame)
+      else if (type === 'ready' && isReady(frame)) {
         failures = 0
-        const ready = frame as ReadyFrame
-        if (ready.heartbeat_ms > 0) heartbeatMs = Math.min(ready.heartbeat_ms, HEARTBEAT_MAX_MS)
-        tell(subscriber.onReady, ready)
-      } else if (type === 'end') {
-        final = (frame as EndFrame).reason !== 'shutdown'
-        tell(subscriber.onEnd, frame as EndFrame)
+        if (frame.heartbeat_ms > 0) heartbeatMs = Math.min(frame.heartbeat_ms, HEARTBEAT_MAX_MS)
+        tell(subscriber.onReady, frame)
+      } else if (type === 'end' && isEnd(frame)) {
+        final = frame.reason !== 'shutdown'
+        tell(subscriber.onEnd, frame)
         connection.abort()
-      }
+      } else if (frame === undefined || FRAMES.has(type)) report(new CooperativeSiteError(UNEXPECTED, null))
     }
 
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined

@@ -1,10 +1,13 @@
 /** Tells the relay that something of a site has changed: for the application that owns the site. */
 import { within } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
+import type { FirstTaken } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
-import type { SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
+import type { NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
+import { toSegment } from '../relay-client/answer.js'
+import { isFlag, isRecordOf, isText, isWord, orNull } from '../relay-client/shape.js'
 import { late, RelayError } from './relay-error.js'
-import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
+import { type PublisherRuntime, request, toError } from './runtime.js'
 
 const ATTEMPTS = 3
 // Three of them and the longest waits between them are 9.9 s, within the promised 10.
@@ -36,6 +39,18 @@ export interface CooperativeSitePublisherOptions {
   runtime: PublisherRuntime
 }
 
+const isFirst = orNull(isRecordOf<FirstTaken>({ client_id: isText, at: isText }))
+
+const isMessageAnswer = isRecordOf<SiteMessageAnswer>({
+  accepted: isFlag,
+  duplicate: isFlag,
+  first: (value): value is FirstTaken | null | undefined => value === undefined || isFirst(value),
+  message_id: isText,
+  stream: isText,
+  published: orNull(isFlag),
+  not_published_reason: orNull(isWord<NotPublishedReason>),
+})
+
 const isPassing = (error: unknown) =>
   error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')
 
@@ -61,8 +76,8 @@ export function createCooperativeSitePublisher({ runtime }: CooperativeSitePubli
     const { client_id, instance_id } = await runtime.identity()
     const answer = await request(runtime, 'POST', '/messages', { ...message, client_id, instance_id }, signal)
     if (answer.status === 409) throw toError(answer, 'stale_instance')
-    if (answer.status !== 202 || answer.body === undefined) throw toError(answer)
-    return answer.body as unknown as SiteMessageAnswer
+    if (answer.status !== 202 || !isMessageAnswer(answer.body)) throw toError(answer)
+    return answer.body
   }
 
   return {
@@ -70,7 +85,7 @@ export function createCooperativeSitePublisher({ runtime }: CooperativeSitePubli
       const message = {
         message_id: messageId,
         kind: 'event' as const,
-        stream: `sites/${toSegment(siteId)}/events`,
+        stream: `sites/${toSegment('the site id', siteId)}/events`,
         payload: data === undefined ? { name } : { name, data },
       }
       for (let attempt = 1; ; attempt++) {

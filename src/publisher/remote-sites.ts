@@ -1,11 +1,25 @@
 /** A site registry whose sites live at the relay: what a control server registers with. */
 import { within } from '../async/time-limit.js'
 import type { Site, SiteInput } from '../contract/sites.js'
+import { toSegment } from '../relay-client/answer.js'
+import { isFlag, isListOf, isOneOf, isRecordOf, isText, orNull } from '../relay-client/shape.js'
 import { late } from './relay-error.js'
-import { type PublisherRuntime, request, toError, toSegment } from './runtime.js'
+import { type PublisherRuntime, request, toError } from './runtime.js'
 
 // One attempt: a DELETE that is sent twice could not say whether it was there.
 const REGISTER_MS = 10_000
+
+const isSite = isRecordOf<Site>({
+  site_id: isText,
+  owner: isText,
+  mode: isOneOf('cooperative', 'observe'),
+  title: orNull(isText),
+  event_names: isListOf(isText),
+  action_names: isListOf(isText),
+  capability_profile: isRecordOf<Site['capability_profile']>({ action_invocation: isFlag }),
+  created_at: isText,
+  updated_at: isText,
+})
 
 /** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never what is put. */
 export interface RemoteSiteRegistry {
@@ -26,7 +40,7 @@ export interface RemoteSiteRegistryOptions {
  */
 export function createRemoteSiteRegistry({ runtime }: RemoteSiteRegistryOptions): RemoteSiteRegistry {
   async function ask(method: string, siteId: string, body?: unknown) {
-    const path = `/sites/${toSegment(siteId)}`
+    const path = `/sites/${toSegment('the site id', siteId)}`
     return within((signal) => request(runtime, method, path, body, signal), { ms: REGISTER_MS, late })
   }
 
@@ -34,13 +48,13 @@ export function createRemoteSiteRegistry({ runtime }: RemoteSiteRegistryOptions)
     async get(siteId) {
       const answer = await ask('GET', siteId)
       if (answer.status === 404) return null
-      if (answer.status !== 200 || answer.body === undefined) throw toError(answer)
-      return answer.body as unknown as Site
+      if (answer.status !== 200 || !isSite(answer.body)) throw toError(answer)
+      return answer.body
     },
     async put({ site_id, owner: _decidedByTheRelay, ...definition }) {
       const answer = await ask('PUT', site_id, definition)
-      if ((answer.status !== 200 && answer.status !== 201) || answer.body === undefined) throw toError(answer)
-      return { created: answer.status === 201, site: answer.body as unknown as Site }
+      if ((answer.status !== 200 && answer.status !== 201) || !isSite(answer.body)) throw toError(answer)
+      return { created: answer.status === 201, site: answer.body }
     },
     async delete(siteId) {
       const answer = await ask('DELETE', siteId)

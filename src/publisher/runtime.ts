@@ -1,5 +1,6 @@
 /** The connected runtime of an application, and how its requests reach the relay. */
 import type { Awaitable } from '../contract/page.js'
+import { codeOf, isRedirect, readObject, toBase } from '../relay-client/answer.js'
 import { RelayError } from './relay-error.js'
 
 /**
@@ -27,29 +28,10 @@ export interface RelayAnswer {
   body: Record<string, unknown> | undefined
 }
 
-async function readObject(response: Response): Promise<Record<string, unknown> | undefined> {
-  const text = new TextDecoder()
-  const reader = response.body?.getReader()
-  let json = ''
-  for (let bytes = 0; reader; ) {
-    const { done, value } = await reader.read()
-    if (done) break
-    bytes += value.byteLength
-    if (bytes > ANSWER_BYTES) return void (await reader.cancel())
-    json += text.decode(value, { stream: true })
-  }
-  try {
-    const value: unknown = JSON.parse(json)
-    return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * One request to the relay, with the runtime's credentials.
  *
- * @throws RelayError `unreachable`, `redirected`; whatever `authorize` throws.
+ * @throws RelayError `unreachable`; whatever `authorize` throws.
  */
 export async function request(
   runtime: PublisherRuntime,
@@ -64,30 +46,20 @@ export async function request(
   const more = returned !== null && typeof returned === 'object' ? new Headers(returned) : []
   // Assigned like fields of a plain object they would be lost in silence.
   for (const [name, value] of [...Object.entries(headers), ...more]) headers.set(name, value)
-  const url = `${runtime.baseUrl.replace(/\/+$/, '')}${path}`
+  const url = `${toBase(runtime.baseUrl)}${path}`
   const send = runtime.fetch ?? globalThis.fetch
   const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-  let answer: RelayAnswer
   try {
     // Followed, a redirect would take the credentials along.
     const response = await send(url, { method, headers, redirect: 'manual', signal, ...sent })
-    answer = { status: response.status, body: await readObject(response) }
+    return { status: response.status, body: await readObject(response, ANSWER_BYTES) }
   } catch (cause) {
     throw new RelayError('unreachable', null, { cause })
   }
-  // Where a browser hides the redirect, its status is 0.
-  if (answer.status === 0 || (answer.status >= 300 && answer.status < 400))
-    throw new RelayError('redirected', answer.status || null)
-  return answer
 }
 
 /** The error that an answer is which is not the wanted one. */
-export function toError({ status, body }: RelayAnswer, fallback = 'unexpected_answer'): RelayError {
-  return new RelayError(typeof body?.code === 'string' ? body.code : fallback, status)
-}
-
-/** An id as one URL segment. `.` and `..` survive every escaping and would leave the route. */
-export function toSegment(siteId: string): string {
-  if (siteId === '' || siteId === '.' || siteId === '..') throw new TypeError('the site id is not one path segment')
-  return encodeURIComponent(siteId)
+export function toError(answer: RelayAnswer, fallback?: string): RelayError {
+  if (isRedirect(answer)) return new RelayError('redirected', answer.status || null)
+  return new RelayError(codeOf(answer.body, fallback), answer.status)
 }

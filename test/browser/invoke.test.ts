@@ -14,7 +14,15 @@ async function startRelay(answer?: (visit: Visit, n: number) => void) {
   return { relay, client: createCooperativeSiteClient({ baseUrl: relay.url, sessionId: 's/1' }) }
 }
 
-const invocation = { invocation_id: 'i', action: 'add_note', status: 'succeeded', result: { id: 1 }, error: null }
+const invocation = {
+  invocation_id: 'i',
+  action: 'add_note',
+  status: 'succeeded',
+  result: { id: 1 },
+  error: null,
+  started_at: '2026-01-01T00:00:00.000Z',
+  finished_at: '2026-01-01T00:00:00.500Z',
+}
 
 describe('invoke', () => {
   it('posts the parameters and returns the body of the answer', async () => {
@@ -62,6 +70,24 @@ describe('invoke', () => {
     await expect(client.invoke('add_note', {})).rejects.toMatchObject(lost)
     await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
     await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
+  })
+
+  it.each([
+    ['nothing', {}],
+    ['an outcome that it has not', { ...invocation, status: 'maybe' }],
+    ['no result', { ...invocation, result: undefined }],
+    ['an error without its code', { ...invocation, status: 'failed', error: { message: null } }],
+    ['a time that is a number', { ...invocation, started_at: 0 }],
+  ])('believes no answer that says %s', async (_what, body) => {
+    const { client } = await startRelay((visit) => answerJson(visit, 200, body))
+    const odd = { code: 'unexpected_answer', status: 200, outcome: 'unknown' }
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
+  })
+
+  it('takes what a newer relay adds', async () => {
+    const newer = { ...invocation, weather: 'fine' }
+    const { client } = await startRelay((visit) => answerJson(visit, 200, newer))
+    await expect(client.invoke('add_note', {})).resolves.toEqual(newer)
   })
 
   it('never follows a redirect', async () => {

@@ -9,6 +9,7 @@ export const event = (seq: number) => ({
   name: 'note_changed',
   site_id: 'notes',
   seq,
+  published_at: '2026-01-01T00:00:00.000Z',
   data: { n: seq },
 })
 

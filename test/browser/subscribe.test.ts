@@ -179,6 +179,20 @@ describe('subscribe', () => {
     expect(reported[0]).toMatchObject({ code: 'unexpected_answer' })
   })
 
+  it('tells no frame that is not what its name says, and reports it', async () => {
+    const reported: unknown[] = []
+    vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const relay = await startRelay((visit) => {
+      openStream(visit, ready())
+      visit.response.write(frame('site_event', { ...event(1), name: 7 }) + frame('gap', { reason: 'overflow' }))
+      visit.response.write(frame('end', { reason: 7 }) + frame('weather', {}) + frame('site_event', event(2)))
+    })
+    const { hears } = listen(relay)
+    expect(await hears(2)).toEqual(['ready', 'event'])
+    expect(reported).toMatchObject(Array.from({ length: 3 }, () => ({ code: 'unexpected_answer' })))
+  })
+
   it('never sends back a position that a header cannot carry', async () => {
     const relay = await startRelay()
     const { hears } = listen(relay)

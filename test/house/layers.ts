@@ -51,8 +51,9 @@ export const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts'], node: true },
-  'browser/': { own: ['async/', 'type cooperative-site/', 'type contract/'] },
-  'publisher/': { own: ['async/', 'type cooperative-site/', 'type contract/'] },
+  'relay-client/': { own: [] },
+  'browser/': { own: ['async/', 'relay-client/', 'type cooperative-site/', 'type contract/'] },
+  'publisher/': { own: ['async/', 'relay-client/', 'type cooperative-site/', 'type contract/'] },
   'control-server/': {
     own: ['contract/', 'refusal.ts', 'async/', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
     packages: ['zod'],

@@ -112,6 +112,10 @@ describe('publish', () => {
     [500, { code: 'internal' }, 'internal'],
     [200, taken, 'unexpected_answer'],
     [202, 'no object', 'unexpected_answer'],
+    [202, {}, 'unexpected_answer'],
+    [202, { ...taken, published: 'yes' }, 'unexpected_answer'],
+    [202, { ...taken, not_published_reason: 7 }, 'unexpected_answer'],
+    [202, { ...taken, first: {} }, 'unexpected_answer'],
     [202, { ...taken, pad: 'x'.repeat(131_072) }, 'unexpected_answer'],
   ])('takes %i as an answer, at once', async (status, body, code) => {
     const { runtime, asked } = await startHandRelay((response) => json(response, status, body))

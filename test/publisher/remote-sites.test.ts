@@ -4,7 +4,14 @@ import { createRemoteSiteRegistry } from '../../src/publisher/index.js'
 import { json, startHandRelay } from './relay.js'
 
 const definition = { mode: 'cooperative' as const, title: null, event_names: ['note_changed'], action_names: [] }
-const site = { ...definition, site_id: 'a/b', owner: 'alice' }
+const site = {
+  ...definition,
+  site_id: 'a/b',
+  owner: 'alice',
+  capability_profile: { action_invocation: false },
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+}
 
 describe('the remote site registry', () => {
   it('puts a definition without its owner, who is whom the relay authenticates', async () => {
@@ -46,6 +53,20 @@ describe('the remote site registry', () => {
     await expect(sites.get('notes')).rejects.toMatchObject(refusal)
     await expect(sites.delete('notes')).rejects.toMatchObject(refusal)
     expect(asked).toHaveLength(3)
+  })
+
+  it.each([
+    {},
+    [site],
+    { ...site, owner: undefined },
+    { ...site, event_names: 'note_changed' },
+    { ...site, capability_profile: {} },
+  ])('believes no site that is %j', async (body) => {
+    const { runtime } = await startHandRelay((response) => json(response, 200, body))
+    const sites = createRemoteSiteRegistry({ runtime })
+    const odd = { name: 'RelayError', code: 'unexpected_answer', status: 200 }
+    await expect(sites.get('notes')).rejects.toMatchObject(odd)
+    await expect(sites.put({ ...definition, site_id: 'notes', owner: 'x' })).rejects.toMatchObject(odd)
   })
 
   it.each(['..', '.', ''])('refuses the site id %j, which would leave the route', async (siteId) => {

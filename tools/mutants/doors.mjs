@@ -214,11 +214,16 @@ export const DOORS = [
   ]),
   ...weaken('src/publisher/runtime.ts', 'test/publisher/publisher.test.ts', [
     ['a redirect gets no credentials', `redirect: 'manual'`, `redirect: 'follow'`],
-    ['an answer of a relay is bounded', 'if (bytes > ANSWER_BYTES) return', 'if (false) return'],
+  ]),
+  ...weaken('src/relay-client/answer.ts', 'test/publisher/publisher.test.ts', [
+    ['an answer of a relay is bounded', 'if (bytes > maxBytes) return', 'if (false) return'],
+    ['an id stays in its segment', `if (value === '' || value === '.' || value === '..') throw`, 'if (false) throw'],
+  ]),
+  ...weaken('src/relay-client/shape.ts', 'test/publisher/remote-sites.test.ts', [
     [
-      'a site id stays in its segment',
-      `if (siteId === '' || siteId === '.' || siteId === '..') throw`,
-      'if (false) throw',
+      'an answer is believed when all of it is as it should be',
+      'Object.entries<Check<unknown>>(fields).every(([name, is]) => is(value[name]))',
+      'Object.entries<Check<unknown>>(fields).some(([name, is]) => is(value[name]))',
     ],
   ]),
   ...weaken('src/publisher/publisher.ts', 'test/publisher/publisher.test.ts', [
