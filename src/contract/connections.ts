@@ -32,12 +32,15 @@ export const Connection = z.object({
 })
 export type Connection = z.infer<typeof Connection>
 
+/** Why a registry of ours ended a connection; a host gives its own words. */
+export const LifecycleReason = z.enum(['heartbeat_lost', 'reconnected', 'new_instance'])
+
 /** One step in the life of a connection. */
 export const ConnectionEvent = z.object({
   connection_id: z.string(),
   event: z.enum(['connected', 'superseded', 'disconnected']),
   at: Timestamp,
-  /** What a registry of ours says is `heartbeat_lost`, `reconnected` or `new_instance`; a host gives its own. */
+  /** A `LifecycleReason`, or a word of the host's own. */
   reason: Reason.nullable(),
 })
 export type ConnectionEvent = z.infer<typeof ConnectionEvent>

@@ -8,10 +8,10 @@ export const MEMORY = [
     [
       'a newer instance takes over',
       `if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
+        lives.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
       else if (previous) lives.end(`,
       `if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
+        lives.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
       else if (false && previous) lives.end(`,
     ],
     [

@@ -7,7 +7,7 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
     [
       'in a store, a newer instance takes over',
-      `else finish(known, was, was_body, 'superseded', 'new_instance', now) end`,
+      "else finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now) end",
       'else end',
     ],
     [

@@ -9,6 +9,7 @@ import {
   type ConnectionCounts,
   type ConnectionOptions,
   type ConnectionRegistry,
+  LifecycleReason,
   type RegistryInspector,
   tellConnection,
 } from '../../contract/connections.js'
@@ -139,8 +140,8 @@ export function createConnectionRegistry(
       if (!previous && lives.connectedCount() >= maxConnections)
         throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
       if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: 'reconnected' }, time, at)
-      else if (previous) lives.end(previous, { end: 'superseded', reason: 'new_instance' }, time, at)
+        lives.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
+      else if (previous) lives.end(previous, { end: 'superseded', reason: LifecycleReason.enum.new_instance }, time, at)
       const record: Connection = Object.freeze({
         connection_id: newId(),
         user_id,

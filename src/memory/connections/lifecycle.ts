@@ -9,6 +9,7 @@ import {
   type ConnectionCounts,
   type ConnectionEvent,
   ConnectionStatus,
+  LifecycleReason,
 } from '../../contract/connections.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { Holders } from '../../fair-share/holders.js'
@@ -73,7 +74,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
   }
 
   function lose(entry: LivingConnection): void {
-    const life: Life = { end: 'disconnected', reason: 'heartbeat_lost' }
+    const life: Life = { end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost }
     close(entry, life, entry.touchedAt + heartbeatTimeoutMs, lostAt(entry.record))
   }
 

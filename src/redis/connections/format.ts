@@ -1,6 +1,6 @@
 /** What a stored connection is, for every reader of the registry. */
 import * as z from 'zod'
-import { Connection } from '../../contract/connections.js'
+import { Connection, LifecycleReason } from '../../contract/connections.js'
 import { Reason } from '../../contract/ids.js'
 import type { TableReader } from '../table/rows.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
@@ -34,7 +34,7 @@ export function endOf(
   const { ended_at, end = 'disconnected', reason = null, seen_at, lost_after_ms } = row
   if (ended_at !== undefined) return { at: ended_at, end, reason }
   const lostAt = seen_at + lost_after_ms
-  return lostAt <= now ? { at: lostAt, end: 'disconnected', reason: 'heartbeat_lost' } : null
+  return lostAt <= now ? { at: lostAt, end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost } : null
 }
 
 export const CONNECTIONS: TableReader<Connection, StoredConnection> = {

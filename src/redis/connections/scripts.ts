@@ -1,8 +1,11 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
+import { LifecycleReason } from '../../contract/connections.js'
 import { ONCE } from '../store/once.js'
 import { count, isOne, textOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
+
+const REASON = LifecycleReason.enum
 
 /** Connections that one write settles at most: lost ones, and those whose retention has passed. */
 const SETTLE = 16
@@ -83,7 +86,7 @@ local function finish(id, state, body, how, reason, at)
   if redis.call('ZCARD', K(t, 'ended')) > tonumber(max_ended) then forget(surplus(t, 'ended')) end
 end
 
-local function lose(id, state, body) finish(id, state, body, 'disconnected', 'heartbeat_lost', state.seen_at + state.lost_after_ms) end
+local function lose(id, state, body) finish(id, state, body, 'disconnected', '${REASON.heartbeat_lost}', state.seen_at + state.lost_after_ms) end
 
 local function settle()
   local left = ${SETTLE_ACTIONS}
@@ -137,8 +140,8 @@ if not replaces and not has_room(K(t, 'beats-of', state.user_id), max_per_user, 
 end
 if was then
   if not replaces then lose(known, was, was_body)
-  elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', 'reconnected', now)
-  else finish(known, was, was_body, 'superseded', 'new_instance', now) end
+  elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', '${REASON.reconnected}', now)
+  else finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now) end
 end
 state.connected_at, state.seen_at = now, now
 state.lost_after_ms, state.retention_ms = tonumber(lost_after), tonumber(retention)
