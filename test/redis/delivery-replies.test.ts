@@ -127,6 +127,29 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     expect(await server().cli('EXISTS', `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`)).toBe('0')
   })
 
+  it.each([
+    'settle',
+    'cancel',
+    'acknowledge',
+  ] as const)('%s answers a client that sends it again, after a cut, what it did', async (name) => {
+    const { dispatcher } = pair()
+    const end = (id: string) =>
+      name === 'settle'
+        ? dispatcher.settle({ ...key(id), state: 'resulted' })
+        : name === 'cancel'
+          ? dispatcher.cancel(key(id))
+          : dispatcher.acknowledge({ ...first, command_id: id, state: 'refused' })
+    await dispatcher.attach(first, connection().deliver)
+    // The store knows the script from then on, so that what is sent again is what was run.
+    for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id))
+    expect(await end('c1')).toBe(true)
+    void plan.meet('resent', await runsOf(name === 'acknowledge' ? ACKNOWLEDGE : END))
+    expect(await end('c2')).toBe(true)
+    expect(await end('c2')).toBe(false)
+    void plan.meet('resent', await runsOf(name === 'acknowledge' ? ACKNOWLEDGE : END))
+    expect(await end('c1')).toBe(false)
+  })
+
   it('lets the signal of a command that was cancelled abort, though the answer to that was lost', async () => {
     const { dispatcher } = pair()
     const signals: AbortSignal[] = []

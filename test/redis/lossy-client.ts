@@ -34,6 +34,7 @@ export function lossyClient<Client extends RedisClient>(client: Client): { clien
     }
     const reply = await run().finally(() => fault !== 'repeated' && happened())
     if (fault === 'lost') throw cut()
+    if (fault === 'resent') return run()
     if (fault === 'repeated') {
       await run().catch(() => {})
       happened()

@@ -7,9 +7,11 @@ import type { ScriptText } from '../../src/redis/store/script.js'
  * - `held`: it runs, its reply waits for `release()`;
  * - `late`: the caller learns that the link is gone; it runs only at `release()`;
  * - `repeated`: it runs twice, one right after the other, and is answered once;
+ * - `resent`: it runs, its reply is lost, it runs again, and that is answered: what ioredis does after a reconnection (only
+ *   in `lossy-client.ts`);
  * - `unsent`: it never runs, and the caller learns that the link is gone.
  */
-export type Fault = 'lost' | 'held' | 'late' | 'repeated' | 'unsent'
+export type Fault = 'lost' | 'held' | 'late' | 'repeated' | 'resent' | 'unsent'
 
 /** Commands as they are sent: the name first. */
 export type Matcher = (args: readonly string[]) => boolean

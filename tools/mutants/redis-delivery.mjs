@@ -96,7 +96,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a command ends once',
-      'if c.terminal then\n  retell(c)\n  return reply(0)\nend\nif instance',
+      'if c.terminal then\n  retell(c)\n  return reply(is_own_end(c) and 1 or 0)\nend\nif instance',
       'if instance',
     ],
     [
@@ -106,8 +106,20 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a command that ended is told of again to who has not heard',
-      'if c.terminal then\n  retell(c)\n  return reply(0)',
-      'if c.terminal then\n  return reply(0)',
+      'if c.terminal then\n  retell(c)\n  return reply(is_own_end',
+      'if c.terminal then\n  return reply(is_own_end',
+      REPLIES,
+    ],
+    [
+      'a call that ended a command is told so when it comes again',
+      'retell(c)\n  return reply(is_own_end(c) and 1 or 0)',
+      'retell(c)\n  return reply(0)',
+      REPLIES,
+    ],
+    [
+      'a refusal that ended a command is told so when it comes again',
+      'if is_own_end(c) then',
+      'if false then',
       REPLIES,
     ],
     [

@@ -116,21 +116,22 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const about = { user: user_id, client: client_id, id: command_id, instance: instance_id }
       const outcome = { state: state ?? 'acknowledged', reason: toReason(reason) ?? 'refused' }
       const fence = await asked({ user_id, client_id })
-      return delivery.runFor(ACKNOWLEDGE, user_id, { ...about, ...outcome, ...fence })
+      return delivery.runFor(ACKNOWLEDGE, user_id, { ...about, ...outcome, ...fence, attempt: crypto.randomUUID() })
     },
 
     async settle(given) {
       const { user_id, client_id, command_id, state, reason, instance_id } = parseInput(SettleInput, given)
       const about = { user: user_id, client: client_id, id: command_id, instance: instance_id ?? '' }
       const fence = instance_id === undefined ? NOT_ASKED : await asked({ user_id, client_id })
-      return delivery.runFor(END, user_id, { ...about, state, reason: toReason(reason) ?? '', ...fence })
+      const outcome = { state, reason: toReason(reason) ?? '' }
+      return delivery.runFor(END, user_id, { ...about, ...outcome, ...fence, attempt: crypto.randomUUID() })
     },
 
     async cancel(given) {
       const { user_id, client_id, command_id, reason } = parseInput(CancelInput, given)
       const about = { user: user_id, client: client_id, id: command_id, instance: '' }
       const outcome = { state: 'cancelled', reason: toReason(reason) ?? '' }
-      return delivery.runFor(END, user_id, { ...about, ...outcome, ...NOT_ASKED })
+      return delivery.runFor(END, user_id, { ...about, ...outcome, ...NOT_ASKED, attempt: crypto.randomUUID() })
     },
   }
 }

@@ -46,6 +46,7 @@ export const RULING_FIELDS = [
   'recoveries',
   'terminal',
   'until_ms',
+  'ended_by',
 ] as const
 
 type ShownField = (typeof SHOWN_FIELDS)[number]

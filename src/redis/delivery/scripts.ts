@@ -194,14 +194,30 @@ end
 return reply(1)`,
 )
 
-// Where a registry was asked (1, else ''), `current` is the instance that it named.
-const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current'] as const
+// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call: one that
+// arrives again, because its reply was lost, hears that it was this one that ended the command.
+const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
+/** Who ended a command: the answer to a call that arrives twice is the one that it was given. */
+const OWN_END = `
+local function is_own_end(c)
+  return c and c.terminal and c.ended_by == attempt
+end
+local function end_by_this(c, state, reason)
+  set(c, 'ended_by', attempt)
+  finish(c, state, reason)
+end
+`
 
 export const ACKNOWLEDGE = deliveryScript(
   'delivery.acknowledge',
   { args: END_ARGS, answer: isOne, freesMemory: true },
   `
+${OWN_END}
 local c = look(user, client, id)
+if is_own_end(c) then
+  retell(c)
+  return reply(1)
+end
 local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
 if refusal then
   count('acknowledgement', refusal)
@@ -219,7 +235,7 @@ else
   count('acknowledgement', state)
   tell(c.boot, 'acknowledged\\n' .. c.ref)
 end
-if state == 'refused' then finish(c, 'failed', reason) end
+if state == 'refused' then end_by_this(c, 'failed', reason) end
 return reply(1)`,
 )
 
@@ -228,16 +244,17 @@ export const END = deliveryScript(
   'delivery.end',
   { args: END_ARGS, answer: isOne, freesMemory: true },
   `
+${OWN_END}
 local c = look(user, client, id)
 if not c then return reply(0) end
 if c.terminal then
   retell(c)
-  return reply(0)
+  return reply(is_own_end(c) and 1 or 0)
 end
 if instance ~= '' and fenced(c, instance, was_asked, current) then
   count('other', 'settle_fenced')
   return reply(0)
 end
-finish(c, state, reason)
+end_by_this(c, state, reason)
 return reply(1)`,
 )
