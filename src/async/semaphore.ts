@@ -1,7 +1,7 @@
 /** A semaphore: permits in the order of asking, as many at a time as there are, and only while there is a link. */
 
 /** Who waits for a permit, or has had one. */
-export interface Waiter {
+interface Waiter {
   readonly size: number
   readonly start: () => void
   before: Waiter | undefined

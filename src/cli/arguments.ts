@@ -22,7 +22,7 @@ machine only: any other --host is refused before anything is opened.
 Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used; 2 wrong usage.
 `
 
-export const DEFAULT_PORT = 4_780
+const DEFAULT_PORT = 4_780
 
 /** A command line that cannot be carried out as it stands. */
 export class UsageError extends Error {

@@ -35,7 +35,7 @@ export const STALE_MS = 5_000
 export const AGE_SAMPLE = 100
 
 /** What a dispatcher keeps and how long it waits unless it is told otherwise; in a shared store, of each shard or node. */
-export const DELIVERY_BOUNDS = defineBounds({
+const DELIVERY_BOUNDS = defineBounds({
   ackTimeoutMs: [5_000, TIMER_MAX_MS],
   maxAttempts: 5,
   deadlineMs: [30_000, DEADLINE_MAX_MS],

@@ -54,7 +54,7 @@ export interface HistoryInspector extends UserIndex {
 }
 
 /** Most characters of a canonical stream name: a few encoded ids of 256 bytes. */
-export const STREAM_LENGTH = 2_048
+const STREAM_LENGTH = 2_048
 
 /**
  * A stream as somebody names it: made of encoded ids, so longer than one of them, with the characters that ids may hold.

@@ -2,13 +2,13 @@
 import { checkBound } from './options.js'
 
 /** Entries of a page when the caller names no `limit`. */
-export const PAGE_DEFAULT = 100
+const PAGE_DEFAULT = 100
 /** Most entries of one page: about 250 KiB of JSON, a few milliseconds of one core. */
 export const PAGE_MAX = 500
 /** Messages of a raw history sample when the caller names no `limit`. */
-export const HISTORY_DEFAULT = 100
+const HISTORY_DEFAULT = 100
 /** Most messages of one raw history sample. */
-export const HISTORY_MAX = 1_000
+const HISTORY_MAX = 1_000
 /** Entries that one request may examine per source: what keeps a request cheap whatever the size of the state. */
 export const EXAMINED_MAX = 10_000
 /** Pages that one request may fetch per source, for inspectors whose pages are short or empty. */

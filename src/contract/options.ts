@@ -1,7 +1,7 @@
 /** How a factory reads the bounds that a host gives it, and how a bound that all share is divided. Depends on nothing. */
 
 /** The longest time that an option may name, a century: an instant that far ahead is still a date, and still exact. */
-export const DURATION_MAX_MS = 3_155_760_000_000
+const DURATION_MAX_MS = 3_155_760_000_000
 /** The most that a timer can wait; anything above fires at once. */
 export const TIMER_MAX_MS = 2_147_483_647
 

@@ -20,7 +20,7 @@ export interface ControlTargets {
 }
 
 /** One request that has come to its route. */
-export interface ControlRequest {
+interface ControlRequest {
   targets: ControlTargets
   request: Request
   signal: AbortSignal

@@ -32,11 +32,11 @@ export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMe
 }
 
 /** One authenticated request that matched. */
-export interface RelayRequest extends Omit<Asked<Principal>, 'search'> {
+interface RelayRequest extends Omit<Asked<Principal>, 'search'> {
   request: Request
 }
 
-export type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Reply>
+type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Reply>
 
 /** A path and who may ask what of it. */
 export interface RelayRoute extends Route<RelayHandler> {

@@ -10,9 +10,9 @@ export interface AdminAuth {
 }
 
 /** The header that carries the administrator key. */
-export const ADMIN_KEY_HEADER = 'x-admin-key'
+const ADMIN_KEY_HEADER = 'x-admin-key'
 /** The environment variable that carries it. */
-export const ADMIN_KEY_VARIABLE = 'SERVICE_ADMIN_KEY'
+const ADMIN_KEY_VARIABLE = 'SERVICE_ADMIN_KEY'
 
 /** A bind that others can reach was to be served without a key. */
 export class AdminKeyRequiredError extends Error {

@@ -4,7 +4,7 @@ import { refuseJsonText } from './json-scan.js'
 import { type FieldError, ProblemError } from './problem.js'
 
 /** Bytes of a request's body. */
-export const BODY_BYTES = 262_144
+const BODY_BYTES = 262_144
 
 // Parameters other than this charset change nothing of JSON, which is UTF-8 (RFC 8259, 8.1).
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i

@@ -7,7 +7,7 @@ import { isLoopbackHost } from './loopback.js'
 export type GuardRefusal = 'bad_host' | 'bad_origin'
 
 /** What is looked at of a request. */
-export interface Named {
+interface Named {
   /** The values of `Host`, each of its own: two are refused. */
   hosts: readonly string[]
   /** The values of `Origin`. */

@@ -4,7 +4,7 @@ import { hasEmptySegment } from './spelling.js'
 import { decodeSegment, type Prefix } from './target.js'
 
 /** A route that a path names. */
-export interface Match<R> {
+interface Match<R> {
   route: R
   /** Percent-decoded once; `null` where that is not well-formed. */
   params: Record<string, string | null>

@@ -82,7 +82,7 @@ export async function walkAll<Item>(list: List<Item>, what: string): Promise<Ite
 const VOLATILE = ['age_ms', 'staleness_ms', 'observed_at']
 
 /** A record without what passes with time. */
-export function steady(record: unknown): unknown {
+function steady(record: unknown): unknown {
   if (record === null || typeof record !== 'object') return record
   return Object.fromEntries(Object.entries(record).filter(([name]) => !VOLATILE.includes(name)))
 }

@@ -124,7 +124,7 @@ export async function walk<T, Value>(
 }
 
 /** @throws TypeError for a page that breaks the promises of `Page`. */
-export function checkPage(page: Page<unknown>, limit: number): void {
+function checkPage(page: Page<unknown>, limit: number): void {
   if (page.items.length > limit) throw new TypeError('a page holds more items than its limit')
   if (page.has_more && typeof page.next_cursor !== 'string') throw new TypeError('a page has more, but no token')
 }

@@ -10,7 +10,7 @@ const hostsDir = fileURLToPath(new URL('./hosts/', import.meta.url))
 const bundlesDir = fileURLToPath(new URL('../../node_modules/.cache/relayscope-hosts/', import.meta.url))
 
 /** Bundles `hosts/<name>.ts` for any runtime and returns the file. */
-export async function bundle(name: string): Promise<string> {
+async function bundle(name: string): Promise<string> {
   await build({
     entryPoints: [`${hostsDir}${name}.ts`],
     outdir: bundlesDir,

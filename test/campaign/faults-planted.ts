@@ -62,8 +62,8 @@ export const instant = at
 export const PUBLISHED: Answer = { duplicate: false, published: true, reason: null }
 export const KEPT: Answers['ingest'] = { duplicate: false, published: false, reason: 'bus_unavailable' }
 export const ADMITTED: Answer = { admission: 'admitted', terminal: null }
-export const NOT_RUN: Failure = { type: 'refused', code: 'unavailable', outcome: 'not_run' }
-export const UNKNOWN: Failure = { type: 'refused', code: 'unavailable', outcome: 'unknown' }
+const NOT_RUN: Failure = { type: 'refused', code: 'unavailable', outcome: 'not_run' }
+const UNKNOWN: Failure = { type: 'refused', code: 'unavailable', outcome: 'unknown' }
 
 function createTold(): Told {
   let ops = 0

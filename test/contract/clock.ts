@@ -6,7 +6,7 @@ export interface Clock {
   advance(ms: number): void
 }
 
-export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 export function createClock(): Clock {
   let time = START

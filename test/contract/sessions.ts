@@ -4,7 +4,7 @@ import type { Session, SessionRegistry, SessionState } from '../../src/contract/
 import type { SiteRegistry } from '../../src/contract/sites.js'
 import { notes } from './sites.js'
 
-export interface SessionsUnderTest {
+interface SessionsUnderTest {
   sites: SiteRegistry
   sessions: SessionRegistry
   /** Moves the clock of both. */
@@ -14,7 +14,7 @@ export interface SessionsUnderTest {
 
 const connector = { user_id: 'alice', client_id: 'laptop' }
 
-export interface SessionBounds {
+interface SessionBounds {
   maxSessions?: number
   maxSessionsPerUser?: number
 }

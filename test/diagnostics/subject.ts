@@ -26,7 +26,7 @@ export interface Call {
 }
 
 /** `inspectors` with every call handed to `answer`, which may proceed or answer in its place. */
-export function instrument(inspectors: Inspectors, answer: (call: Call) => unknown): Inspectors {
+function instrument(inspectors: Inspectors, answer: (call: Call) => unknown): Inspectors {
   return Object.fromEntries(
     Object.entries(inspectors).map(([family, inspector]) => [
       family,

@@ -9,7 +9,7 @@ import type { World } from '../../src/testing/fake-inspectors.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 /** The instant `ms` after `NOW`, as it stands on the wire. */
-export const at = (ms = 0) => new Date(NOW + ms).toISOString()
+const at = (ms = 0) => new Date(NOW + ms).toISOString()
 
 export function connection(over: Partial<Connection> = {}): Connection {
   return {
@@ -126,11 +126,11 @@ export function node(over: Partial<DeliveryNode> = {}): DeliveryNode {
   }
 }
 
-export function tenant(over: Partial<DeliveryTenant> = {}): DeliveryTenant {
+function tenant(over: Partial<DeliveryTenant> = {}): DeliveryTenant {
   return { scope_id: 'alice', reserved_commands: 2, oldest_deadline_at: at(9_000), ...over }
 }
 
-export function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
+function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
   return {
     user_id: 'alice',
     client_id: 'desk',

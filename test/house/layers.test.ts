@@ -1,7 +1,7 @@
 /** Holds the layout of the house: how long a file may be and, in `src`, which layer may import which and what a face is. */
 import { describe, expect, it } from 'vitest'
 import { importsOf, readFiles, readSources, type SourceFile } from './imports.js'
-import { circles, misdirected } from './layers.js'
+import { circles, misdirected, unusedPermissions } from './layers.js'
 
 const SMELL = 250
 const DEFECT = 400
@@ -27,6 +27,10 @@ it.each(['src', 'test'])('%s cites no paper that is not in the repository', (fol
 describe('the layers of src', () => {
   it('point only where the direction table allows', () => {
     expect(misdirected(files)).toEqual([])
+  })
+
+  it('need every permission of the table', () => {
+    expect(unusedPermissions(files)).toEqual([])
   })
 
   it('have no import circles', () => {
@@ -74,7 +78,7 @@ describe('the direction table', () => {
     const texts = {
       'http/query.ts': "import * as z from 'zod'; import { checkId } from '../contract/ids.js'",
       'http/match.ts': "import { Router } from 'itty-router'; import type { Prefix } from './target.js'",
-      'browser/client.ts': "import type { Site } from '../cooperative-site/site.js'",
+      'browser/client.ts': "import type { Site } from '../contract/sites.js'",
       'adapters/express.ts': "import { toNodeHandler } from './node.js'; import 'node:http'",
       'memory/composition/facilities.ts': "import { createRpcCorrelator } from './rpc.js'; import './history.js'",
     }

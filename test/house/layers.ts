@@ -2,7 +2,7 @@
 import type { Import, SourceFile } from './imports.js'
 
 /** The families, each under this name in every layer. */
-export const FAMILIES = [
+const FAMILIES = [
   'history',
   'connections',
   'rpc',
@@ -24,26 +24,26 @@ interface Layer {
 }
 
 // What http may know of the contract: its grammar (pages, ids, bounds), no family and no inspector.
-const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'json'].map((name) => `contract/${name}.ts`)
+const GRAMMAR = ['page', 'ids', 'limits', 'digest'].map((name) => `contract/${name}.ts`)
 
 // What stands below both stores.
-const GROUND = ['contract/', 'refusal.ts', 'async/', 'fair-share/', 'event-ring/', 'spill/']
+const GROUND = ['contract/', 'refusal.ts', 'async/', 'event-ring/', 'spill/']
 
 /** What each layer may import beside itself. A folder that is not listed may not exist. */
-export const LAYERS: Record<string, Layer> = {
+const LAYERS: Record<string, Layer> = {
   'refusal.ts': { own: [] },
   'version.ts': { own: [] },
-  'index.ts': { own: ['contract/', 'refusal.ts', 'version.ts', 'http/', 'views/', 'diagnostics/'] },
+  'index.ts': { own: ['contract/', 'refusal.ts', 'http/', 'views/', 'diagnostics/'] },
   'async/': { own: ['refusal.ts'] },
   'contract/': { own: ['refusal.ts', 'async/'], packages: ['zod'] },
   'fair-share/': { own: [] },
-  'event-ring/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
+  'event-ring/': { own: ['contract/'] },
   'spill/': { own: ['contract/', 'refusal.ts', 'async/'] },
   'http/': { own: ['refusal.ts', 'async/', ...GRAMMAR], packages: ['zod'] },
   'views/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
-  'memory/': { own: GROUND, packages: ['zod'] },
+  'memory/': { own: [...GROUND, 'fair-share/'] },
   'redis/': { own: GROUND, packages: ['zod'] },
-  'diagnostics/': { own: ['contract/', 'refusal.ts', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
+  'diagnostics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
   'cooperative-site/': {
     // What is shared by several relays has a default for one.
     own: ['contract/', 'refusal.ts', 'async/', 'fair-share/', 'http/', 'memory/cooperative/'],
@@ -52,14 +52,14 @@ export const LAYERS: Record<string, Layer> = {
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts'], node: true },
   'relay-client/': { own: [] },
-  'browser/': { own: ['async/', 'relay-client/', 'type cooperative-site/', 'type contract/'] },
-  'publisher/': { own: ['async/', 'relay-client/', 'type cooperative-site/', 'type contract/'] },
+  'browser/': { own: ['async/', 'relay-client/', 'type contract/'] },
+  'publisher/': { own: ['async/', 'relay-client/', 'type contract/'] },
   'control-server/': {
-    own: ['contract/', 'refusal.ts', 'async/', 'http/', 'cooperative-site/', 'publisher/', 'adapters/'],
+    own: ['contract/', 'async/', 'http/', 'publisher/', 'adapters/'],
     packages: ['zod'],
     node: true,
   },
-  'testing/': { own: ['contract/', 'refusal.ts', 'async/', 'memory/'] },
+  'testing/': { own: ['contract/', 'refusal.ts', 'async/'] },
   'cli/': { own: [''], packages: ['redis'], node: true },
 }
 
@@ -88,7 +88,7 @@ const EXTRA: Record<string, string[]> = {
 const FAMILY_LAYERS = ['memory/', 'redis/', 'diagnostics/']
 
 /** The layer of a path below `src`: its first folder, or the file itself at the top. */
-export function layerOf(path: string): string {
+function layerOf(path: string): string {
   const at = path.indexOf('/')
   return at < 0 ? path : path.slice(0, at + 1)
 }
@@ -148,6 +148,26 @@ export function misdirected(files: SourceFile[]): string[] {
       return why ? [`${path} → ${imported.target}: ${why}`] : []
     }),
   )
+}
+
+/** Permissions of the table that no import needs any more, as `who: what`. */
+export function unusedPermissions(files: SourceFile[]): string[] {
+  const importsBelow = (start: string) =>
+    files.filter(({ path }) => path.startsWith(start)).flatMap(({ imports }) => imports)
+  const unused = (who: string, rules: readonly string[], isUsed: (imported: Import, rule: string) => boolean) => {
+    const imports = importsBelow(who)
+    return rules.filter((rule) => !imports.some((imported) => isUsed(imported, rule))).map((rule) => `${who}: ${rule}`)
+  }
+  const isTarget = ({ target }: Import, rule: string) => target === rule
+  return [
+    ...Object.entries(LAYERS).flatMap(([layer, { own, packages = [], node }]) => [
+      ...unused(layer, own, (imported, rule) => imported.own && permits(rule, imported)),
+      ...unused(layer, packages, isTarget),
+      ...unused(layer, node ? ['node:'] : [], ({ target }, rule) => target.startsWith(rule)),
+    ]),
+    ...Object.entries(FAMILY_IMPORTS).flatMap(([family, targets]) => unused(family, targets, isTarget)),
+    ...Object.entries(EXTRA).flatMap(([file, targets]) => unused(file, targets, isTarget)),
+  ]
 }
 
 /** Every circle of imports, as the paths along it. */

@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const exec = promisify(execFile)
 
-export interface PackageJson {
+interface PackageJson {
   version: string
   exports: Record<string, string | { types: string; default: string }>
   dependencies: Record<string, string>

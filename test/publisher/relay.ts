@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { PublisherRuntime } from '../../src/publisher/index.js'
 
-export interface Asked {
+interface Asked {
   method: string | undefined
   path: string | undefined
   headers: IncomingHttpHeaders

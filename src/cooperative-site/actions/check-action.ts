@@ -10,7 +10,7 @@ export interface CheckActionDeps {
 }
 
 /** The policy's word; its failure is no permission, except that a store out of reach is said to be one. */
-export async function isAllowed(
+async function isAllowed(
   policy: SessionPolicy,
   question: { viewer: Principal; session: Session; right: SessionRight },
 ): Promise<boolean> {
@@ -53,7 +53,7 @@ export async function findSession(
 }
 
 /** The first of the four conditions that does not hold. */
-export function checkAction(
+function checkAction(
   session: Session | null | undefined,
   site: Site | null | undefined,
   action: string,

@@ -47,8 +47,6 @@ interface Held extends Grant {
   startedAt: number
 }
 
-export type SessionGrants = ReturnType<typeof createSessionGrants>
-
 /** The grants of one relay. */
 export function createSessionGrants({ sites, sessions, policy, now, onError }: SessionGrantsOptions) {
   // In the order of their last reads, so that the first is always the most overdue.

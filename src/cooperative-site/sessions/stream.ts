@@ -6,7 +6,7 @@ import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-fr
 import type { EndReason, Grant, GrantHolder } from './grants.js'
 
 /** How long a client waits before it reconnects, in milliseconds. */
-export const RETRY_MS = 5_000
+const RETRY_MS = 5_000
 // After a shutdown all viewers come back: spread over this much more, they do not come at once.
 const SHUTDOWN_JITTER_MS = 5_000
 
@@ -46,7 +46,7 @@ export interface SessionStream {
 }
 
 /** What a client that comes back has missed, as far as the positions tell; nothing when they are equal. */
-export function resumeGap(last: string, current: Position): Gap | undefined {
+function resumeGap(last: string, current: Position): Gap | undefined {
   const seen = parseEventId(last)
   if (seen?.epoch !== current.epoch || seen.seq > current.seq)
     return { type: 'gap', reason: 'resume', dropped: null, first_seq: null, last_seq: null }

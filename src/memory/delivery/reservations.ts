@@ -13,8 +13,6 @@ export interface ReservedScope {
 /** Order by deadline, then by admission. */
 export const byDeadline = (a: Scheduled, b: Scheduled) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
 
-export type Reservations = ReturnType<typeof createReservations>
-
 /** @param capacity most reservations of a scope; what is no number reserves nothing. */
 export function createReservations(capacity: (scope_id: string) => number) {
   const scopes = new Map<string, ReservedScope>()

@@ -3,8 +3,6 @@ import type { Clock } from '../../async/clock.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import type { TrackedCommand } from './command.js'
 
-export type Retention = ReturnType<typeof createRetention>
-
 export function createRetention(maxRecords: number, retentionMs: number, { steady }: Clock) {
   const records = new Map<string, TrackedCommand>()
   const queue = new ExpiryQueue<TrackedCommand>()

@@ -173,5 +173,3 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     users,
   }
 }
-
-export type Table<R extends Owned, S = undefined, C extends object = Counts> = ReturnType<typeof createTable<R, S, C>>

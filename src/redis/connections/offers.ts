@@ -6,7 +6,7 @@ import type { Store } from '../store/store.js'
 import { askShard, defineQuestion } from '../table/question.js'
 
 export type Who = ClientType | 'all'
-export const WHO: readonly Who[] = ['all', ...ClientType.options]
+const WHO: readonly Who[] = ['all', ...ClientType.options]
 
 /** One action as a shard offers it: living connections and distinct users, in all and by client type. */
 export interface Offer {

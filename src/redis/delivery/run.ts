@@ -6,7 +6,7 @@ import type { NodeArguments, Told } from './node-script.js'
 import { RELEASE } from './scripts.js'
 
 export type CounterKind = 'recovery' | 'outcome' | 'acknowledgement' | 'other'
-export type Counters = Record<CounterKind, Record<string, number>>
+type Counters = Record<CounterKind, Record<string, number>>
 
 /** Ids hold no line break, so neither can stand for two. */
 export const clientRef = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`

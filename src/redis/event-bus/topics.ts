@@ -20,8 +20,6 @@ export interface EventTopicsOptions {
   newId: () => string
 }
 
-export type EventTopics = ReturnType<typeof createEventTopics>
-
 export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
   const topics = new Map<string, LocalTopic>()
   const report = (error: unknown) => store.report(error)

@@ -26,7 +26,7 @@ const StoredStream = HistoryStream.extend({
   last_sequence: z.int().min(1),
 })
 
-export const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> = {
+const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> = {
   name: 'streams',
   idOf: ({ stream }) => stream,
   schema: StoredStream,

@@ -12,7 +12,7 @@ import { listUserIds, observeUsers } from '../table/users.js'
 
 const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
 
-export const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
+const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
   name: 'calls',
   idOf: ({ correlation_id }) => correlation_id,
   schema: StoredCall,

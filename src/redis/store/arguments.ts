@@ -1,6 +1,6 @@
 /** The arguments of a script by their names: no other file knows at which place each of them travels. */
 
-export type Argument = string | number
+type Argument = string | number
 
 /** What a caller gives: a value for each of `Names`, and the list that comes last. */
 export type Arguments<Names extends string, Rest extends string = never> = Readonly<Record<Names, Argument>> &

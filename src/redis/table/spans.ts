@@ -31,7 +31,7 @@ return { foreign, cut, entries, rows }`,
 )
 
 /** A place in an index and the row there, if there is one. */
-export interface SpanEntry<S> {
+interface SpanEntry<S> {
   id: string
   score: number
   row: S | undefined

@@ -21,7 +21,7 @@ const AT_ONCE = 6
 const OF_A_KIND = 2
 
 /** What a command is, whatever it says: the scripts by their digest. */
-export const kindOf = ([name = '', body = '']: readonly string[]) => (/^EVAL/.test(name) ? `${name} ${body}` : name)
+const kindOf = ([name = '', body = '']: readonly string[]) => (/^EVAL/.test(name) ? `${name} ${body}` : name)
 /** What a client says of itself, and what cannot be told apart from messages. */
 const ownWords = /^(hello|client|info|auth|select|ping|command|cluster|readonly|s?p?(un)?subscribe|script)$/i
 
