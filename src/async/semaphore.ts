@@ -3,7 +3,7 @@
 /** Who waits for a permit, or has had one. */
 interface Waiter {
   readonly size: number
-  readonly start: () => void
+  readonly start: () => unknown
   before: Waiter | undefined
   after: Waiter | undefined
   isWaiting: boolean
@@ -12,9 +12,9 @@ interface Waiter {
 export interface Semaphore {
   /**
    * Calls `start` once there is a permit for it, at once where there is. Nothing is kept, and `undefined` answered, beyond
-   * the bound of sizes.
+   * the bound of sizes. A `start` that answers `false` takes no permit: the next one has its turn.
    */
-  acquire(size: number, start: () => void): Waiter | undefined
+  acquire(size: number, start: () => unknown): Waiter | undefined
   /** Leaves the queue at once. Nothing for one who has started. */
   leave(waiter: Waiter): void
   /** One who has started is done. */
@@ -59,7 +59,7 @@ export function createSemaphore(
       const next = first
       leave(next)
       running++
-      next.start()
+      if (next.start() === false) running--
     }
   }
 

@@ -17,6 +17,17 @@ describe('permits', () => {
     expect(started).toEqual([0, 1, 2, 3, 4])
   })
 
+  it('are not taken by whoever does not want one any more', () => {
+    const semaphore = createSemaphore(1, 100, isReady)
+    const started: string[] = []
+    semaphore.acquire(1, () => {})
+    semaphore.acquire(1, () => false)
+    semaphore.acquire(1, () => started.push('next'))
+    semaphore.acquire(1, () => started.push('last'))
+    semaphore.release()
+    expect(started).toEqual(['next'])
+  })
+
   it.each([
     ['first', 0],
     ['in the middle', 2],

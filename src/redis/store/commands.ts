@@ -17,7 +17,7 @@ export type Command = (args: string[], key: string, ask: Ask | undefined, within
 
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
-export function createCommands(port: Port): Command {
+export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
   // A permit is held until the client settles the command, however long ago whoever asked was told.
   const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
@@ -27,6 +27,7 @@ export function createCommands(port: Port): Command {
       if (port.ready() === null) return reject(unsent('the client is closed'))
       if (withinMs <= 0) return reject(unsent('no time left'))
 
+      const endsAt = performance.now() + withinMs
       let isSent = false
       // Made when a client asks for it: few do, and it is the dearest part of a command.
       let taken: AbortController | undefined
@@ -37,6 +38,8 @@ export function createCommands(port: Port): Command {
       const waiter = semaphore.acquire(
         args.reduce((sum, arg) => sum + arg.length, 0),
         () => {
+          // Timers of one instant go off one after another: the first to give up makes no room for one whose time is up.
+          if (performance.now() >= endsAt) return false
           isSent = true
           port.send(args, key, signal).then(
             (reply) => {
