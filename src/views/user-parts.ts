@@ -35,7 +35,7 @@ export async function readIndex(
   const reading = await readOnce(name, read, view, (known) =>
     known.examined === undefined ? parts.size : examinedOf(known, 0),
   )
-  return reading && knowing({ ...reading, value: parts })
+  return reading && knowing({ ...reading, value: reading.value && parts })
 }
 
 /** The users whom `isWanted` accepts, as the entries of `source` tell of them. */

@@ -60,9 +60,10 @@ export async function summarizeUser(
 
 /** None where the deduplicator keeps no summary of users. */
 async function readDeduplicator({ deduplicator }: Inspectors, userId: string, view: ViewAsk) {
-  if (!deduplicator?.userSummary) return []
+  const { userSummary } = deduplicator ?? {}
+  if (!userSummary) return []
   const source = 'deduplicator'
-  const read = () => deduplicator.userSummary?.(userId, view.ask) ?? null
+  const read = () => userSummary.call(deduplicator, userId, view.ask)
   // Its numbers are kept, so that it looks at nothing unless it says so.
   const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
   return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]

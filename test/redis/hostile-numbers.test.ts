@@ -102,7 +102,7 @@ describeRedis('a store with absurd numbers', () => {
     }
     expect(keys.length).toBeGreaterThan(40)
     expect(wrong).toEqual([])
-  })
+  }, 240_000)
 
   const observerOf = (deploymentId: string) => {
     const reported: string[] = []

@@ -78,6 +78,12 @@ describe('/users', () => {
     }
   })
 
+  it('says nothing of one user where the index of every source fails', async () => {
+    const down = new Refusal('unavailable')
+    const registry = indexed(connectionsOf('alice'), { observeUsers: () => Promise.reject(down) })
+    await expect(summarizeUser({ registry }, 'alice', createAsk().ask)).rejects.toBe(down)
+  })
+
   it.each<[what: string, ids: unknown]>([
     ['out of order', ['b', 'a']],
     ['twice', ['a', 'a']],
