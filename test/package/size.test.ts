@@ -15,7 +15,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/publisher': 2.5,
   // The contract's own bound is 6.
   'relayscope/browser': 3,
-  'relayscope/node': 4.5,
+  'relayscope/node': 5,
   'relayscope/express': 3.5,
   'relayscope/hono': 1.8,
   'relayscope/deno': 1.8,
