@@ -16,7 +16,7 @@ export {
   resolveAdminAuth,
 } from './http/auth.js'
 export { Problem } from './http/problem.js'
-export type { Chunks, Reply, TextReply } from './http/respond.js'
+export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
 export { ActionPage } from './views/actions.js'
 export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'

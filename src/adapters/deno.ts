@@ -2,7 +2,7 @@
 import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
-export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
 export type { MountOptions } from './options.js'
 
 /** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */

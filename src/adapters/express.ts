@@ -4,7 +4,7 @@ import { toNodeHandler } from './node-handler.js'
 import type { NodeRequest, NodeResponse } from './node-request.js'
 import type { MountOptions } from './options.js'
 
-export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
 export type { MountOptions } from './options.js'
 
 /** An Express middleware, by shape: no framework is imported. */

@@ -9,7 +9,7 @@ export interface ConnectionInfo {
 }
 
 /** An answer before it becomes a `Response`. */
-export interface Reply {
+export interface HttpReply {
   status: number
   headers: Record<string, string>
   /**
@@ -32,7 +32,7 @@ export interface FetchHandler {
    * making these costs more than everything else that a Node host does for a request, and what a stream keeps of them
    * it keeps for as long as it lives. Hosts that need neither prefer it.
    */
-  reply?(request: Request, info: ConnectionInfo): Reply | Response | Promise<Reply | Response>
+  reply?(request: Request, info: ConnectionInfo): HttpReply | Response | Promise<HttpReply | Response>
 }
 
 const FIXED_HEADERS = {
@@ -85,7 +85,7 @@ export function isHost(host: string): boolean {
 export type Ownership = 'handler' | 'host' | 'nobody'
 
 /**
- * Whose a request with this undecoded path is. A path that parsers resolve in different ways is no handler's: a guard
+ * Whose a request with this undecoded path is. A path that parsers resolve in different ways is not a handler's: a guard
  * that stands in front of it has read another path than the handler would.
  */
 export function ownershipOf(handler: FetchHandler, path: string): Ownership {

@@ -1,11 +1,11 @@
 /** Sends what a handler answers to a Node request, as fast as the client takes it. Serves `node.ts`. */
 import { isGone, onGone } from './gone.js'
-import { type FetchHandler, HANDLER_FAILED, type Reply } from './handler.js'
+import { type FetchHandler, HANDLER_FAILED, type HttpReply } from './handler.js'
 import { lazyRequest } from './lazy-request.js'
 import { type NodeRequest, type NodeResponse, signalOf, toRequest } from './node-request.js'
 
 /** A `Reply` whose headers are Node's: several cookies are not joined. */
-interface Answer extends Omit<Reply, 'headers'> {
+interface Answer extends Omit<HttpReply, 'headers'> {
   headers: Record<string, string | string[]>
 }
 
@@ -43,7 +43,7 @@ function toAnswer({ status, headers, body }: Response): Answer {
 }
 
 /** Chunks that nobody takes are held by whoever makes them: they must learn of it. */
-function abandon(body: Reply['body']): void {
+function abandon(body: HttpReply['body']): void {
   if (body !== null && typeof body !== 'string') new Promise((resolve) => resolve(body.return?.())).catch(() => {})
 }
 
@@ -71,7 +71,7 @@ export function send(exchange: Exchange, { status, headers, body }: Answer): Pro
   if (typeof body === 'string') {
     const length = Buffer.byteLength(body)
     res.writeHead(status, { ...headers, 'content-length': String(length) })
-    // Text of one byte per character, which most JSON is, leaves as it stands: encoding costs three times a copy.
+    // Text of one byte per character, which most JSON is, leaves unchanged: encoding costs three times a copy.
     return void res.end(method === 'HEAD' ? '' : body, length === body.length ? 'latin1' : 'utf8')
   }
   if (body === null || method === 'HEAD') {

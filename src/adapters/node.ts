@@ -1,6 +1,6 @@
 /** The face of `relayscope/node`. */
 export type { NodeSocket } from './gone.js'
-export type { ConnectionInfo, FetchHandler, Reply } from './handler.js'
+export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
 export { type NodeHandler, toNodeHandler } from './node-handler.js'
 export type { Listening } from './node-listen.js'
 export type { NodeRequest, NodeResponse } from './node-request.js'

@@ -18,7 +18,7 @@ export function readMountOptions(options: MountOptions = {}): { guard: HostGuard
   return { guard: allowedHosts === undefined ? undefined : createHostGuard(allowedHosts) }
 }
 
-/** The guard's arguments of a request whose headers are joined: two of a name are one that is none. */
+/** The guard's arguments of a request whose headers are joined: two of a name are one that is invalid. */
 export function namesOf({ headers }: Request): { hosts: string[]; origins: string[] } {
   const values = (name: string) => [headers.get(name) ?? []].flat()
   return { hosts: values('host'), origins: values('origin') }

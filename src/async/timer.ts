@@ -17,7 +17,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** `timer`, which is no reason for a process to live any more. Runtimes without `unref` do not wait for timers either. */
+/** `timer`, which keeps no process alive any more. Runtimes without `unref` do not wait for timers either. */
 export function unref(timer: Timer): Timer {
   if (typeof timer === 'object') timer.unref?.()
   return timer

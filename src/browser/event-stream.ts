@@ -15,7 +15,7 @@ export interface EventStreamReader {
   onRetry(ms: number): void
 }
 
-// A relay takes 256 KiB of JSON per event, and escaping may grow it; more than this is no event of a relay.
+// A relay takes 256 KiB of JSON per event, and escaping may grow it; more than this is not an event of a relay.
 const EVENT_LENGTH = 2_097_152
 
 /**

@@ -22,7 +22,7 @@ export class CooperativeSiteError extends Error {
   }
 }
 
-// A problem is at most 2 KiB and a result at most 1 MiB; beyond this it is no answer of a relay.
+// A problem is at most 2 KiB and a result at most 1 MiB; beyond this it is not an answer of a relay.
 const ANSWER_BYTES = 2_097_152
 
 /** The JSON object that `response` carries, or `undefined` when it carries anything else or is cut short. */

@@ -32,7 +32,7 @@ function report(error: unknown): void {
  * Listens until `signal` aborts or the stream ends for good; then it resolves.
  *
  * @throws CooperativeSiteError when the relay refuses the stream (401, 403, 404 and every other answer that asking
- * again would not change), redirects it, or answers with something that is no event stream.
+ * again would not change), redirects it, or answers with something that is not an event stream.
  */
 export async function subscribe(send: Send, subscriber: Subscriber, signal: AbortSignal): Promise<void> {
   let lastEventId = ''

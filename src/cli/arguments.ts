@@ -24,7 +24,7 @@ Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used
 
 const DEFAULT_PORT = 4_780
 
-/** A command line that cannot be carried out as it stands. */
+/** A command line that cannot be carried out. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

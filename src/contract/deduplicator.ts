@@ -46,7 +46,7 @@ export type ClaimInput = z.input<typeof ClaimInput>
 export interface Deduplicator {
   /** True exactly once within the TTL. */
   claim(input: ClaimInput): Awaitable<boolean>
-  /** Gives a claim back after the work it guarded failed, so that a retry is no duplicate; nor is it counted. */
+  /** Gives a claim back after the work it guarded failed, so that a retry is not a duplicate; nor is it counted. */
   release(input: ClaimInput): Awaitable<boolean>
 }
 

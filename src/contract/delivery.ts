@@ -30,7 +30,7 @@ export const DeliverySummary = z.object({
 })
 export type DeliverySummary = z.infer<typeof DeliverySummary>
 
-/** Low-cardinality names to counts. A name that is none, and every name beyond the bound, is counted as `other`. */
+/** Low-cardinality names to counts. A name of another form, and every name beyond the bound, is counted as `other`. */
 const Counters = z.record(z.string(), Count).overwrite((map) => {
   const kept: Record<string, number> = {}
   for (const [given, count] of Object.entries(map)) {

@@ -26,7 +26,7 @@ export const GapReason = z.enum(['overflow', 'resume', 'link_lost'])
 export type GapReason = z.infer<typeof GapReason>
 
 /** Stands in place of what was lost. Numbers are exact, or `null` where nobody can know them. */
-export interface Gap {
+export interface EventGap {
   type: 'gap'
   reason: GapReason
   dropped: number | null
@@ -35,10 +35,10 @@ export interface Gap {
 }
 
 /** What an iterating subscriber receives. */
-export type Delivery = { type: 'event'; event: SiteEvent } | Gap
+export type BusItem = { type: 'event'; event: SiteEvent } | EventGap
 
 /** Neighbouring events, oldest first. Subscribers that are level share the very same array, so an encoding can be kept by it. */
-export interface Run {
+export interface EventRun {
   type: 'run'
   events: readonly SiteEvent[]
 }
@@ -47,10 +47,10 @@ export interface Run {
  * How many of `events`, from index `from` on, a reader receives now; the others stay pending. Asked once and at once.
  * Readers of a topic are asked about the very same array, wherever in it they stand, so that an encoding can be kept by it.
  */
-export type Portion = (events: readonly SiteEvent[], from: number) => number
+export type TakeEvents = (events: readonly SiteEvent[], from: number) => number
 
 /** A point between two events of a topic: everything up to `seq` of `epoch` lies before it. */
-export interface Position {
+export interface StreamPosition {
   epoch: string
   seq: number
 }
@@ -60,14 +60,14 @@ export interface Position {
  * It starts at the present; nothing published before is ever seen. Per subscription of one process,
  * published = received + `pending` + `dropped`.
  */
-export interface Subscription extends AsyncIterableIterator<Delivery> {
+export interface Subscription extends AsyncIterableIterator<BusItem> {
   /**
    * The next gap or run at once, or `undefined` when nothing is pending; then `wake` is armed. With a `portion`, no more
    * of the run than it says; a bus that knows no portions does not ask, and hands over the whole run.
    */
-  take(portion?: Portion): Gap | Run | undefined
+  take(portion?: TakeEvents): EventGap | EventRun | undefined
   /** The point behind everything received. */
-  readonly position: Position
+  readonly position: StreamPosition
   /** Events that wait to be received, at most `queueSize`. */
   readonly pending: number
   /** Events lost by overflow or link loss so far, as far as their number is known. */

@@ -58,7 +58,7 @@ export const Timestamp = z.iso.datetime({ precision: 3 })
 
 let lastTimestamp = { epochMs: 0, text: new Date(0).toISOString() }
 
-/** `epochMs` as it stands on the wire. Many things happen in one millisecond, so the last text is kept. */
+/** `epochMs` as written on the wire. Many things happen in one millisecond, so the last text is kept. */
 export function toTimestamp(epochMs: number): string {
   if (lastTimestamp.epochMs !== epochMs) lastTimestamp = { epochMs, text: new Date(epochMs).toISOString() }
   return lastTimestamp.text
@@ -71,7 +71,7 @@ export function toReason(value: string | null | undefined): string | null {
   return value === null || value === undefined ? null : REASON.test(value) ? value : 'other'
 }
 
-/** A reason as an inspector hands it over: text that is no low-cardinality name leaves as `other`, never as itself. */
+/** A reason as an inspector hands it over: text that is not a low-cardinality name leaves as `other`, never as itself. */
 export const Reason = z
   .string()
   .overwrite((value) => (REASON.test(value) ? value : 'other'))

@@ -69,17 +69,17 @@ export {
   type Waiter,
 } from './delivery.js'
 export {
-  type Delivery,
-  type Gap,
+  type BusItem,
+  type EventGap,
+  type EventRun,
   GapReason,
-  type Portion,
-  type Position,
   type PublishedEvent,
-  type Run,
   SiteEvent,
   type SiteEventBus,
+  type StreamPosition,
   type SubscribeOptions,
   type Subscription,
+  type TakeEvents,
 } from './event-bus.js'
 export {
   AppendInput,

@@ -26,7 +26,7 @@ export interface Deployment {
   mode: DeploymentMode
 }
 
-/** The capabilities object. True: a route can ask. It is no readiness check and promises no entries. */
+/** The capabilities object. True: a route can ask. It is not a readiness check and promises no entries. */
 export const Capabilities = z.object({
   history: z.boolean(),
   registry: z.boolean(),

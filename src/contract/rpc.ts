@@ -67,7 +67,7 @@ export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: u
 /**
  * Who sent `outcome`: a sender beside it counts like one in it, for one that went unread would let a forged reply in.
  *
- * @throws Refusal `invalid_input` for what is no reply; the call goes on waiting.
+ * @throws Refusal `invalid_input` for what is not a reply; the call goes on waiting.
  */
 export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSender | undefined {
   if (typeof outcome?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
@@ -91,7 +91,7 @@ export interface RpcCorrelator {
   /**
    * Whether this was the one reply; late, double and foreign replies are counted and dropped.
    *
-   * @throws Refusal `invalid_input` for what is no reply.
+   * @throws Refusal `invalid_input` for what is not a reply.
    */
   settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Awaitable<boolean>
 }

@@ -107,7 +107,7 @@ export interface SessionRegistry {
   unshare(sessionId: string, viewer: { user_id: string } | string): Awaitable<boolean>
   /** The share of a viewer as it holds now; an expired one is `null`. */
   getShare(sessionId: string, userId: string): Awaitable<SessionShare | null>
-  /** Calls `changed` after each change of the session or its shares. Passing time is no change. @returns a function that ends it. */
+  /** Calls `changed` after each change of the session or its shares. Passing time is not a change. @returns a function that ends it. */
   watch?(sessionId: string, changed: () => void): () => void
 }
 
@@ -121,7 +121,7 @@ export interface Principal {
   key?: string
 }
 
-/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is no permission. */
+/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is not permission. */
 export interface SessionPolicy {
   check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
 }

@@ -8,7 +8,7 @@ import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
-import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
+import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { RelayError } from '../publisher/relay-error.js'
 
@@ -31,7 +31,7 @@ interface ControlRequest {
 const EventBody = z.strictObject({ name: EventName, data: JsonValue.optional(), message_id: Id.optional() })
 const EventAnswer = SiteMessageAnswer.omit({ duplicate: true })
 
-type ControlHandler = (asked: ControlRequest) => Promise<Reply>
+type ControlHandler = (asked: ControlRequest) => Promise<HttpReply>
 
 const putSite: ControlHandler = async ({ params, request, targets: { sites, owner } }) => {
   const body = await readJson(request)

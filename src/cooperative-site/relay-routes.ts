@@ -12,7 +12,7 @@ import { encode } from '../http/encode.js'
 import type { Asked, Route } from '../http/engine.js'
 import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
-import { emptyReply, jsonReply, type Reply } from '../http/respond.js'
+import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type CheckActionDeps, findSession, requireInvoker } from './actions/check-action.js'
 import type { ActionGate } from './actions/gate.js'
@@ -36,7 +36,7 @@ interface RelayRequest extends Omit<Asked<Principal>, 'search'> {
   request: Request
 }
 
-type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<Reply>
+type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<HttpReply>
 
 /** A path and who may ask what of it. */
 export interface RelayRoute extends Route<RelayHandler> {

@@ -10,7 +10,7 @@ import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { createEngine, type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
-import type { Reply } from '../http/respond.js'
+import type { HttpReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, createCooperativeActionGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
@@ -137,7 +137,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     },
   })
 
-  async function reply(request: Request): Promise<Reply> {
+  async function reply(request: Request): Promise<HttpReply> {
     const answer = engine.reply({ request })
     underWay.set(answer, request)
     try {

@@ -119,7 +119,7 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     throw new ProblemError(code, { capability: need })
   }
 
-  /** What is thrown once the client has left says that it was stopped, and that is no fault: whoever hangs up fills no log. */
+  /** What is thrown once the client has left says that it was stopped, and that is not a fault: whoever hangs up fills no log. */
   function report({ request, route }: Visit, error: unknown, source?: string): void {
     if (!request.signal.aborted) hooks.error(error, source === undefined ? { route } : { route, source })
   }

@@ -1,20 +1,20 @@
 /** One subscription: a cursor into the ring that all readers of a topic share. */
 import type {
-  Delivery,
-  Gap,
-  Portion,
-  Position,
-  Run,
+  BusItem,
+  EventGap,
+  EventRun,
   SiteEvent,
+  StreamPosition,
   SubscribeOptions,
   Subscription,
+  TakeEvents,
 } from '../contract/event-bus.js'
 
 /** An event in the ring, with what every iterating reader of it is answered: made once, shared by all. */
 export interface Slot {
   readonly event: SiteEvent
-  readonly result: IteratorResult<Delivery>
-  settled: Promise<IteratorResult<Delivery>> | undefined
+  readonly result: IteratorResult<BusItem>
+  settled: Promise<IteratorResult<BusItem>> | undefined
 }
 
 /** What a cursor reads. */
@@ -28,16 +28,16 @@ export interface Ring {
   readonly closed: boolean
   /** The event at `seq`, or `undefined` for a hole and for one that was dropped. */
   at(seq: number): Slot | undefined
-  /** The events from `from`, which is no hole, to the head or the next hole. Level readers get the very same run. */
-  run(from: number): Run
+  /** The events from `from`, which is not a hole, to the head or the next hole. Level readers get the very same run. */
+  run(from: number): EventRun
   /** A run that may begin before `from`: readers that are not level get the very same one. */
-  around(from: number): Run
+  around(from: number): EventRun
   /** Wakes the cursor when there is more. */
   park(cursor: Cursor): void
   leave(cursor: Cursor): void
 }
 
-type Resolve = (result: IteratorResult<Delivery>) => void
+type Resolve = (result: IteratorResult<BusItem>) => void
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 const SETTLED_DONE = Promise.resolve(DONE)
@@ -97,7 +97,7 @@ export class Cursor implements Subscription {
     this.ahead = first
   }
 
-  get position(): Position {
+  get position(): StreamPosition {
     return { epoch: this.epoch, seq: this.ahead - 1 }
   }
 
@@ -109,7 +109,7 @@ export class Cursor implements Subscription {
     return this.lost + (this.place === CLOSED ? 0 : this.oldest() - this.ahead)
   }
 
-  take(portion?: Portion): Gap | Run | undefined {
+  take(portion?: TakeEvents): EventGap | EventRun | undefined {
     if (!this.isOpen()) return undefined
     const gap = this.gap()
     if (gap) return gap
@@ -122,7 +122,7 @@ export class Cursor implements Subscription {
     return run
   }
 
-  next(): Promise<IteratorResult<Delivery>> {
+  next(): Promise<IteratorResult<BusItem>> {
     if (!this.isOpen()) return SETTLED_DONE
     if (this.resolve === undefined) {
       const slot = this.slot()
@@ -132,19 +132,19 @@ export class Cursor implements Subscription {
       }
       const gap = this.gap()
       if (gap) return Promise.resolve({ done: false, value: gap })
-      const promise = new Promise<IteratorResult<Delivery>>(capture)
+      const promise = new Promise<IteratorResult<BusItem>>(capture)
       this.resolve = captured
       this.ring.park(this)
       return promise
     }
-    const promise = new Promise<IteratorResult<Delivery>>(capture)
+    const promise = new Promise<IteratorResult<BusItem>>(capture)
     this.rare ??= {}
     this.rare.queue ??= []
     this.rare.queue.push(captured)
     return promise
   }
 
-  return(): Promise<IteratorResult<Delivery>> {
+  return(): Promise<IteratorResult<BusItem>> {
     this.close()
     return SETTLED_DONE
   }
@@ -180,7 +180,7 @@ export class Cursor implements Subscription {
     rare?.wake?.()
   }
 
-  private part(portion: Portion): Run {
+  private part(portion: TakeEvents): EventRun {
     const run = this.ring.around(this.ahead)
     const from = this.ahead - (run.events[0] as SiteEvent).seq
     const count = portion(run.events, from)
@@ -203,7 +203,7 @@ export class Cursor implements Subscription {
     return slot
   }
 
-  private gapResult(): IteratorResult<Delivery> | undefined {
+  private gapResult(): IteratorResult<BusItem> | undefined {
     const gap = this.gap()
     return gap && { done: false, value: gap }
   }
@@ -213,7 +213,7 @@ export class Cursor implements Subscription {
   }
 
   /** What was lost between the last event received and the next one there is. */
-  private gap(): Gap | undefined {
+  private gap(): EventGap | undefined {
     const { ring } = this
     if (this.epoch !== ring.epoch) {
       this.epoch = ring.epoch

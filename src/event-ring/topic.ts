@@ -1,12 +1,12 @@
 /** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
-import type { Position, Run, SiteEvent, SubscribeOptions, Subscription } from '../contract/event-bus.js'
+import type { EventRun, SiteEvent, StreamPosition, SubscribeOptions, Subscription } from '../contract/event-bus.js'
 import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
 
 export interface TopicOptions {
   /** Events kept for readers that lag. */
   queueSize: number
   /** Where the topic stands; `null` while nobody knows: then `begin` says so. */
-  position: Position | null
+  position: StreamPosition | null
   /** Called when the last reader has gone. */
   onUnread?: (() => void) | undefined
 }
@@ -16,13 +16,13 @@ export interface Topic {
   /** Subscriptions now. */
   readonly readers: number
   /** Everything up to here has been appended, or is known to be lost. */
-  readonly position: Position
+  readonly position: StreamPosition
   /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead or no safe integer is ignored. */
   append(event: SiteEvent): void
   /** Says where a topic made without a position stands: whoever has subscribed since starts there, without a gap. */
-  begin(position: Position): void
+  begin(position: StreamPosition): void
   /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. As `append`. */
-  moveTo(position: Position): void
+  moveTo(position: StreamPosition): void
   subscribe(options?: SubscribeOptions): Subscription
   /** Ends every subscription. */
   close(): void
@@ -43,7 +43,7 @@ class TopicRing implements Topic, Ring {
   private readonly onUnread: (() => void) | undefined
   /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
   private slots: Slot[] = []
-  private shared: Run | undefined
+  private shared: EventRun | undefined
   /** Who found nothing and waits. Each knows its place, so that leaving is O(1). */
   private parked: Cursor[] = []
   /** The list of the wake before, emptied: ten thousand readers need no new one per event. */
@@ -61,7 +61,7 @@ class TopicRing implements Topic, Ring {
     this.unplaced = position ? undefined : new Set()
   }
 
-  get position(): Position {
+  get position(): StreamPosition {
     return { epoch: this.epoch, seq: this.head }
   }
 
@@ -76,7 +76,7 @@ class TopicRing implements Topic, Ring {
     this.wake()
   }
 
-  begin({ epoch, seq }: Position): void {
+  begin({ epoch, seq }: StreamPosition): void {
     this.epoch = epoch
     this.head = seq
     this.first = seq + 1
@@ -84,7 +84,7 @@ class TopicRing implements Topic, Ring {
     this.unplaced = undefined
   }
 
-  moveTo({ epoch, seq }: Position): void {
+  moveTo({ epoch, seq }: StreamPosition): void {
     if (!Number.isSafeInteger(seq)) return
     if (epoch === this.epoch) {
       if (seq > this.head) this.head = seq
@@ -116,16 +116,16 @@ class TopicRing implements Topic, Ring {
     return slot?.event.seq === seq && seq > this.head - this.size ? slot : undefined
   }
 
-  run(from: number): Run {
+  run(from: number): EventRun {
     return this.shared?.events[0]?.seq === from ? this.shared : this.share(from)
   }
 
-  around(from: number): Run {
+  around(from: number): EventRun {
     const { events } = this.shared ?? {}
     return this.shared && events?.[from - (events[0] as SiteEvent).seq] ? this.shared : this.share(from)
   }
 
-  private share(from: number): Run {
+  private share(from: number): EventRun {
     const events: SiteEvent[] = []
     for (let seq = from; seq <= this.head; seq++) {
       const slot = this.at(seq)

@@ -12,7 +12,7 @@ export class Heaviest<M extends object> {
     return right !== undefined && this.#weightAt(2) > this.#weightAt(1) ? right : left
   }
 
-  /** What `member` weighs now; with 0 it is no member any more. */
+  /** What `member` weighs now; with 0 it is not a member any more. */
   weigh(member: M, weight: number): void {
     const known = this.#weights.get(member)
     if (weight > 0) {

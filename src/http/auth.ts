@@ -49,7 +49,7 @@ export function apiKeyAuth(key: string): AdminAuth {
 }
 
 /**
- * Accepts every request: for a deliberately isolated local surface only. Loopback alone is none: a web page whose name
+ * Accepts every request: for a deliberately isolated local surface only. Loopback alone does not isolate: a web page whose name
  * resolves to this machine is answered too, so the surface needs an adapter's `allowedHosts` beside it.
  */
 export function noopAuth(): AdminAuth {

@@ -7,7 +7,7 @@ import { ProblemError } from './problem.js'
 const VERSION = '1'
 
 /**
- * What a list is, as far as its cursors are concerned: the same text, the same list. `limit` is no part of it, so a
+ * What a list is, as far as its cursors are concerned: the same text, the same list. `limit` is not part of it, so a
  * caller may change it while walking.
  */
 export function listIdentity(parts: {
@@ -40,7 +40,7 @@ function fromBase64url(text: string): string | undefined {
 }
 
 /**
- * The cursor for `token` of the list `identity`. It detects change and is no authentication: each inspector checks
+ * The cursor for `token` of the list `identity`. It detects change and is not authentication: each inspector checks
  * its own token.
  *
  * @throws TypeError for a token over 360 bytes, which is a fault of the inspector.
@@ -59,7 +59,7 @@ export function toCursor(identity: string, token: string): string {
 export function fromCursor(identity: string, cursor: string): string {
   const text = cursor.length <= CURSOR_BYTES ? fromBase64url(cursor) : undefined
   const token = text?.slice(VERSION.length + 16)
-  // Re-encoded and compared, so that base64's spare bits and other spellings are no second cursor.
+  // Re-encoded and compared, so that base64's spare bits and other spellings are not second cursors.
   if (token === undefined || utf8Length(token) > TOKEN_BYTES || toCursor(identity, token) !== cursor)
     throw new ProblemError('invalid_cursor')
   return token

@@ -88,7 +88,7 @@ function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
     add: isRecordList(field) ? listEncoder(name, field.element) : valueEncoder(name, field),
   }))
   return (value) => {
-    // What is no object has none of the fields, and the schema says so.
+    // What is not an object has none of the fields, and the schema says so.
     const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
     const pieces = ['{']
     for (const { name, add } of members) add(pieces, given[name])

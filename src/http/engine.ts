@@ -2,7 +2,7 @@
 import type { Awaitable } from '../contract/page.js'
 import { createMatcher } from './match.js'
 import { type FieldError, ProblemError } from './problem.js'
-import { problemReply, type Reply, type TextReply, toResponse } from './respond.js'
+import { type HttpReply, problemReply, type TextReply, toResponse } from './respond.js'
 import { parsePrefix, splitUrl, type Target } from './target.js'
 
 /** A path, and what answers each of its methods. */
@@ -31,7 +31,7 @@ interface Visited {
 }
 
 /** What the routers differ in. `Visit` is what a router keeps of one request. */
-export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends Reply> {
+export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply> {
   /** The whole public path under which this process sees the router. */
   prefix: string
   routes: readonly R[]
@@ -48,7 +48,7 @@ export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, 
   refuse(error: unknown, visit: Visit): ProblemError
 }
 
-export interface Engine<Visit, A extends Reply> {
+export interface Engine<Visit, A extends HttpReply> {
   /** The prefix in canonical form. */
   readonly prefix: string
   owns(pathname: string): boolean
@@ -90,7 +90,7 @@ function methodsOf<Handler>({ methods, endless }: Route<Handler>): Map<string, H
  *
  * @throws TypeError for an unusable prefix.
  */
-export function createEngine<R extends Route<unknown>, Visit extends Visited, Who, A extends Reply>(
+export function createEngine<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply>(
   options: EngineOptions<R, Visit, Who, A>,
 ): Engine<Visit, A> {
   const { authenticate, admit, checkParam, answer, refuse } = options
@@ -128,7 +128,7 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
 }
 
 /** A fetch-style handler, and what a mount needs to know of it. */
-export interface Mountable<A extends Reply = Reply> {
+export interface Mountable<A extends HttpReply = HttpReply> {
   (request: Request): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request): Promise<Response>
@@ -136,8 +136,8 @@ export interface Mountable<A extends Reply = Reply> {
   reply(request: Request): Promise<A>
 }
 
-/** `answer` as a handler that never rejects: untyped callers hand over anything, and what is no request is answered too. */
-export function toHandler<A extends Reply>(
+/** `answer` as a handler that never rejects: untyped callers hand over anything, and what is not a request is answered too. */
+export function toHandler<A extends HttpReply>(
   answer: (request: Request) => Promise<A>,
   failed: (error: unknown) => void = () => {},
 ): Mountable<A | TextReply> {

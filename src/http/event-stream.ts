@@ -1,5 +1,5 @@
 /** How events are written on the wire (WHATWG HTML, 9.2): frames that no value can break out of, and the answer that carries them. */
-import type { Chunks, Reply } from './respond.js'
+import type { Chunks, HttpReply } from './respond.js'
 
 /** One frame. `data` is any JSON value; a frame without one only sets `retry`. */
 export interface EventFrame {
@@ -34,7 +34,7 @@ export function encodeFrame({ event, data, id, retry }: EventFrame): string {
 export const HEARTBEAT_FRAME = ': \n\n'
 
 /** The answer that carries frames. Proxies must neither keep, transform nor collect it. */
-export function eventStreamReply(frames: Chunks): Reply {
+export function eventStreamReply(frames: Chunks): HttpReply {
   return {
     status: 200,
     headers: {

@@ -26,7 +26,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** The name that a string of the text spells, its escapes undone; what is no string is left to the parser. */
+/** The name that a string of the text spells, its escapes undone; what is not a string is left to the parser. */
 function spelled(text: string, from: number, to: number): string {
   const raw = text.slice(from, to)
   if (!raw.includes('\\')) return raw

@@ -31,7 +31,7 @@ export interface ReadRoute<Source, View> {
   query?: z.ZodObject
   page?: Paging
   response: z.ZodType
-  /** It addresses one object: `null` is 404. Elsewhere `null` is no answer. */
+  /** It addresses one object: `null` is 404. Elsewhere `null` is not an answer. */
   record?: true
   /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
   tokenOf?(item: never): string

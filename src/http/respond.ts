@@ -18,7 +18,7 @@ const encoder = new TextEncoder()
 export type Chunks = AsyncIterator<Uint8Array<ArrayBuffer>, undefined>
 
 /** An answer before it becomes a `Response`, which some hosts do not need. */
-export interface Reply {
+export interface HttpReply {
   status: number
   headers: Record<string, string>
   /**
@@ -29,7 +29,7 @@ export interface Reply {
 }
 
 /** An answer whose text is at hand. */
-export interface TextReply extends Reply {
+export interface TextReply extends HttpReply {
   body: string
 }
 
@@ -39,7 +39,7 @@ export function jsonReply(status: number, text: string, headers: Record<string, 
 }
 
 /** An answer without a body. */
-export const emptyReply = (status: number): Reply => ({ status, headers: SECURITY_HEADERS, body: null })
+export const emptyReply = (status: number): HttpReply => ({ status, headers: SECURITY_HEADERS, body: null })
 
 // A store that is back after a second is found by the next request; a longer wait would only delay the operator.
 const RETRY_AFTER_S = '1'
@@ -69,7 +69,7 @@ function toStream(chunks: Chunks): ReadableStream<Uint8Array<ArrayBuffer>> {
 }
 
 /** `reply` as a `Response`. For HEAD the headers are those of the GET, and the body is left out. */
-export function toResponse({ status, headers, body }: Reply, head = false): Response {
+export function toResponse({ status, headers, body }: HttpReply, head = false): Response {
   if (body === null) return new Response(null, { status, headers })
   if (typeof body !== 'string') return new Response(toStream(body), { status, headers })
   const length = encoder.encode(body).byteLength

@@ -136,7 +136,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         const entry = table.add(correlation_id, call, { resolve, reject, release })
         entry.touchedAt = clock.steady()
       })
-      // Nobody may be listening when a call ends; that is no defect of the process.
+      // Nobody may be listening when a call ends; that is not a defect of the process.
       result.catch(() => {})
       return { correlation_id, result }
     },

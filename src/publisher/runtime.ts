@@ -19,10 +19,10 @@ export interface PublisherRuntime {
   fetch?: typeof globalThis.fetch | undefined
 }
 
-/** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is no answer of a relay. */
+/** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
 const ANSWER_BYTES = 131_072
 
-/** An answer of the relay; `body` is `undefined` where it is no JSON object. */
+/** An answer of the relay; `body` is `undefined` where it is not JSON object. */
 export interface RelayAnswer {
   status: number
   body: Record<string, unknown> | undefined

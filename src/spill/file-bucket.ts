@@ -19,7 +19,7 @@ export function createFileBucket({ directory }: FileBucketOptions): Bucket {
   const files = () => import('node:fs/promises')
 
   function pathOf(key: string): string {
-    if (!NAME.test(key) || key.length > NAME_BYTES) throw new Refusal('invalid_input', 'the key is no file name')
+    if (!NAME.test(key) || key.length > NAME_BYTES) throw new Refusal('invalid_input', 'the key is not a file name')
     return `${directory}/${key}.json`
   }
 

@@ -12,7 +12,7 @@ export interface Bucket {
 
 export interface ObjectSpillStoreOptions {
   bucket: Bucket
-  /** What the key of every object starts with, as it stands; two deployments in one bucket need two. @default '' */
+  /** What the key of every object starts with, unchanged; two deployments in one bucket need two. @default '' */
   prefix?: string
 }
 

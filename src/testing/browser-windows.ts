@@ -10,7 +10,7 @@ import {
 import { Ownership } from '../contract/contexts.js'
 import { countCases } from './counts.js'
 import type { ContractCase } from './expect.js'
-import { listCases, type Make } from './lists.js'
+import { listCases, type MakeInspector } from './lists.js'
 import { userCases } from './users.js'
 
 const FILTERS = [
@@ -26,7 +26,7 @@ const FILTERS = [
 ] as const
 
 /** Holds a browser-window registry's inspector to its contract. `make` gives one with the same windows each time. */
-export function browserWindowRegistryContract(make: Make<BrowserWindowRegistryInspector>): ContractCase[] {
+export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
   return [
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'listBrowserWindows',

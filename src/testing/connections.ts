@@ -11,7 +11,7 @@ import {
 import { compareIds } from '../contract/ids.js'
 import { countCases } from './counts.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema } from './expect.js'
-import { filtersIn, listCases, type Make, NO_PAGE, NOBODY, walk, walkAll } from './lists.js'
+import { filtersIn, listCases, type MakeInspector, NO_PAGE, NOBODY, walk, walkAll } from './lists.js'
 import { userCases } from './users.js'
 
 const FILTERS = ['user_id', 'client_id', 'client_type', 'status'] as const
@@ -20,7 +20,7 @@ const connectionsOf = (registry: RegistryInspector) =>
   walk<Connection>((page, ask) => registry.listConnections({}, page, ask), 100, 'listConnections')
 
 /** Holds a registry inspector to its contract. `make` gives one with the same connections each time. */
-export function registryContract(make: Make<RegistryInspector>): ContractCase[] {
+export function registryContract(make: MakeInspector<RegistryInspector>): ContractCase[] {
   return [
     ...listCases<RegistryInspector, Connection>(make, {
       name: 'listConnections',
@@ -46,7 +46,7 @@ export function registryContract(make: Make<RegistryInspector>): ContractCase[] 
   ]
 }
 
-async function checkHistory(make: Make<RegistryInspector>): Promise<void> {
+async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
   if (!registry?.listConnectionHistory) return
   const eventsOf = (id: string) =>
@@ -66,7 +66,7 @@ async function checkHistory(make: Make<RegistryInspector>): Promise<void> {
   check(unknown === null, 'listConnectionHistory of an unknown connection is not null')
 }
 
-async function checkActions(make: Make<RegistryInspector>): Promise<void> {
+async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
   if (!registry?.listActions) return
   const connections = await connectionsOf(registry)

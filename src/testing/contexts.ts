@@ -11,13 +11,13 @@ import {
 } from '../contract/contexts.js'
 import { countCases } from './counts.js'
 import { ASK, type ContractCase, check, checkEqual } from './expect.js'
-import { listCases, type Make, NOBODY, walk } from './lists.js'
+import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
 import { userCases } from './users.js'
 
 const FILTERS = ['user_id', 'client_id', 'client_type', 'status', 'ownership', 'window_id'] as const
 
 /** Holds a context registry's inspector to its contract. `make` gives one with the same contexts each time. */
-export function contextRegistryContract(make: Make<ContextRegistryInspector>): ContractCase[] {
+export function contextRegistryContract(make: MakeInspector<ContextRegistryInspector>): ContractCase[] {
   return [
     ...listCases<ContextRegistryInspector, Context>(make, {
       name: 'listContexts',
@@ -42,7 +42,7 @@ export function contextRegistryContract(make: Make<ContextRegistryInspector>): C
   ]
 }
 
-async function checkWindows(make: Make<ContextRegistryInspector>): Promise<void> {
+async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Promise<void> {
   const contexts = await make()
   if (!contexts?.countByWindow) return
   const entries = await walk<Context>((page, ask) => contexts.listContexts({}, page, ask), 100, 'listContexts')

@@ -1,7 +1,7 @@
 /** What an exact count promises: it is the count of the walk, with every enum value present. */
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
 import { ASK, type ContractCase, checkEqual } from './expect.js'
-import { filtersIn, type Make, walk } from './lists.js'
+import { filtersIn, type MakeInspector, walk } from './lists.js'
 
 /** How a list is counted. */
 export interface CountContract<Inspector, Item extends object> {
@@ -16,7 +16,7 @@ export interface CountContract<Inspector, Item extends object> {
 
 /** The case of one count. */
 export function countCases<Inspector, Item extends object>(
-  make: Make<Inspector>,
+  make: MakeInspector<Inspector>,
   { name, list, count, by, filters }: CountContract<Inspector, Item>,
 ): ContractCase[] {
   const run = async () => {
@@ -26,7 +26,7 @@ export function countCases<Inspector, Item extends object>(
     for (const filter of [{}, ...filtersIn(await entries({}), filters)]) {
       const counted = await count(inspector, filter, ASK)
       if (!counted) continue
-      // What it cost, and whether it is a sample, are no part of what was counted.
+      // What it cost, and whether it is a sample, are not part of what was counted.
       const { examined: _, truncated: __, ...numbers } = counted as object & Indexed
       checkEqual(numbers, tally(await entries(filter), by), `${name} under ${JSON.stringify(filter)}`)
     }

@@ -1,11 +1,11 @@
 /** The contract suite of a deduplicator's inspector. */
 import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema, checkSettles } from './expect.js'
-import { type Make, NOBODY } from './lists.js'
+import { type MakeInspector, NOBODY } from './lists.js'
 
 /** Holds a deduplicator's inspector to its contract. `users`: users with entries, for they cannot be listed. */
 export function deduplicatorContract(
-  make: Make<DeduplicatorInspector>,
+  make: MakeInspector<DeduplicatorInspector>,
   { users = [] }: { users?: readonly string[] } = {},
 ): ContractCase[] {
   return [
@@ -33,7 +33,10 @@ export function deduplicatorContract(
           check((summary?.entries ?? 0) <= entries, `${userId} has more entries than there are`)
         }
         for (const unknown of [NOBODY, '__proto__'].filter((user) => !users.includes(user)))
-          check((await deduplicator.userSummary(unknown, ASK)) === null, `${unknown} is no user, and is not null`)
+          check(
+            (await deduplicator.userSummary(unknown, ASK)) === null,
+            `${unknown} does not exist, and its answer is not null`,
+          )
         await checkSettles((ask) => deduplicator.userSummary?.(NOBODY, ask), 'userSummary')
       },
     },

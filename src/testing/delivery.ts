@@ -8,11 +8,11 @@ import {
   DeliveryTenant,
 } from '../contract/delivery.js'
 import { ASK, type ContractCase, check, checkEqual, checkExact, checkSettles, orRefusal } from './expect.js'
-import { listCases, type Make, NOBODY } from './lists.js'
+import { listCases, type MakeInspector, NOBODY } from './lists.js'
 
 /** Holds a delivery inspector to its contract. `commands`: retained commands, for they cannot be listed. */
 export function deliveryContract(
-  make: Make<DeliveryInspector>,
+  make: MakeInspector<DeliveryInspector>,
   { commands = [] }: { commands?: readonly CommandKey[] } = {},
 ): ContractCase[] {
   const of = (work: (delivery: DeliveryInspector) => Promise<void>) => async () => {

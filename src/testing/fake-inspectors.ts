@@ -18,7 +18,7 @@ import type { PendingCall } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 
 /** What the fakes know. An absent key is an absent inspector or operation; `[]` and `{}` are present and empty. */
-export interface World {
+export interface FakeWorld {
   connections?: Connection[]
   /** Makes the registry list its actions; numbers that are not given are taken from `connections`. */
   actions?: (ActionDescriptor & Partial<ActionObservation>)[]
@@ -74,7 +74,7 @@ function observeAction(
 }
 
 /** The actions of the world and of its connected connections, in the order of their names. */
-function listActions({ actions = [], connections = [] }: World, filter: object, page: PageQuery) {
+function listActions({ actions = [], connections = [] }: FakeWorld, filter: object, page: PageQuery) {
   const known = new Map(actions.map((action) => [action.name, action]))
   const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? actions : []))
   for (const name of offered)
@@ -110,7 +110,7 @@ const NO_DELIVERY: Omit<DeliverySummary, 'observed_at'> = {
  * const inspectors = createFakeInspectors({ contexts: [], delivery: {} })
  * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
  */
-export function createFakeInspectors(world: World = {}): Inspectors {
+export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
   const { messages, streams, instances, deduplicator, delivery } = world
   const inspectors: Inspectors = {}
   if (world.connections || world.actions || world.connectionEvents)

@@ -1,13 +1,13 @@
 /** The contract suite of a message history's inspector. */
 import { type HistoryInspector, HistoryMessage, HistoryStream, tellStream } from '../contract/history.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema, checkSettles } from './expect.js'
-import { listCases, type Make, NOBODY, walk } from './lists.js'
+import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
 import { userCases } from './users.js'
 
 const NONE = { items: [], next_cursor: null, has_more: false }
 
 /** Holds a history inspector to its contract. `make` gives one with the same messages each time. */
-export function historyContract(make: Make<HistoryInspector>): ContractCase[] {
+export function historyContract(make: MakeInspector<HistoryInspector>): ContractCase[] {
   return [
     ...listCases<HistoryInspector, HistoryStream>(make, {
       name: 'listStreams',
@@ -25,7 +25,7 @@ export function historyContract(make: Make<HistoryInspector>): ContractCase[] {
   ]
 }
 
-async function checkMessages(make: Make<HistoryInspector>): Promise<void> {
+async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<void> {
   const history = await make()
   if (!history) return
   const streams = await walk<HistoryStream>(

@@ -12,7 +12,7 @@ import { historyContract } from './history.js'
 import { rpcContract } from './rpc.js'
 
 /** What the inspectors hold and no list of theirs shows. */
-export interface Known {
+export interface KnownEntries {
   /** Retained commands. */
   commands?: readonly CommandKey[]
   /** Users with entries in the deduplicator. */
@@ -26,7 +26,7 @@ export interface Known {
  * @example
  * for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
  */
-export function inspectorContract(make: () => Awaitable<Inspectors>, known: Known = {}): ContractCase[] {
+export function inspectorContract(make: () => Awaitable<Inspectors>, known: KnownEntries = {}): ContractCase[] {
   const of =
     <Name extends keyof Inspectors>(name: Name) =>
     async () =>

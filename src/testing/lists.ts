@@ -17,7 +17,7 @@ import {
 } from './expect.js'
 
 /** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
-export type Make<Inspector> = () => Awaitable<Inspector | undefined>
+export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
 
 type List<Item> = (page: PageQuery, ask: Ask) => Awaitable<Page<Item>>
 
@@ -131,7 +131,7 @@ const TRIED = 20
 
 /** The cases of one list. */
 export function listCases<Inspector, Item extends object>(
-  make: Make<Inspector>,
+  make: MakeInspector<Inspector>,
   contract: ListContract<Inspector, Item>,
 ): ContractCase[] {
   const { name, id, item, filters = [], get } = contract
@@ -210,7 +210,7 @@ export function listCases<Inspector, Item extends object>(
         }
         const known = new Set(entries.map((entry) => String(entry[id])))
         for (const unknown of [NOBODY, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
-          check((await get(inspector, unknown, ASK)) === null, `${unknown} is no entry, and is not null`)
+          check((await get(inspector, unknown, ASK)) === null, `${unknown} does not exist, and its answer is not null`)
         await checkSettles((ask) => get(inspector, NOBODY, ask), `${name} by id`)
       }),
     })

@@ -1,11 +1,11 @@
 /** The contract suite of an RPC correlator's inspector. */
 import { PendingCall, type RpcInspector, tellCall } from '../contract/rpc.js'
 import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
-import { listCases, type Make, NOBODY, walk } from './lists.js'
+import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
 import { userCases } from './users.js'
 
 /** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
-export function rpcContract(make: Make<RpcInspector>): ContractCase[] {
+export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
   return [
     ...listCases<RpcInspector, PendingCall>(make, {
       name: 'listPending',
@@ -23,7 +23,7 @@ export function rpcContract(make: Make<RpcInspector>): ContractCase[] {
   ]
 }
 
-async function checkInstances(make: Make<RpcInspector>): Promise<void> {
+async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
   if (!rpc?.checkInstance) return
   const calls = await walk<PendingCall>((page, ask) => rpc.listPending({}, page, ask), 100, 'listPending')

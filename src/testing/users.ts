@@ -3,7 +3,7 @@ import { compareIds } from '../contract/ids.js'
 import { type Tell, tellAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import { ASK, type ContractCase, check, checkEqual, checkSettles } from './expect.js'
-import { type Make, NOBODY, walk } from './lists.js'
+import { type MakeInspector, NOBODY, walk } from './lists.js'
 
 /** How a source's entries make up what its index says of a user. */
 export interface UserContract<Inspector, Item> {
@@ -16,7 +16,7 @@ const OBSERVED_USERS = 500
 
 /** The cases of a source's user index; a source without one passes them. */
 export function userCases<Inspector extends UserIndex, Item extends { user_id: string }>(
-  make: Make<Inspector>,
+  make: MakeInspector<Inspector>,
   { list, tell }: UserContract<Inspector, Item>,
 ): ContractCase[] {
   const of = (work: (inspector: Inspector, byUser: Map<string, Item[]>) => Promise<void>) => async () => {

@@ -1,14 +1,14 @@
 /** What every event bus promises, whatever carries the events between processes. */
 import { describe, expect, it } from 'vitest'
-import type { Delivery, PublishedEvent, SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
+import type { BusItem, PublishedEvent, SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
 
 /** An event whose data tells it from its neighbours. */
 export function event(n: number): PublishedEvent {
   return { event_id: `e${n}`, name: 'changed', site_id: 's', published_at: '2026-01-01T00:00:00.000Z', data: n }
 }
 
-export async function collect(subscription: Subscription, count: number): Promise<Delivery[]> {
-  const got: Delivery[] = []
+export async function collect(subscription: Subscription, count: number): Promise<BusItem[]> {
+  const got: BusItem[] = []
   while (got.length < count) {
     const { value, done } = await subscription.next()
     if (done) break
@@ -17,7 +17,7 @@ export async function collect(subscription: Subscription, count: number): Promis
   return got
 }
 
-export const dataOf = (deliveries: Delivery[]) =>
+export const dataOf = (deliveries: BusItem[]) =>
   deliveries.map((delivery) => (delivery.type === 'event' ? delivery.event.data : delivery))
 
 export interface BusUnderTest {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Delivery, Subscription } from '../../src/contract/event-bus.js'
+import type { BusItem, Subscription } from '../../src/contract/event-bus.js'
 import { createTopic } from '../../src/event-ring/topic.js'
 import { createCooperativeSiteEventBus } from '../../src/memory/cooperative/event-bus.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
@@ -12,8 +12,8 @@ eventBusBattery('one process', async (options) => {
 })
 
 /** Everything that is there, without waiting. */
-function drain(subscription: Subscription): Delivery[] {
-  const got: Delivery[] = []
+function drain(subscription: Subscription): BusItem[] {
+  const got: BusItem[] = []
   for (let taken = subscription.take(); taken; taken = subscription.take())
     if (taken.type === 'gap') got.push(taken)
     else got.push(...taken.events.map((each) => ({ type: 'event' as const, event: each })))

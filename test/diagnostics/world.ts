@@ -5,7 +5,7 @@ import type { Context } from '../../src/contract/contexts.js'
 import type { DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
 import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
 import type { PendingCall } from '../../src/contract/rpc.js'
-import type { World } from '../../src/testing/fake-inspectors.js'
+import type { FakeWorld } from '../../src/testing/fake-inspectors.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 /** The instant `ms` after `NOW`, as it stands on the wire. */
@@ -147,7 +147,7 @@ function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
 const many = <T>(count: number, make: (i: number) => T) => Array.from({ length: count }, (_, i) => make(i + 1))
 
 /** A fresh world: several users, and several entries of every kind. */
-export function createWorld(): Required<World> {
+export function createWorld(): Required<FakeWorld> {
   return {
     connections: [
       ...many(4, (i) => connection({ connection_id: `conn-${i}`, client_id: `desk-${i}`, instance_id: `inst-${i}` })),

@@ -1,6 +1,6 @@
 /** Memory facilities after some life: many users, every status, superseded instances, tasks, commands in every state. */
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
-import type { Known } from '../../src/testing/inspectors.js'
+import type { KnownEntries } from '../../src/testing/inspectors.js'
 import { createClock } from '../contract/clock.js'
 
 /** Ids that sort differently by UTF-16 units than by UTF-8 bytes, and ids that mean something to other code. */
@@ -58,7 +58,7 @@ export async function createLivedFacilities() {
   return facilities
 }
 
-export const LIVED: Known = {
+export const LIVED: KnownEntries = {
   users: USERS,
   commands: USERS.map((user_id, i) => ({ user_id, client_id: 'desk', command_id: `command-${i}` })),
 }

@@ -328,7 +328,7 @@ export const REDIS_TABLES = [
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
     ],
     [
-      'a reply to a former call is none to this one',
+      'a reply to a former call does not answer this one',
       `redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))`,
       '',
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],

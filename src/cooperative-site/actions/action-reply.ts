@@ -14,7 +14,7 @@ export interface ActionReply {
   instance_id: string
   /** The `command_id` under which it arrived. */
   correlation_id: string
-  /** What `execute` answered. `undefined`, its answer to a repeated call, is no reply. */
+  /** What `execute` answered. `undefined`, its answer to a repeated call, is not a reply. */
   outcome: ActionOutcome | undefined
 }
 
@@ -37,7 +37,7 @@ type Read = { ok: true; result: unknown } | { ok: false; error: InvocationError 
 /**
  * What a client replied, as it is kept and shown: what JSON cannot carry within the bounds is a failure.
  *
- * @throws Refusal `invalid_input` for what is no outcome.
+ * @throws Refusal `invalid_input` for what is not an outcome.
  */
 function readOutcome(given: ActionOutcome): Read {
   if (typeof given?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')

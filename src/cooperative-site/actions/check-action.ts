@@ -9,7 +9,7 @@ export interface CheckActionDeps {
   policy: SessionPolicy
 }
 
-/** The policy's word; its failure is no permission, except that a store out of reach is said to be one. */
+/** The policy's word; its failure is not permission, except that a store out of reach is said to be one. */
 async function isAllowed(
   policy: SessionPolicy,
   question: { viewer: Principal; session: Session; right: SessionRight },

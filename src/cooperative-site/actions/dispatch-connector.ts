@@ -28,7 +28,7 @@ export interface DispatchConnector extends ActionConnector {
    * `undefined`. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
    * `handler_error`. One that rejects is to be sent again, until it is answered: then call, command and history agree.
    *
-   * @throws Refusal `invalid_input` for what is no outcome; the call goes on waiting. What the history refuses it
+   * @throws Refusal `invalid_input` for what is not an outcome; the call goes on waiting. What the history refuses it
    * refuses after the call was settled.
    */
   reply(reply: ActionReply): Promise<boolean>
@@ -37,7 +37,7 @@ export interface DispatchConnector extends ActionConnector {
 // Pauses before a command is offered to the history again.
 const RECORD_AGAIN_MS = [500, 2_000]
 
-// Refusals that are no definite word: the command may have been admitted all the same.
+// Refusals that are not definite: the command may have been admitted all the same.
 const OPEN: ReadonlySet<RefusalCode> = new Set(['unavailable', 'timeout', 'cancelled'])
 
 /** Whether a dispatcher that threw this may have admitted the command. */

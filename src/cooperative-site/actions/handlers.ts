@@ -58,7 +58,7 @@ export interface ActionHandlers {
   /**
    * Declares an action.
    *
-   * @throws Refusal `generic_action_name`, `invalid_input` for a name that is none or is taken.
+   * @throws Refusal `generic_action_name`, `invalid_input` for a name that is not an action name or is taken.
    */
   handle<Schema extends z.ZodType>(name: string, options: HandleOptions<Schema>, handler: ActionHandler<Schema>): void
   /**
@@ -142,7 +142,7 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
       declared.set(name, { options, handler } as unknown as Declared)
     },
     async execute(given, { signal = NEVER } = {}) {
-      // Commands come from the wire: one that is no call at all is answered like one that nobody handles.
+      // Commands come from the wire: one that is not a call at all is answered like one that nobody handles.
       const call: ActionCall = given ?? { action: '' }
       if (!isNew(call.correlation_id)) return undefined
       const text = (value: unknown) => (typeof value === 'string' ? value : null)

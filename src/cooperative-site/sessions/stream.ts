@@ -1,5 +1,12 @@
 /** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
-import type { Gap, Portion, Position, Run, SiteEventBus, Subscription } from '../../contract/event-bus.js'
+import type {
+  EventGap,
+  EventRun,
+  SiteEventBus,
+  StreamPosition,
+  Subscription,
+  TakeEvents,
+} from '../../contract/event-bus.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
 import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
@@ -46,7 +53,7 @@ export interface SessionStream {
 }
 
 /** What a client that comes back has missed, as far as the positions tell; nothing when they are equal. */
-function resumeGap(last: string, current: Position): Gap | undefined {
+function resumeGap(last: string, current: StreamPosition): EventGap | undefined {
   const seen = parseEventId(last)
   if (seen?.epoch !== current.epoch || seen.seq > current.seq)
     return { type: 'gap', reason: 'resume', dropped: null, first_seq: null, last_seq: null }
@@ -65,7 +72,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let over = false
   let wroteAt = now()
   // What a bus that knows no portions has handed over beyond what was written.
-  let rest: Run | undefined
+  let rest: EventRun | undefined
 
   const subscription: Subscription = bus.subscribe(topic, { wake: flush })
   const start = subscription.position
@@ -95,7 +102,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return encodeFrame({ event: 'ready', id: toEventId(start), retry: RETRY_MS, data })
   }
 
-  function gapFrame({ reason, dropped, first_seq, last_seq }: Gap, behind: Position): string {
+  function gapFrame({ reason, dropped, first_seq, last_seq }: EventGap, behind: StreamPosition): string {
     const data = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
     return encodeFrame({ event: 'gap', id: toEventId(behind), data })
   }
@@ -108,7 +115,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
       return bytes
     }
     let chunk: EventChunk | undefined
-    const encode: Portion = (events, from) => {
+    const encode: TakeEvents = (events, from) => {
       chunk = eventChunk(events, from, subscription.position.epoch)
       return chunk.next - from
     }

@@ -59,7 +59,7 @@ export function createConnectionRegistry(
     return { time, settled: lives.settle(time), view: lives.view(time) }
   }
 
-  /** The entry of that id as it stands now. */
+  /** The entry of that id as it is now. */
   function find(id: string) {
     const { time } = look()
     return { time, entry: lives.find(id, time) }

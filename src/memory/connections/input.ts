@@ -11,7 +11,7 @@ const FEW_ACTIONS = 64
 /**
  * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
  *
- * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is no JSON.
+ * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is not JSON.
  */
 export function bounded({ actions, metadata }: ReturnType<typeof ConnectInput.parse>): {
   descriptors: ActionDescriptor[]

@@ -1,6 +1,6 @@
 /**
  * The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
- * `time` is one of the steady clock; what is shown is the wall's, as it stands in the records.
+ * `time` is one of the steady clock; what is shown is the wall's, as kept in the records.
  */
 import {
   type ActionDescriptor,
@@ -121,7 +121,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
       return gone ? undefined : entry.record
     },
 
-    /** The entry of that id as it stands now, settled in any case. */
+    /** The entry of that id as it is now, settled in any case. */
     find: (id: string, time: number) => settleOne(table.get(id), time),
 
     /** The connected entry that holds (user, client). */

@@ -50,7 +50,7 @@ const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify(
  * Keys in memory. A key that has been claimed stands for its call for ten minutes; its answer may be forgotten earlier
  * where too much is kept, and then the outcome reads as unknown: the call never runs twice for want of memory.
  *
- * @throws RangeError for a bound that is no whole number from 1.
+ * @throws RangeError for a bound that is not a whole number from 1.
  * @example
  * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */

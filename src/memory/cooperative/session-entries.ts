@@ -90,7 +90,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
   return {
     finish,
 
-    /** The entry as it stands now. */
+    /** The entry as it is now. */
     find(sessionId: string): SessionEntry | undefined {
       const entry = live.all.get(sessionId)
       if (entry) {

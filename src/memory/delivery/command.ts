@@ -116,7 +116,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
 
 const toTimestampOrNull = (at: number | null) => (at === null ? null : toTimestamp(at))
 
-/** The evidence about `command` as it stands on the wire. */
+/** The evidence about `command` as written on the wire. */
 export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
   const { user_id, client_id, command_id, scope_id, terminal } = command
   const rejected = terminal?.state === 'rejected'

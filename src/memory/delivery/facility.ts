@@ -32,7 +32,7 @@ const PAYLOAD_BYTES = 268_435_456
  *
  * `reconcile()` does at once what the loop would do by now.
  *
- * @throws RangeError for a bound that is no whole number from 1, and for a deadline over 24 h.
+ * @throws RangeError for a bound that is not a whole number from 1, and for a deadline over 24 h.
  * @example
  * const dispatcher = createCommandDispatcher()
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))

@@ -13,7 +13,7 @@ export interface ReservedScope {
 /** Order by deadline, then by admission. */
 export const byDeadline = (a: Scheduled, b: Scheduled) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
 
-/** @param capacity most reservations of a scope; what is no number reserves nothing. */
+/** @param capacity most reservations of a scope; what is not a number reserves nothing. */
 export function createReservations(capacity: (scope_id: string) => number) {
   const scopes = new Map<string, ReservedScope>()
   const listed = new OrderedIndex<number, ReservedScope>((scope) => scope.seq, byNumber)

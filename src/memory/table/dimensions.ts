@@ -1,6 +1,6 @@
 /** Cross tabulation: how many records there are of each combination of a few enumerated fields, for exact counts. */
 
-/** A field with few values. `of` reads one that is no field of the record itself. */
+/** A field with few values. `of` reads one that is not a field of the record itself. */
 export interface Dimension<R> {
   name: string
   values: readonly unknown[]

@@ -53,7 +53,7 @@ export function createReportedTable<R extends Reported, C extends object>(option
     return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
   }
 
-  /** The entry of that id as it stands now, settled in any case. */
+  /** The entry of that id as it is now, settled in any case. */
   function get(id: string): Entry<R> | undefined {
     const time = steady()
     settle(time)

@@ -22,7 +22,7 @@ type Filter = Readonly<Record<string, unknown>>
 export interface TableOptions<R> {
   /** Fields that are filtered by and have many values; `user_id` is always among them. */
   fields: readonly (keyof R & string)[]
-  /** The same for what is no field of the record itself; what `of` makes of a record never changes but with its fields. */
+  /** The same for what is not a field of the record itself; what `of` makes of a record never changes but with its fields. */
   derived?: readonly { name: string; of(record: R): string | null }[]
   /** Fields that are filtered by and counted, and have few values. */
   dimensions?: readonly Dimension<R>[]

@@ -26,7 +26,7 @@ export interface RedisCompositionOptions extends Omit<StoreOptions, 'shards'> {
  * Inspectors over a deployment, of which this process need be no part: they only read. Nothing is asked of the store
  * before a request, so that this works, and `/capabilities` answers, while it is down.
  *
- * @throws RangeError for a `deploymentId` that could name another's keys, TypeError for what is no client.
+ * @throws RangeError for a `deploymentId` that could name another's keys, TypeError for what is not a client.
  * @example
  * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */

@@ -80,7 +80,7 @@ function latestOf(store: Store, name: string, offers: readonly Offer[]): z.infer
     try {
       return Latest.parse(JSON.parse(text))
     } catch {
-      store.report(new BadRow(`the description of an action (${name.length} characters) is no descriptor`))
+      store.report(new BadRow(`the description of an action (${name.length} characters) does not hold a descriptor`))
     }
   return { description: null, parameters_schema: null }
 }

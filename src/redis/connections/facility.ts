@@ -119,7 +119,7 @@ const RESERVED_BYTES = 4_096
 /**
  * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
  *
- * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is no JSON.
+ * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is not JSON.
  */
 function bounded(actions: ReturnType<typeof ConnectInput.parse>['actions'], metadata: JsonObject) {
   const byName = new Map<string, ActionDescriptor>()

@@ -1,7 +1,7 @@
 /** What one shard keeps of the actions that its connections offer: counters, less what has been lost since they were written. */
 import { ClientType } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
-import { count, listOf, type Reply, textOf } from '../store/reply.js'
+import { count, listOf, type StoreReply, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { askShard, defineQuestion } from '../table/question.js'
 
@@ -189,4 +189,4 @@ export async function describe(
   })
 }
 
-const numberAt = (reply: Reply | undefined, i: number): number => count(listOf(reply)[i] ?? null)
+const numberAt = (reply: StoreReply | undefined, i: number): number => count(listOf(reply)[i] ?? null)

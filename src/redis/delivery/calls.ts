@@ -103,7 +103,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         return toDeliveryStatus(admittedRecord({ user_id, client_id, command_id, scope }, now, Number(record)))
       }
       const status = readDeliveryStatus(record)?.status
-      if (!status) throw unusable(store, new BadRow('the store answered what is no record of a command'))
+      if (!status) throw unusable(store, new BadRow('the store answered something other than the record of a command'))
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
         await delivery.run(RELEASE, scopeShard, { scope, ref }).catch((error) => store.report(error))

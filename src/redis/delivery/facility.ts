@@ -41,7 +41,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  *
  * It listens on the connection that all share who listen over the client, until `close()`. The node's own `inspector` shows the node as it is now.
  *
- * @throws RangeError for a bound that is no whole number from 1, and for a `deadlineMs` of more than 24 h.
+ * @throws RangeError for a bound that is not a whole number from 1, and for a `deadlineMs` of more than 24 h.
  * @example
  * const dispatcher = createRedisCommandDispatcher({ client, deploymentId: 'prod', connections })
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))

@@ -1,7 +1,7 @@
 /** How the evidence about one command is stored, for the scripts that write it and whoever reads it. */
 import { DeliveryStatus } from '../../contract/delivery.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Reply } from '../store/reply.js'
+import type { StoreReply } from '../store/reply.js'
 
 /** What leaves as a `DeliveryStatus`, in the order in which it is read. Instants are epoch ms. */
 export const SHOWN_FIELDS = [
@@ -56,16 +56,16 @@ export function admittedRecord(
   { user_id, client_id, command_id, scope }: { user_id: string; client_id: string; command_id: string; scope: string },
   now: number,
   deadlineAt: number,
-): Reply {
+): StoreReply {
   // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
-  const values: Reply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
+  const values: StoreReply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
   values[SHOWN_FIELDS.indexOf('confirmed')] = '0'
   values[SHOWN_FIELDS.indexOf('recoveries')] = '0'
   return values
 }
 
-/** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for what is none. */
-export function toDeliveryStatus(reply: Reply): DeliveryStatus {
+/** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for anything else. */
+export function toDeliveryStatus(reply: StoreReply): DeliveryStatus {
   const values = Array.isArray(reply) ? reply : []
   const text = (field: ShownField) => {
     const value = values[SHOWN_FIELDS.indexOf(field)]
@@ -109,8 +109,8 @@ export function toDeliveryStatus(reply: Reply): DeliveryStatus {
   } as DeliveryStatus
 }
 
-/** A record as it was found, or `undefined` for what is none. `untilMs`: when it is forgotten, `null` before its end. */
-export function readDeliveryStatus(reply: Reply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+/** A record as it was found, or `undefined` for anything else. `untilMs`: when it is forgotten, `null` before its end. */
+export function readDeliveryStatus(reply: StoreReply): { status: DeliveryStatus; untilMs: number | null } | undefined {
   const until = Array.isArray(reply) ? reply[SHOWN_FIELDS.indexOf('until_ms')] : null
   try {
     const read = DeliveryStatus.safeParse(toDeliveryStatus(reply))

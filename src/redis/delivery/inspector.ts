@@ -37,7 +37,7 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
         found.status.client_id !== client_id ||
         found.status.command_id !== command_id
       ) {
-        store.report(new BadRow(`${key} is no record of that command`), ask)
+        store.report(new BadRow(`${key} does not hold the record of that command`), ask)
         return null
       }
       return found.untilMs !== null && found.untilMs <= now ? null : expiredAt(found.status, now)

@@ -1,6 +1,6 @@
 /** Looks at the single command stream of an installation that is being left behind, and never touches it. */
 import type { Ask } from '../../contract/page.js'
-import { type Reply, WrongType } from '../store/reply.js'
+import { type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
 /** An older command stream and the consumer group that works on it. */
@@ -33,12 +33,12 @@ export async function readLegacy(store: Store, legacy: LegacyStream | undefined,
   }
 }
 
-async function attempt(store: Store, args: string[], ask: Ask): Promise<Reply> {
+async function attempt(store: Store, args: string[], ask: Ask): Promise<StoreReply> {
   try {
     return await store.command(args, args[1] as string, ask)
   } catch (error) {
     if (ask.signal.aborted) throw error
-    store.report(error instanceof WrongType ? new WrongType(`${args[1]} is no stream`) : error)
+    store.report(error instanceof WrongType ? new WrongType(`${args[1]} does not hold a stream`) : error)
     return null
   }
 }

@@ -113,7 +113,7 @@ export function createMailboxes(options: MailboxesOptions) {
     }
   }
 
-  /** Waits until fewer than the most steps are under way. A hand-over under way is none. */
+  /** Waits until fewer than the most steps are under way. A hand-over under way does not count as one. */
   function turn(): Promise<void> {
     return new Promise((resolve) => {
       turns.push(resolve)

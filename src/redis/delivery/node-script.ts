@@ -1,6 +1,6 @@
 /** A script of the dispatcher: what each is given by its node, and what each answers beside its own answer. */
 import type { Arguments } from '../store/arguments.js'
-import { listOf, type Reply, strings } from '../store/reply.js'
+import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
@@ -26,7 +26,7 @@ export function deliveryScript<Names extends string, Answer, Rest extends string
   { args, answer, ...options }: ScriptOptions<Names, Answer, Rest>,
   lua: string,
 ): Script<NodeArguments & Arguments<Names, Rest>, Told<Answer>> {
-  const read = (reply: Reply): Told<Answer> => {
+  const read = (reply: StoreReply): Told<Answer> => {
     const [now, own = null, notices = null, counted = null, released] = listOf(reply)
     return {
       now: Number(now),

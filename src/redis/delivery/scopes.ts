@@ -4,7 +4,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
 import { count, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { type Position, parseToken, toToken } from '../table/pages.js'
+import { type IndexPosition, parseToken, toToken } from '../table/pages.js'
 import { readIndex } from '../table/rows.js'
 import { instantsOf } from '../table/scores.js'
 
@@ -13,7 +13,7 @@ const ROUND = 100
 
 /** A scope in its place. */
 interface Entry {
-  position: Position
+  position: IndexPosition
   scope: string
 }
 
@@ -23,7 +23,7 @@ interface Entry {
  */
 export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promise<Page<DeliveryTenant>> {
   const shards = await store.shards(ask)
-  let at: Position = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
+  let at: IndexPosition = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
   const bound = examinable(ask)
   const shown: Entry[] = []
   let examined = 0
@@ -54,7 +54,7 @@ export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promi
 }
 
 /** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
-async function readIndexOf(store: Store, from: Position, most: number, ask: Ask): Promise<Entry[]> {
+async function readIndexOf(store: Store, from: IndexPosition, most: number, ask: Ask): Promise<Entry[]> {
   const { shard, sequence } = from
   const key = store.key(shard, 'delivery', 'scopes')
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']

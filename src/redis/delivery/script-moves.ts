@@ -54,7 +54,7 @@ local function read(user, client, id)
   if values.err then return nil, true end
   if not values[1] then return nil, false end
 ${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join('\n')}
-  -- A number that is none was not written by us; reckoning with it would end the pass over the whole shard.
+  -- Anything but a number was not written by us; reckoning with it would end the pass over the whole shard.
   local good = tonumber(c.deadline_at) and tonumber(c.attempts) and tonumber(c.recoveries)
   if c.terminal then good = good and tonumber(c.until_ms) else good = good and tonumber(c.max_attempts) and tonumber(c.seq) end
   if not good then return nil, true end
@@ -141,10 +141,10 @@ local function finish(c, state, reason, at)
   keep('ended', c)
 end
 
--- The command as it stands now: one that is past its deadline is brought to its end first. Without one, whether its key
+-- The command as it is now: one that is past its deadline is brought to its end first. Without one, whether its key
 -- is taken all the same.
 local function look(user, client, id)
-  -- A reference that is none.
+  -- A reference that cannot be read.
   if not id then return nil, false end
   local c, isTaken = read(user, client, id)
   if not c then return nil, isTaken end

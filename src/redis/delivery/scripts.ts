@@ -1,5 +1,5 @@
 /** The scripts of the dispatcher: admission, attempts, acknowledgement and the end of a command, one atomic step each. */
-import { isOne, listOf, nothing, type Reply } from '../store/reply.js'
+import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
 import { deliveryScript } from './node-script.js'
 
 /** Entries at the head of a mailbox that one claim looks at: expired ones that the loop has not reached. */
@@ -8,7 +8,7 @@ const CLAIM_LOOKS = 16
 /** A command as it was claimed: how many wait behind it, and until when the attempt has patience. */
 export type ClaimedReply = Exclude<ReturnType<typeof readClaimed>, string>
 
-function readClaimed(reply: Reply) {
+function readClaimed(reply: StoreReply) {
   const [kind, id, action, payload, ...numbers] = listOf(reply)
   if (kind === 'missing' || kind === 'replaced' || kind === 'empty' || kind === 'more') return kind
   const [attempt, deadlineAt, behind, untilMs] = numbers.map(Number) as [number, number, number, number]
@@ -126,7 +126,7 @@ const OF_ATTEMPT = { freesMemory: true, anyTime: true }
 
 /**
  * The next attempt of a mailbox, for the waiter of that token and by the number of its claim. Answers `missing` or
- * `replaced` for a waiter that is none, `empty`, `more` where another claim is to look again, or the command.
+ * `replaced` for a waiter that is unknown, `empty`, `more` where another claim is to look again, or the command.
  */
 export const CLAIM = deliveryScript(
   'delivery.claim',

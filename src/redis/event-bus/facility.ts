@@ -26,7 +26,7 @@ export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
  *
  * From the first subscription to `close()` it listens on the connection that all share who listen over the client.
  *
- * @throws RangeError for a `queueSize` that is no whole number from 1.
+ * @throws RangeError for a `queueSize` that is not a whole number from 1.
  * @example
  * const bus = createRedisEventBus({ client, deploymentId: 'prod' })
  * await bus.publish('users/alice/sites/notes/events', event)

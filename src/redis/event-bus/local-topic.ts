@@ -1,5 +1,5 @@
 /** One topic as this node hears it: messages become events of its ring, or holes that its readers see. */
-import { type Position, SiteEvent } from '../../contract/event-bus.js'
+import { SiteEvent, type StreamPosition } from '../../contract/event-bus.js'
 import { deepFreeze } from '../../contract/json.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { BadRow } from '../table/rows.js'
@@ -8,7 +8,7 @@ import { BadRow } from '../table/rows.js'
 const CATCH_UP_MS = 1_000
 
 /** Where the store stands in a topic. */
-export type Standing = Position
+export type Standing = StreamPosition
 
 export interface LocalTopic {
   readonly name: string
@@ -44,7 +44,7 @@ const Heard = SiteEvent.partial()
 const MESSAGE = /^([^\p{Cc}]*)\n([1-9][0-9]{0,15})\n/u
 
 /** A message as it was heard: an event and where it stands. */
-interface Message extends Position {
+interface Message extends StreamPosition {
   text: string
 }
 
@@ -55,12 +55,12 @@ function readMessage(message: string): Message | undefined {
   return { epoch, seq, text: message.slice(head.length) }
 }
 
-/** What the store held as the position of a topic was none: the count has started again under a new name. */
+/** What the store held as the position of a topic could not be read: the count has started again under a new name. */
 export function badPosition(topic: string): BadRow {
-  return new BadRow(`the position of the topic ${JSON.stringify(topic)} was none`)
+  return new BadRow(`the stored position of the topic ${JSON.stringify(topic)} was not an epoch and a count`)
 }
 
-/** @param report Told of what is no event; a hole stands in its place. */
+/** @param report Told of what is not an event; a hole stands in its place. */
 export function createLocalTopic(name: string, queueSize: number, report: (error: unknown) => void): LocalTopic {
   const topic = createTopic({
     queueSize,
@@ -82,7 +82,7 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
     const event = parse(text, seq)
     if (event) topic.append(event)
     else {
-      report(new BadRow(`an event of the topic ${JSON.stringify(name)} is none`))
+      report(new BadRow(`a message on the topic ${JSON.stringify(name)} is not an event`))
       topic.moveTo({ epoch, seq })
     }
     settle()
@@ -119,7 +119,7 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
     hear(heard) {
       const message = readMessage(heard)
       if (!message) {
-        report(new BadRow(`a message of the topic ${JSON.stringify(name)} is none`))
+        report(new BadRow(`a message on the topic ${JSON.stringify(name)} has no position`))
         return false
       }
       if (!early) return take(message)

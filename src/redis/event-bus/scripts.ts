@@ -14,7 +14,7 @@ const TOPICS_PER_USER = 10_000
 // `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel; `bus:sent:<topic>`: names of publications
 // by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were begun. A node that has
 // seen more than the store holds tells of a store that has lost something: the count starts again under a new name. So it does when what is held
-// is no position that we would have written, or the last that a number can carry; `spoilt` says so.
+// is not a position that we would have written, or the last that a number can carry; `spoilt` says so.
 const TOPIC = `
 local function standing(topic, epoch, seq, fresh)
   local key = K('bus', 'topic', topic)

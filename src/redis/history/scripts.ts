@@ -3,7 +3,7 @@
 import { CLAIMS } from '../deduplicator/scripts.js'
 import type { Arguments } from '../store/arguments.js'
 import { FAIR_SHARE } from '../store/fair-share.js'
-import { listOf, nothing, type Reply, strings, textOf } from '../store/reply.js'
+import { listOf, nothing, type StoreReply, strings, textOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** How long whoever was handed a loose payload has to delete it before the next is asked to. */
@@ -145,7 +145,7 @@ end
 `
 
 /** Whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
-const readRetained = (reply: Reply) => {
+const readRetained = (reply: StoreReply) => {
   const [what, row = null, loose = null] = listOf(reply)
   return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: textOf(row), loose: strings(loose) }
 }

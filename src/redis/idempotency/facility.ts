@@ -19,7 +19,7 @@ export interface RedisIdempotencyStoreOptions extends StoreOptions {
  * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but
  * that viewer can crowd them out.
  *
- * @throws RangeError for a bound that is no whole number from 1.
+ * @throws RangeError for a bound that is not a whole number from 1.
  * @example
  * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
  */
@@ -42,7 +42,7 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
     try {
       return Object.freeze(Invocation.parse(JSON.parse(text)))
     } catch (cause) {
-      store.report(new BadRow('a kept answer is none', { cause }))
+      store.report(new BadRow('a kept answer cannot be read', { cause }))
       return null
     }
   }

@@ -1,6 +1,6 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
 import { ONCE } from '../store/once.js'
-import { isOne, nothing, type Reply } from '../store/reply.js'
+import { isOne, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
@@ -26,7 +26,7 @@ local function shown(state, body) return { cjson.encode(state), now, body } end
 `
 
 /** A row as it stands after the write, or nothing. */
-const readShown = (reply: Reply): Shown | null => {
+const readShown = (reply: StoreReply): Shown | null => {
   if (!Array.isArray(reply)) return null
   const [state, now, body] = reply
   return { state: String(state), now: Number(now), body: String(body) }

@@ -170,7 +170,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         }
         pending.set(correlation_id, { shard, attempt, resolve, reject, release })
       })
-      // Nobody may be listening when a call ends; that is no defect of the process.
+      // Nobody may be listening when a call ends; that is not a defect of the process.
       result.catch(() => {})
       replies.expect(shard, correlation_id)
       try {

@@ -6,7 +6,7 @@ import { Refusal, type RefusalCode } from '../../refusal.js'
 /** Bytes of one reply: a result of a mebibyte, which is the most an action may answer, and what surrounds it. */
 const REPLY_BYTES = 1_048_576 + 65_536
 
-/** @throws Refusal `invalid_input` for what is no JSON, `payload_too_large`. */
+/** @throws Refusal `invalid_input` for what is not JSON, `payload_too_large`. */
 export function encodeReply(outcome: CallOutcome): string {
   if (outcome.ok) return toJson({ ok: true, result: outcome.result ?? null }, REPLY_BYTES).text
   const { error } = outcome
@@ -20,7 +20,7 @@ export function encodeReply(outcome: CallOutcome): string {
 
 export function decodeReply(text: string): { ok: true; result: unknown } | { ok: false; error: unknown } {
   const reply: unknown = JSON.parse(text)
-  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'the stored reply is none')
+  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'the stored reply is not an object')
   const { ok, result, error, refusal, detail } = reply as Record<string, unknown>
   if (ok === true) return { ok, result }
   if (typeof refusal !== 'string') return { ok: false, error }

@@ -23,7 +23,7 @@ if was and was.attempt ~= state.attempt then return refuse('command_conflict') e
 if was or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end
 if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then return refuse('capacity_exceeded') end
 if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then return refuse('capacity_exceeded') end
--- A reply to a former call of this id is none to this one.
+-- A reply to a former call of this id does not answer this one.
 redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))
 state.started_at, state.deadline_at = now, now + timeout
 state.ix = { { 'user_id', state.user_id } }

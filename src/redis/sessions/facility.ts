@@ -13,7 +13,7 @@ import {
   SessionShare,
 } from '../../contract/sessions.js'
 import { shardOf } from '../store/keys.js'
-import type { Reply } from '../store/reply.js'
+import type { StoreReply } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
 import { createStore, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
@@ -45,9 +45,9 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
   // Only an abort signal is asked of it, and reads of the registry are bounded by the store.
   const ask = { signal: new AbortController().signal }
 
-  function toSession(sessionId: string, { now, values }: { now: number; values: Reply }): Session {
+  function toSession(sessionId: string, { now, values }: { now: number; values: StoreReply }): Session {
     const session = readSession(sessionId, values, now)
-    if (!session) throw unusable(store, new BadRow('the store answered what is no session'))
+    if (!session) throw unusable(store, new BadRow('the store answered something other than a session'))
     return session
   }
 
@@ -66,7 +66,7 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
     const key = store.key(await shardFor(sessionId), 'sessions', 'session', sessionId)
     const [now, values] = await Promise.all([store.time(), readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ask)])
     const session = readSession(sessionId, values, now)
-    if (session === undefined) store.report(new BadRow(`${key} is no session`))
+    if (session === undefined) store.report(new BadRow(`${key} does not hold a session`))
     return session ?? null
   }
 
@@ -115,7 +115,7 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       ])
       if (session === null || typeof stored !== 'string') return null
       const share = readShare(userId, stored, now)
-      if (share === undefined) store.report(new BadRow(`${key} holds what is no share`))
+      if (share === undefined) store.report(new BadRow(`${key} holds something other than a share`))
       return share ?? null
     },
     watch: watchers.watch,

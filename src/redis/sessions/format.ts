@@ -1,7 +1,7 @@
 /** How a session and its shares are stored, and how they read at an instant. */
 import { toTimestamp } from '../../contract/ids.js'
 import { FINAL_KEPT_MS, Session, SessionShare } from '../../contract/sessions.js'
-import type { Reply } from '../store/reply.js'
+import type { StoreReply } from '../store/reply.js'
 
 /** Fields of the hash, in the order in which they are read. Instants are epoch ms; the connector is JSON. */
 export const SESSION_FIELDS = [
@@ -16,8 +16,8 @@ export const SESSION_FIELDS = [
   'close_reason',
 ] as const
 
-/** The session as it reads at `now`: `null` for none, or none any more, `undefined` for what is no session. */
-export function readSession(sessionId: string, reply: Reply, now: number): Session | null | undefined {
+/** The session as it reads at `now`: `null` where there is none (any more), `undefined` for anything but a session. */
+export function readSession(sessionId: string, reply: StoreReply, now: number): Session | null | undefined {
   const values = Array.isArray(reply) ? reply : []
   if (values.every((value) => value === null)) return null
   const text = (field: (typeof SESSION_FIELDS)[number]) => {

@@ -1,7 +1,7 @@
 /** The scripts of the session registry: each move is checked against the state as it is at that moment. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
 import { ONCE } from '../store/once.js'
-import { isOne, listOf, nothing, type Reply } from '../store/reply.js'
+import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 import { SESSION_FIELDS } from './format.js'
@@ -59,7 +59,7 @@ end
 `
 
 /** When it was, and the fields of the session. */
-const readShown = (reply: Reply) => {
+const readShown = (reply: StoreReply) => {
   const [now, values = null] = listOf(reply)
   return { now: Number(now), values }
 }

@@ -61,7 +61,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
       }
       if (value === null) return null
       const site = read(siteId, String(value))
-      if (site === undefined) store.report(new BadRow(`${key} is no site`))
+      if (site === undefined) store.report(new BadRow(`${key} does not hold a site`))
       return site ?? null
     },
 
@@ -79,7 +79,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
         max_sites: maxSites,
       })
       const site = read(site_id, `${head}\n${text}`)
-      if (site === undefined) throw unusable(store, new BadRow('the store answered what is no site'))
+      if (site === undefined) throw unusable(store, new BadRow('the store answered something other than a site'))
       return { created: isNew, site }
     },
 

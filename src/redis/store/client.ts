@@ -1,6 +1,6 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
 import { sleep } from '../../async/timer.js'
-import { type Reply, toReply } from './reply.js'
+import { type StoreReply, toReply } from './reply.js'
 
 export type Listener = (...args: unknown[]) => void
 
@@ -34,7 +34,7 @@ export interface Port {
   /** `undefined` when a command can be sent now; else a promise of the link, or `null` when the client was closed. */
   ready(): undefined | null | Promise<void>
   /** Sends one command. `key` routes it on a Cluster. `signal` takes it out of the client's queue where that can be. */
-  send(args: string[], key: string, signal: () => AbortSignal): Promise<Reply>
+  send(args: string[], key: string, signal: () => AbortSignal): Promise<StoreReply>
 }
 
 interface Loose {

@@ -5,7 +5,7 @@ import { createSemaphore } from '../../async/semaphore.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
-import { type Reply, toError } from './reply.js'
+import { type StoreReply, toError } from './reply.js'
 
 /** Commands sent and not settled by the client: beyond these they wait here, where they can be taken back. */
 const UNANSWERED_MAX = 1_000
@@ -13,7 +13,7 @@ const UNANSWERED_MAX = 1_000
 const WAITING_MAX = 64 * 1_024 * 1_024
 
 /** Sends one command to the shard of `key`, and gives up after `withinMs`. */
-export type Command = (args: string[], key: string, ask: Ask | undefined, withinMs: number) => Promise<Reply>
+export type Command = (args: string[], key: string, ask: Ask | undefined, withinMs: number) => Promise<StoreReply>
 
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 

@@ -2,7 +2,7 @@
 import { Refusal, type RefusalCode, type WriteOutcome } from '../../refusal.js'
 
 /** A reply. Maps (RESP3) are flattened to name, value, name, value, as RESP2 has them. */
-export type Reply = null | string | number | Reply[]
+export type StoreReply = null | string | number | StoreReply[]
 
 /** A key that holds another type than it should: somebody else wrote it. Readers skip it and report it. */
 export class WrongType extends Error {
@@ -33,7 +33,7 @@ export class OtherShards extends Refusal {
 }
 
 /** `raw` as a `Reply`. */
-export function toReply(raw: unknown): Reply {
+export function toReply(raw: unknown): StoreReply {
   if (raw === null || raw === undefined) return null
   if (typeof raw === 'string' || typeof raw === 'number') return raw
   if (typeof raw === 'boolean' || typeof raw === 'bigint') return Number(raw)
@@ -45,40 +45,40 @@ export function toReply(raw: unknown): Reply {
 }
 
 /** What a script answers that has something to say yes to. */
-export const isOne = (reply: Reply): boolean => reply === 1
+export const isOne = (reply: StoreReply): boolean => reply === 1
 
 /** A text, or `null` for anything else. */
-export const textOf = (reply: Reply | undefined): string | null => (typeof reply === 'string' ? reply : null)
+export const textOf = (reply: StoreReply | undefined): string | null => (typeof reply === 'string' ? reply : null)
 
 /** A list, or an empty one for anything else. */
-export const listOf = (reply: Reply | undefined): Reply[] => (Array.isArray(reply) ? reply : [])
+export const listOf = (reply: StoreReply | undefined): StoreReply[] => (Array.isArray(reply) ? reply : [])
 
 /** For a script that says nothing. */
 export const nothing = (): void => {}
 
 /** A reply that should be a list of strings; anything else is an empty one. */
-export function strings(reply: Reply): string[] {
+export function strings(reply: StoreReply): string[] {
   return Array.isArray(reply) ? reply.filter((item) => typeof item === 'string') : []
 }
 
 /** RESP2 spells the endless scores as no number of JavaScript is spelled. */
-function toScore(score: Reply | undefined): number {
+function toScore(score: StoreReply | undefined): number {
   return score === 'inf' ? Number.POSITIVE_INFINITY : score === '-inf' ? Number.NEGATIVE_INFINITY : Number(score)
 }
 
 /** Members with their scores: RESP2 answers a flat list, RESP3 a list of pairs. */
-export function scored(reply: Reply): { member: string; score: number }[] {
+export function scored(reply: StoreReply): { member: string; score: number }[] {
   const items = Array.isArray(reply) ? reply : []
   const pairs: { member: string; score: number }[] = []
-  const add = (member: Reply | undefined, score: Reply | undefined) =>
+  const add = (member: StoreReply | undefined, score: StoreReply | undefined) =>
     pairs.push({ member: String(member), score: toScore(score) })
   if (Array.isArray(items[0])) for (const item of items) Array.isArray(item) && add(item[0], item[1])
   else for (let i = 0; i + 1 < items.length; i += 2) add(items[i], items[i + 1])
   return pairs
 }
 
-/** A whole number from 0 that a record can carry, or 0 for what is none. */
-export function count(reply: Reply): number {
+/** A whole number from 0 that a record can carry, or 0 for anything else. */
+export function count(reply: StoreReply): number {
   const number = Math.trunc(Number(reply))
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
@@ -137,7 +137,7 @@ function outcomeOf(error: unknown, message: string): WriteOutcome {
 }
 
 /**
- * What a rejection of the client means for a caller of ours. Whatever is no reply of the store is `unavailable`, a
+ * What a rejection of the client means for a caller of ours. Whatever is not a reply of the store is `unavailable`, a
  * TypeError too: that is what the clients of a Cluster throw while they look for who has a slot.
  */
 export function toError(cause: unknown): Error {

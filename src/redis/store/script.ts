@@ -3,7 +3,7 @@ import { Refusal, wasNotRun } from '../../refusal.js'
 import { type Arguments, argvOf, localsOf } from './arguments.js'
 import { shardPrefix } from './keys.js'
 import { PRELUDE } from './prelude.js'
-import { OtherShards, type Reply, UnknownScript } from './reply.js'
+import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
 
 /** A script as a store knows it. */
@@ -18,7 +18,7 @@ export interface ScriptText {
 /** A script with what it is given and what it answers. */
 export interface Script<Given, Answer> extends ScriptText {
   argv(given: Given): string[]
-  read(reply: Reply): Answer
+  read(reply: StoreReply): Answer
 }
 
 export interface ScriptOptions<Names extends string, Answer, Rest extends string = never> {
@@ -27,7 +27,7 @@ export interface ScriptOptions<Names extends string, Answer, Rest extends string
   /** A table of the script, of as many values as a caller gives. */
   rest?: Rest
   /** Reads the reply. A throw says that the store holds what cannot be worked with. */
-  answer: (reply: Reply) => Answer
+  answer: (reply: StoreReply) => Answer
   /** Runs in a full store, too: for what leaves more room than it takes. */
   freesMemory?: boolean
   /**

@@ -3,7 +3,7 @@ import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { beforeWrite } from './fence.js'
 import { SHARDS_MAX } from './keys.js'
-import { type Reply, WrongType } from './reply.js'
+import { type StoreReply, WrongType } from './reply.js'
 
 /** A reader asks again after this, beside its work. */
 const TRUSTED_MS = 10_000
@@ -12,9 +12,9 @@ export interface ShardCountOptions {
   /** What the host says, if it does. */
   given: number | undefined
   /** What shard 0 holds. */
-  read(ask?: Ask): Promise<Reply>
+  read(ask?: Ask): Promise<StoreReply>
   /** What `shard` holds, where it holds nothing once it has been given `count`. */
-  claim(shard: number, count: number): Promise<Reply>
+  claim(shard: number, count: number): Promise<StoreReply>
   report(error: unknown, ask?: Ask): void
 }
 
@@ -37,10 +37,10 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
   const conflict = (detail: string, cause?: unknown) =>
     new Refusal('unavailable', detail, { cause, outcome: 'not_run' })
 
-  function check(stored: Reply, shard = 0): number {
+  function check(stored: StoreReply, shard = 0): number {
     const count = Number(stored)
     if (stored === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)
-      throw conflict('the stored number of shards is none')
+      throw conflict('the stored number of shards is not a number from 1 to 64')
     const own = claimed ?? given
     if (own !== undefined && own !== count) throw conflict(`shard ${shard} belongs to ${count} shards, not ${own}`)
     return count
@@ -57,7 +57,7 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
     } catch (error) {
       if (!(error instanceof WrongType)) throw error
       report(error, ask)
-      throw conflict('the stored number of shards is none', error)
+      throw conflict('the stored number of shards is not a number from 1 to 64', error)
     }
   }
 
@@ -83,7 +83,7 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
     const stored = await claim(shard, claimed ?? given ?? 1).catch((error) => {
       if (!(error instanceof WrongType)) throw beforeWrite(error)
       report(error)
-      throw conflict('the stored number of shards is none', error)
+      throw conflict('the stored number of shards is not a number from 1 to 64', error)
     })
     try {
       return check(stored, shard)

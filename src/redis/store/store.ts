@@ -10,7 +10,7 @@ import { createStoreClock } from './clock.js'
 import { createCommands } from './commands.js'
 import { createFence, FENCE_LUA } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
-import type { Reply } from './reply.js'
+import type { StoreReply } from './reply.js'
 import { createShardCount } from './shard-count.js'
 
 /** Below the router's 5 s, so that a stalled store is `unavailable` and not only late. */
@@ -43,7 +43,7 @@ export interface Store {
    *
    * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it aborts.
    */
-  command(args: string[], key: string, ask?: Ask): Promise<Reply>
+  command(args: string[], key: string, ask?: Ask): Promise<StoreReply>
   /**
    * Sends a write by scripts that carry `ends`, the instant of the shard's clock at which it is given up, never later.
    * All commands of it share the time of one. Whoever asked is told that nobody knows whether it ran when it cannot run
@@ -51,9 +51,9 @@ export interface Store {
    */
   fenced(
     shard: number,
-    send: (ends: number, command: (args: string[]) => Promise<Reply>) => Promise<Reply>,
+    send: (ends: number, command: (args: string[]) => Promise<StoreReply>) => Promise<StoreReply>,
     options?: { anyTime?: boolean },
-  ): Promise<Reply>
+  ): Promise<StoreReply>
   /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
   shards(ask?: Ask): Promise<number>
   /** The same, and stores the number where there is none yet: for writers. */
@@ -77,7 +77,7 @@ if held then return held end
 redis.call('SET', key, number)
 return number`
 
-const toMillis = (reply: Reply) => {
+const toMillis = (reply: StoreReply) => {
   const [seconds, micros] = [reply].flat()
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
 }

@@ -30,7 +30,7 @@ interface Nodes {
  *
  * It ends with the client, and keeps no process alive.
  *
- * @throws TypeError for a client that is none of node-redis, RangeError for a `silentMs` that is no time.
+ * @throws TypeError for a client that is none of node-redis, RangeError for a `silentMs` that is not a time.
  * @example
  * const client = createClient({ url })
  * watchLink(client)

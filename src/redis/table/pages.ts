@@ -9,7 +9,7 @@ import { readIndex, readRows, type TableReader } from './rows.js'
 import { readSpan, SPAN_MAX } from './spans.js'
 
 /** Where a page goes on: after the entry of that sequence in that shard. */
-export interface Position {
+export interface IndexPosition {
   shard: number
   sequence: number
 }
@@ -17,7 +17,7 @@ export interface Position {
 const TOKEN = /^(0|[1-9][0-9]?)\.(.{1,32})$/
 
 /** @throws Refusal `invalid_cursor` for what no page of these shards handed out. */
-export function parseToken(cursor: string, first: number, last: number): Position {
+export function parseToken(cursor: string, first: number, last: number): IndexPosition {
   const match = TOKEN.exec(cursor)
   const shard = Number(match?.[1])
   const sequence = Number(match?.[2])
@@ -28,13 +28,13 @@ export function parseToken(cursor: string, first: number, last: number): Positio
 }
 
 /** The token of a page that goes on after `position`. */
-export const toToken = ({ shard, sequence }: Position) => `${shard}.${sequence}`
+export const toToken = ({ shard, sequence }: IndexPosition) => `${shard}.${sequence}`
 
 export type Filter = Readonly<Record<string, unknown>>
 
 /** One entry of an index in its place; `record` is `undefined` where there is none that may be shown. */
 interface Entry<R> {
-  position: Position
+  position: IndexPosition
   record: R | undefined
 }
 
@@ -119,7 +119,7 @@ async function readPrompt<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   index: readonly string[],
-  { shard, sequence }: Position,
+  { shard, sequence }: IndexPosition,
   most: number,
   ask: Ask,
 ): Promise<Run<R>> {
@@ -144,7 +144,7 @@ async function readOn<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   index: readonly string[],
-  { shard, sequence }: Position,
+  { shard, sequence }: IndexPosition,
   most: number,
   ask: Ask,
 ): Promise<Run<R>> {

@@ -3,14 +3,14 @@ import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Arguments, argvOf, localsOf } from '../store/arguments.js'
 import { KEY_LUA, shardPrefix } from '../store/keys.js'
-import { listOf, type Reply } from '../store/reply.js'
+import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { BadRow, ROW_BYTES } from './rows.js'
 
 export interface Question<Given, Answer> {
   readonly source: string
   argv(given: Given): string[]
-  read(answer: Reply[]): Answer
+  read(answer: StoreReply[]): Answer
 }
 
 export interface QuestionOptions<Names extends string, Answer, Rest extends string = never> {
@@ -18,7 +18,7 @@ export interface QuestionOptions<Names extends string, Answer, Rest extends stri
   args: readonly Names[]
   /** A table of the Lua, of as many values as a caller gives. */
   rest?: Rest
-  answer: (answer: Reply[]) => Answer
+  answer: (answer: StoreReply[]) => Answer
 }
 
 /** Keys of a foreign type that one answer names: enough to find them, and no list as long as an index. */

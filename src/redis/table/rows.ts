@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { sleep } from '../../async/timer.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
-import { type Reply, WrongType } from '../store/reply.js'
+import { type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { allShards } from './shards.js'
 
@@ -45,7 +45,7 @@ export function parseRow<R extends object, S extends object>(
 ): S | string {
   if (value.length > ROW_BYTES) return 'is too long'
   const cut = value.indexOf('\n')
-  if (cut < 0) return 'is no row'
+  if (cut < 0) return 'is not a row'
   try {
     const row = JSON.parse(value.slice(0, cut))
     // Most tables keep everything in the state.
@@ -55,7 +55,7 @@ export function parseRow<R extends object, S extends object>(
     if (!read.success) return `has a wrong ${wrongField(read.error)}`
     return table.idOf(read.data) === id ? read.data : 'is stored under another id'
   } catch {
-    return 'is no JSON'
+    return 'is not JSON'
   }
 }
 
@@ -82,13 +82,13 @@ export async function readRows<R extends object, S extends object>(
   return found
 }
 
-/** The row in `value`; what is absent is none, and what is bad is none and reported. */
+/** The row in `value`; absent rows are left out, and so are bad ones, which are reported. */
 function goodRow<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
   id: string,
-  value: Reply,
+  value: StoreReply,
   ask: Ask,
 ): S | undefined {
   if (typeof value !== 'string') return undefined
@@ -112,7 +112,7 @@ export async function goodRows<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
-  found: readonly { id: string; value: Reply }[],
+  found: readonly { id: string; value: StoreReply }[],
   ask: Ask,
 ): Promise<(S | undefined)[]> {
   const rows: (S | undefined)[] = []
@@ -136,7 +136,7 @@ async function reportForeign(store: Store, keys: readonly string[], ask: Ask): P
 }
 
 /** An answer of an index; a key of another type is an empty index, and reported. */
-export async function readIndex(store: Store, args: string[], ask: Ask): Promise<Reply> {
+export async function readIndex(store: Store, args: string[], ask: Ask): Promise<StoreReply> {
   try {
     return await store.command(args, args[1] as string, ask)
   } catch (error) {

@@ -1,18 +1,18 @@
 /** Reads the instants that an index keeps as scores. */
 import type { Ask } from '../../contract/page.js'
-import { type Reply, scored } from '../store/reply.js'
+import { type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from './rows.js'
 import { Millis } from './timestamp.js'
 
 /**
- * The scores in an answer of `key`, in epoch ms; a score that is no instant is skipped and reported.
+ * The scores in an answer of `key`, in epoch ms; a score that is not an instant is skipped and reported.
  *
  * @param but members whose scores are left out.
  */
-export function instantsOf(store: Store, key: string, reply: Reply, ask: Ask, but = new Set<string>()): number[] {
+export function instantsOf(store: Store, key: string, reply: StoreReply, ask: Ask, but = new Set<string>()): number[] {
   const members = scored(reply).filter(({ member }) => !but.has(member))
   const read = members.map(({ score }) => Millis.safeParse(score))
-  if (read.some(({ success }) => !success)) store.report(new BadRow(`${key} holds a score that is no instant`), ask)
+  if (read.some(({ success }) => !success)) store.report(new BadRow(`${key} holds a score that is not an instant`), ask)
   return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
 }

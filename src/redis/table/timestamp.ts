@@ -15,7 +15,7 @@ let knownDay = Number.NaN
 let knownDate = ''
 
 /**
- * `epochMs` as it stands on the wire. A page holds hundreds of instants of one day: formatting its date once makes them
+ * `epochMs` as written on the wire. A page holds hundreds of instants of one day: formatting its date once makes them
  * several times cheaper than `Date` does.
  */
 export function timestampOf(epochMs: number): string {
