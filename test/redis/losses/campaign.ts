@@ -12,7 +12,7 @@ const FAULTS: readonly Fault[] = ['lost', 'held', 'late', 'repeated', 'unsent']
 type Kind = 'node-redis' | 'ioredis'
 
 /** A delay beyond it is what three seconds are beyond the two of a host. */
-const SHORT_MS = 400
+const SHORT_MS = 800
 /** Above all that a busy machine needs: where the client sends again, what is late is in time to do harm. */
 const LONG_MS = 20_000
 /** Cases at once. */
