@@ -43,7 +43,7 @@ describeRedis('a reader of what stands under the wrong key', () => {
     const other = key('delivery', 'command', user_id, client_id, command_id)
     expect(await server.cli('COPY', key('delivery', 'command', 'ann', 'c', 'k'), other)).toBe('1')
     expect((await get(router, path(user_id, client_id, command_id))).status).toBe(404)
-    expect(reported).toEqual([`BadRow: ${other} is no record of that command`])
+    expect(reported).toEqual([`BadRow: ${other} does not hold the record of that command`])
   })
 
   it('shows no status whose retention is over, though nobody has cleared it up', async () => {

@@ -177,7 +177,7 @@ describeRedis('a store that others write to', () => {
       onError: (error, place) => told.push(String(error), place),
     })
     expect((await get(router, '/contexts')).status).toBe(200)
-    expect(told).toEqual(['BadRow: relayscope:{told:0}:contexts:row:ctx is no row', { route: '/contexts' }])
+    expect(told).toEqual(['BadRow: relayscope:{told:0}:contexts:row:ctx is not a row', { route: '/contexts' }])
   })
 
   it.each<[how: string, onError: () => unknown]>([

@@ -211,7 +211,7 @@ describe('an inspector that breaks a promise is told which', () => {
       broken('deduplicator', 'summary', (given: object) => ({ ...given, entries: 101 })),
       /more entries than the capacity/,
     ],
-    ['knows every user', broken('deduplicator', 'userSummary', () => whole.deduplicator.users?.[0]), /is no user/],
+    ['knows every user', broken('deduplicator', 'userSummary', () => whole.deduplicator.users?.[0]), /does not exist/],
     [
       'carries a payload in its evidence',
       broken('delivery', 'status', (given: object | null) => given && { ...given, payload: { secret: 1 } }),
