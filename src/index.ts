@@ -15,6 +15,7 @@ export {
   type ResolveAdminAuthOptions,
   resolveAdminAuth,
 } from './http/auth.js'
+export type { Mountable } from './http/engine.js'
 export { Problem } from './http/problem.js'
 export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'

@@ -1,6 +1,7 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
 export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/idempotency.js'
+export type { Mountable } from '../http/engine.js'
 export type { CooperativeSiteEventBusOptions } from '../memory/cooperative/event-bus.js'
 export { createCooperativeSiteEventBus } from '../memory/cooperative/event-bus.js'
 export type { IdempotencyStoreOptions } from '../memory/cooperative/idempotency.js'

@@ -1,4 +1,5 @@
 /** The face of `relayscope/memory`: the live objects of one process. */
+export type { DispatcherOptions } from '../contract/delivery-rules.js'
 export type { RpcCounters } from '../contract/rpc.js'
 export { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
 export {

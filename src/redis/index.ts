@@ -3,6 +3,7 @@
 export type { ConnectionOptions } from '../contract/connections.js'
 export type { ReportedOptions } from '../contract/contexts.js'
 export type { ClaimOptions } from '../contract/deduplicator.js'
+export type { DispatcherOptions } from '../contract/delivery-rules.js'
 export type { EventBusOptions } from '../contract/event-bus.js'
 export type { HistoryOptions } from '../contract/history-bounds.js'
 export type { RpcCounters, RpcOptions } from '../contract/rpc.js'

@@ -194,10 +194,9 @@ end
 return reply(1)`,
 )
 
-// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call: one that
-// arrives again, because its reply was lost, hears that it was this one that ended the command.
+// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
 const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
-/** Who ended a command: the answer to a call that arrives twice is the one that it was given. */
+/** A call that arrives again, because its reply was lost, hears that it was this one that ended the command. */
 const OWN_END = `
 local function is_own_end(c)
   return c and c.terminal and c.ended_by == attempt
