@@ -185,6 +185,18 @@ describe('too many', () => {
     expect((await ask('DELETE', '/sites/x')).status).toBe(404)
   })
 
+  it('a wrong token is refused before any of the body is read', async () => {
+    const { server } = await startControl()
+    const { socket } = await openSocket(server.port)
+    const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
+    const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, 'Content-Type: application/json']
+    // The body is announced and never sent: whoever waits for it does not answer.
+    socket.write(
+      [...head, 'Authorization: Bearer another-horse-battery', 'Content-Length: 250000', '', ''].join('\r\n'),
+    )
+    expect(await answer).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
   it('header lines hide nothing', async () => {
     const { server } = await startControl()
     const lines = Array.from({ length: 1_200 }, () => 'a:')
