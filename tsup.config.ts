@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig, type Options } from 'tsup'
+import { FACES } from './tools/faces.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+// It is built apart, below.
+const { 'browser/index': browser, ...faces } = FACES
 
 const shared = {
   format: 'esm',
@@ -19,27 +22,13 @@ const shared = {
 export default defineConfig([
   {
     ...shared,
-    // One entry per public subpath of package.json's "exports".
-    entry: {
-      index: 'src/index.ts',
-      'memory/index': 'src/memory/index.ts',
-      'redis/index': 'src/redis/index.ts',
-      'cli/observe': 'src/cli/observe.ts',
-      'adapters/node': 'src/adapters/node.ts',
-      'adapters/express': 'src/adapters/express.ts',
-      'adapters/hono': 'src/adapters/hono.ts',
-      'adapters/deno': 'src/adapters/deno.ts',
-      'cooperative-site/index': 'src/cooperative-site/index.ts',
-      'control-server/index': 'src/control-server/index.ts',
-      'publisher/index': 'src/publisher/index.ts',
-      'testing/index': 'src/testing/index.ts',
-    },
+    entry: { ...faces, 'cli/observe': 'src/cli/observe.ts' },
     splitting: true,
   },
   {
     ...shared,
     // One file, so that a host without a bundler can serve it to its pages as it is.
-    entry: { index: 'src/browser/index.ts' },
+    entry: { index: browser as string },
     outDir: 'dist/browser',
     splitting: false,
   },

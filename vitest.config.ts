@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
@@ -15,17 +16,34 @@ Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K)
   return groups
 }
 
+/** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
+const LONG = ['test/package/', 'test/redis/losses/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => LONG.some((name) => moduleId.includes(`/${name}`))
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
 export default defineConfig({
   define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
   test: {
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.
     pool: 'forks',
+    // A worker keeps what it has loaded for its next file: to load it again for each took a fifth of all time.
+    isolate: false,
     // Tests mostly wait: for stores, browsers, other processes. One worker a core would leave the cores idle.
     maxWorkers: Math.max(4, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
+    // What runs at once within a file says so, and bounds itself.
+    maxConcurrency: 200,
     // No test asserts a time; these only end what hangs, on a machine that may be shared by many.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     // An unhandled rejection anywhere is a defect of ours, never weather.
     dangerouslyIgnoreUnhandledErrors: false,
   },

@@ -1,27 +1,21 @@
-/** The smallest host: one live registry, one router, one server. `node examples/first-look.mjs [port]` */
-const port = Number(process.argv[2] ?? 8080)
+/** The smallest whole relay that can be looked at: one client, one router, one server. `node examples/first-look.mjs` */
 
 // #region readme
-import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
-import { toNodeHandler } from 'relayscope/node'
+import { startNodeServer } from 'relayscope/node'
 
-const facilities = createMemoryFacilities()
+const facilities = createMemoryFacilities() // your relay writes into these
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition(facilities), // and they are looked at through this
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
+  onError: (error, { route }) => console.error(route, error),
 })
-const server = createServer(toNodeHandler(diagnostics)).listen(port, '127.0.0.1')
+const { url } = await startNodeServer(diagnostics, { port: Number(process.env.PORT ?? 8080) })
+console.log(`open ${url}/ops/diagnostics/users`)
 
-const ada = { user_id: 'ada', client_id: 'laptop', instance_id: 'run-1', client_type: 'console' }
-await facilities.connections.connect({ ...ada, actions: ['report_load'] })
+const { connections } = facilities
+const ada = await connections.connect({ user_id: 'ada', client_id: 'laptop', instance_id: 'run-1', client_type: 'web' })
+setInterval(() => connections.heartbeat(ada.connection_id), 30_000) // after 90 s without one, ada is gone
 // #endregion
-
-server.on('listening', () => console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/users`))
-process.on('SIGTERM', () => {
-  server.close()
-  server.closeAllConnections()
-  facilities.close()
-})

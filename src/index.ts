@@ -1,5 +1,6 @@
 /** The face of `relayscope`: the diagnostics router, authentication, and the words of the contract. */
 export * from './contract/index.js'
+export type { AccessQuestion, Authorize } from './diagnostics/authorization.js'
 export { RawHistory } from './diagnostics/history.js'
 export type { AccessRecord, ErrorPlace, Hooks } from './diagnostics/hooks.js'
 export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
@@ -10,17 +11,22 @@ export { RouteEntry, ServiceIndex } from './diagnostics/service-index.js'
 export {
   type AdminAuth,
   AdminKeyRequiredError,
+  type AdminPrincipal,
   apiKeyAuth,
+  bearerAuth,
   noopAuth,
   type ResolveAdminAuthOptions,
   resolveAdminAuth,
 } from './http/auth.js'
 export type { Mountable } from './http/engine.js'
+export type { NamedKeys } from './http/keys.js'
 export { Problem } from './http/problem.js'
 export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
 export { ActionPage } from './views/actions.js'
 export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'
+export { scopeInspectors } from './views/scope/inspectors.js'
+export type { UserScope } from './views/scope/seen.js'
 export { UserObservation } from './views/user-observation.js'
 export { UserSummary } from './views/user-summary.js'
 export { UserPage } from './views/users.js'

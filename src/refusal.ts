@@ -6,6 +6,7 @@ export type RefusalCode =
   | 'invalid_identity'
   | 'invalid_cursor'
   | 'unavailable'
+  | 'not_narrowable'
   // what a facility may say
   | 'invalid_input'
   | 'stale_instance'

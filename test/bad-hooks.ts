@@ -15,4 +15,4 @@ export const badHooks: [what: string, hook: () => void][] = [
 ]
 
 /** Resolves once the process would have complained about a rejection. */
-export const settled = () => new Promise((resolve) => setImmediate(resolve))
+export const flushPromises = () => new Promise((resolve) => setImmediate(resolve))

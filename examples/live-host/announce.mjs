@@ -37,6 +37,7 @@ function questions({ connection, context, command, correlation_id, message }) {
     '/delivery/summary',
     '/delivery/nodes',
     '/delivery/tenants',
+    '/delivery/commands',
     `/delivery/status?${query(command)}`,
   ]
 }
@@ -59,7 +60,13 @@ const again = (url, state) => [
   `  npm start -- --port ${new URL(url).port} --state '${state}'`,
 ]
 
-/** Prints it all. `keyText` stands in the commands for the administrator's key. */
+/** Says at once what is going on and where to look first: building, starting and the first work take their time. */
+export function announceFirst({ urls }) {
+  console.log(`relayscope live host: open ${urls[0]}/ in a browser to join as a client`)
+  console.log('its clients are starting; questions to ask follow when they are at work')
+}
+
+/** Prints all the rest. `keyText` stands in the commands for the administrator's key. */
 export function announce({ host, keyText, clients, notes, control, state, living }) {
   const { diagnostics, guest, deployment } = host
   const [url] = host.urls
@@ -69,7 +76,6 @@ export function announce({ host, keyText, clients, notes, control, state, living
   console.log(
     [
       '',
-      `relayscope live host: open ${url}/ in a browser to join as a client`,
       `diagnostics: ${diagnostics}`,
       `admin key: ${keyText}`,
       '',

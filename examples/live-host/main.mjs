@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { announce } from './announce.mjs'
+import { announce, announceFirst } from './announce.mjs'
 import { startClients } from './clients.mjs'
 import { findLiving } from './living.mjs'
 import { startNode } from './node.mjs'
@@ -64,6 +64,7 @@ const known = clients.map(({ user_id, client_id, ticket }) => ({ user_id, client
 const plan = { key, clients: known, app: NOTES, state, port: Number(values.port) }
 const host = await start()
 if (host) {
+  announceFirst(host)
   const children = startClients({
     urls: host.urls,
     clients,
@@ -95,6 +96,7 @@ if (values.redis && !values.state) await rm(state, { recursive: true, force: tru
 /** The one node in this process, or several over a store; `undefined` when there is no such store. */
 async function start() {
   if (values.redis === undefined) return startNode(plan)
+  console.log('relayscope live host: starting two nodes and an observer over Redis')
   const { startDeployment } = await import('./deployment.mjs')
   try {
     return await startDeployment({ ...plan, redis: values.redis, deploymentId: values.deployment, onExit: say })

@@ -24,9 +24,11 @@ for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
 // The host has gone without a word: nobody is left to work for.
 process.on('disconnect', () => process.exit(0))
 
-// #region runtime
-// The one connection that there is: publisher and registry speak to its node, under its identity, as both are then.
+// The one connection that there is.
 let relay
+
+// #region runtime
+// Publisher and registry speak to the node of the one connection, under its identity, as both are then.
 const runtime = {
   get baseUrl() {
     return new URL('/cooperative', relay?.baseUrl ?? baseUrls[0]).href

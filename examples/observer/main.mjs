@@ -14,7 +14,7 @@ client.on('error', (error) => console.error(`the store: ${error.message}`))
 client.connect().catch(() => {})
 
 const diagnostics = createDiagnosticsRouter({
-  ...redisComposition({ client, deploymentId, onError: (error) => console.error(error.message) }),
+  ...redisComposition({ client, deploymentId, onError: console.error }),
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
 })
 const server = createServer(toNodeHandler(diagnostics)).listen(Number(port), '127.0.0.1')

@@ -3,7 +3,7 @@ import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf,
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
-export type { MountOptions } from './options.js'
+export type { HandlerErrorPlace, MountOptions } from './options.js'
 
 /** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */
 export interface DenoServeInfo {
@@ -31,12 +31,14 @@ function addressIn(info: DenoServeInfo | undefined): string | undefined {
  * ```
  */
 export function toDenoHandler(handler: FetchHandler, options?: MountOptions): DenoHandler {
-  const { guard } = readMountOptions(options)
+  const { guard, onError } = readMountOptions(handler, options)
   return async (request, info) => {
     const path = pathOf(request)
     if (path === undefined || ownershipOf(handler, path) === 'nobody') return toResponse(BAD_REQUEST)
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
-    return call(handler, request, { remoteAddress: addressIn(info) })
+    return call(handler, request, { remoteAddress: addressIn(info) }, (error) =>
+      onError(error, { route: null, method: request.method, path }),
+    )
   }
 }

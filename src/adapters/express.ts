@@ -5,7 +5,7 @@ import type { NodeRequest, NodeResponse } from './node-request.js'
 import type { MountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
-export type { MountOptions } from './options.js'
+export type { HandlerErrorPlace, MountOptions } from './options.js'
 
 /** An Express middleware, by shape: no framework is imported. */
 export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () => void) => void

@@ -107,12 +107,18 @@ export function pathOf(request: Request): string | undefined {
 }
 
 /** The handler's answer to `request`, or the fixed one of a handler that failed. Never rejects. */
-export async function call(handler: FetchHandler, request: Request, info: ConnectionInfo): Promise<Response> {
+export async function call(
+  handler: FetchHandler,
+  request: Request,
+  info: ConnectionInfo,
+  onError: (error: unknown) => void,
+): Promise<Response> {
   try {
     const response = await handler(request, info)
     if (response instanceof Response) return response
-  } catch {
-    // The handler's own hooks are the place to learn what went wrong; an answer is not.
+    onError(new TypeError('the handler answered no Response'))
+  } catch (error) {
+    if (!request.signal.aborted) onError(error)
   }
   return toResponse(HANDLER_FAILED)
 }

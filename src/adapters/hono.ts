@@ -3,7 +3,7 @@ import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf,
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
 export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
-export type { MountOptions } from './options.js'
+export type { HandlerErrorPlace, MountOptions } from './options.js'
 
 /** What is read of a Hono context: no framework is imported. */
 export interface HonoContext {
@@ -33,7 +33,7 @@ function addressIn(env: unknown): string | undefined {
  * ```
  */
 export function toHonoHandler(handler: FetchHandler, options?: MountOptions): HonoHandler {
-  const { guard } = readMountOptions(options)
+  const { guard, onError } = readMountOptions(handler, options)
   return async (c, next) => {
     const request = c.req.raw
     const path = pathOf(request)
@@ -41,6 +41,8 @@ export function toHonoHandler(handler: FetchHandler, options?: MountOptions): Ho
     if (ownershipOf(handler, path) !== 'handler') return next ? void (await next()) : c.notFound()
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
-    return call(handler, request, { remoteAddress: addressIn(c.env) })
+    return call(handler, request, { remoteAddress: addressIn(c.env) }, (error) =>
+      onError(error, { route: null, method: request.method, path }),
+    )
   }
 }

@@ -1,8 +1,9 @@
 /** Sends what a handler answers to a Node request, as fast as the client takes it. Serves `node.ts`. */
-import { isGone, onGone } from './gone.js'
+
 import { type FetchHandler, HANDLER_FAILED, type HttpReply } from './handler.js'
 import { lazyRequest } from './lazy-request.js'
 import { type NodeRequest, type NodeResponse, signalOf, toRequest } from './node-request.js'
+import { hasResponseEnded, onResponseEnd } from './response-end.js'
 
 /** A `Reply` whose headers are Node's: several cookies are not joined. */
 interface Answer extends Omit<HttpReply, 'headers'> {
@@ -24,7 +25,7 @@ function drained(exchange: Exchange): Promise<void> {
       resolve()
     }
     exchange.res.on('drain', done)
-    const forget = onGone(exchange, done)
+    const forget = onResponseEnd(exchange, done)
   })
 }
 
@@ -56,7 +57,7 @@ async function pump(
   const { res } = exchange
   for (;;) {
     const { done, value } = await chunks.next()
-    if (isGone(exchange)) return
+    if (hasResponseEnded(exchange)) return
     if (done) return void res.end()
     if (length !== undefined && value.byteLength === Number(length)) return void res.end(value)
     if (!res.write(value)) await drained(exchange)
@@ -66,7 +67,7 @@ async function pump(
 export function send(exchange: Exchange, { status, headers, body }: Answer): Promise<void> | void {
   const { res } = exchange
   const { method } = exchange.req
-  if (isGone(exchange)) return abandon(body)
+  if (hasResponseEnded(exchange)) return abandon(body)
   if (res.headersSent) return void res.destroy()
   if (typeof body === 'string') {
     const length = Buffer.byteLength(body)
@@ -79,7 +80,7 @@ export function send(exchange: Exchange, { status, headers, body }: Answer): Pro
     res.end()
     return abandon(body)
   }
-  onGone(exchange, () => abandon(body))
+  onResponseEnd(exchange, () => abandon(body))
   const length = headers['content-length'] as string | undefined
   res.writeHead(status, headers)
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
@@ -89,7 +90,7 @@ export function send(exchange: Exchange, { status, headers, body }: Answer): Pro
 }
 
 /** The handler's answer to the request that `url` names, or the fixed one of a handler that failed. */
-export function carry(handler: FetchHandler, exchange: Exchange, url: string): void {
+export function carry(handler: FetchHandler, exchange: Exchange, url: string, onError: (error: unknown) => void): void {
   const { req, res } = exchange
   const info = { remoteAddress: req.socket.remoteAddress }
   const answer = async () => {
@@ -98,5 +99,8 @@ export function carry(handler: FetchHandler, exchange: Exchange, url: string): v
     const given = await handler.reply(lazyRequest(req, res, url), info)
     return send(exchange, given instanceof Response ? toAnswer(given) : given)
   }
-  answer().catch(() => send(exchange, HANDLER_FAILED))
+  answer().catch((error: unknown) => {
+    if (!hasResponseEnded(exchange)) onError(error)
+    return send(exchange, HANDLER_FAILED)
+  })
 }

@@ -22,7 +22,7 @@ interface Connection {
   last?: IncomingMessage
 }
 
-export interface BoundConnections {
+interface BoundConnections {
   /** `listener` one request of a connection after the other, so that at most one answer waits to be taken. */
   listener: Listener
   /** Destroys every connection that has no request under way, and from now on each one once it has been answered. */

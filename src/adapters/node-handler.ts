@@ -21,7 +21,7 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => voi
  * ```
  */
 export function toNodeHandler(handler: FetchHandler, options?: MountOptions): NodeHandler {
-  const { guard } = readMountOptions(options)
+  const { guard, onError } = readMountOptions(handler, options)
   return (req, res, next) => {
     const exchange = { req, res }
     if (hasLostHeaders(req)) return void send(exchange, TOO_MANY_HEADERS)
@@ -37,6 +37,8 @@ export function toNodeHandler(handler: FetchHandler, options?: MountOptions): No
       port: socket.localPort,
     })
     if (refused !== undefined) return void send(exchange, NOT_ALLOWED[refused])
-    carry(handler, exchange, target.url)
+    carry(handler, exchange, target.url, (error) =>
+      onError(error, { route: null, method: req.method ?? 'GET', path: target.path }),
+    )
   }
 }

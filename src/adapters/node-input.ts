@@ -7,7 +7,7 @@ const LEAST_BYTES = 256
 // Nearly every request is read in one turn; and seven hundred chunks of one byte are not too much for one.
 const TURN_BYTES = 8_192
 
-export interface Input {
+interface Input {
   socket: Socket
   /** From when on what still comes is thrown away, a piece in a turn. */
   isFull: () => boolean

@@ -1,13 +1,23 @@
 /** Listening and closing a server of ours on Node: bounded in every direction, and at an end when it is told to end. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { checkBound, defineBounds, resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
+import {
+  ANYTHING,
+  boundsIn,
+  checkBound,
+  checkOptions,
+  defineBounds,
+  resolveBounds,
+  type Shape,
+  TEXT,
+  TIMER_MAX_MS,
+} from '../contract/options.js'
 import { boundConnections } from './node-bounds.js'
 
 export interface ListenOptions {
-  /** @default '127.0.0.1' */
+  /** The address that it binds. @default '127.0.0.1' */
   host?: string | undefined
-  /** @default 0, a free port */
+  /** Where it listens. @default 0, a free port */
   port?: number | undefined
   /** From the connection to the last header. @default 5000 */
   headersMs?: number | undefined
@@ -54,11 +64,13 @@ const BOUNDS = defineBounds({
 
 const PORT_MAX = 65_535
 
+export const LISTEN_OPTIONS: Shape<ListenOptions> = { ...boundsIn(BOUNDS), host: TEXT, port: ANYTHING }
+
 /** @throws TypeError for an option that there is not, RangeError for a bound that is not a positive whole number. */
-function readOptions({ host = '127.0.0.1', port = 0, ...given }: ListenOptions) {
-  for (const [name, value] of Object.entries(given))
-    if (value !== undefined && !Object.hasOwn(BOUNDS, name)) throw new TypeError(`unknown option ${name}`)
-  return { host, port: checkBound('port', port, PORT_MAX, 0), ...resolveBounds(given, BOUNDS) }
+function readOptions(options: ListenOptions) {
+  checkOptions(options, LISTEN_OPTIONS)
+  const { host = '127.0.0.1', port = 0 } = options
+  return { host, port: checkBound('port', port, PORT_MAX, 0), ...resolveBounds(options, BOUNDS) }
 }
 
 /** Resolves once `server` listens; names the port that somebody else has. */

@@ -1,6 +1,7 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
-import { isGone, type NodeSocket, onGone } from './gone.js'
+
 import { isHost } from './handler.js'
+import { hasResponseEnded, type NodeSocket, onResponseEnd } from './response-end.js'
 
 /** What is read of an `IncomingMessage`. */
 export interface NodeRequest {
@@ -14,7 +15,8 @@ export interface NodeRequest {
   readonly socket: NodeSocket
   readonly readableEnded: boolean
   readonly destroyed: boolean
-  on(event: string, listener: (...args: never[]) => void): unknown
+  /** A chunk is what `data` brings; the other events bring nothing that is read. */
+  on(event: string, listener: (chunk: Uint8Array) => void): unknown
   pause(): unknown
   resume(): unknown
 }
@@ -72,7 +74,9 @@ const HEADER_LINES = 1_000
 
 /** Whether Node may have dropped header lines: then a second `Host` or an `Origin` may be among what nobody sees. */
 export function hasLostHeaders({ rawHeaders, socket }: NodeRequest): boolean {
-  const lines = socket.server?.maxHeadersCount ?? HEADER_LINES
+  const { server } = socket
+  const set = server && 'maxHeadersCount' in server ? server.maxHeadersCount : undefined
+  const lines = typeof set === 'number' ? set : HEADER_LINES
   return lines > 0 && rawHeaders.length >= lines * 2
 }
 
@@ -86,14 +90,14 @@ export function readHeaders({ rawHeaders }: NodeRequest): Headers {
 function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Array> {
   let open = true
   let listening = false
-  const settle = (end: () => void) => () => {
+  const once = (end: () => void) => () => {
     if (open) end()
     open = false
   }
   function listen(controller: ReadableStreamDefaultController<Uint8Array>): void {
     listening = true
-    const cut = settle(() => controller.error(new TypeError('the request body was cut short')))
-    const close = settle(() => controller.close())
+    const cut = once(() => controller.error(new TypeError('the request body was cut short')))
+    const close = once(() => controller.close())
     if (req.readableEnded) close()
     else if (req.destroyed) cut()
     req.on('end', close)
@@ -130,8 +134,8 @@ export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
   const check = () => {
     if (!res.writableFinished) left.abort()
   }
-  if (isGone({ req, res })) check()
-  else onGone({ req, res }, check)
+  if (hasResponseEnded({ req, res })) check()
+  else onResponseEnd({ req, res }, check)
   return left.signal
 }
 

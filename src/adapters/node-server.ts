@@ -1,12 +1,15 @@
 /** Serves a fetch-style handler by a Node server of its own. */
+import { checkOptions, type Shape } from '../contract/options.js'
 import type { FetchHandler } from './handler.js'
 import { toNodeHandler } from './node-handler.js'
-import { type Listening, type ListenOptions, listen } from './node-listen.js'
-import type { MountOptions } from './options.js'
+import { LISTEN_OPTIONS, type Listening, type ListenOptions, listen } from './node-listen.js'
+import { MOUNT_OPTIONS, type MountOptions } from './options.js'
 
 export interface NodeServerOptions extends ListenOptions, MountOptions {}
 
 export type NodeServer = Listening
+
+const OPTIONS: Shape<NodeServerOptions> = { ...LISTEN_OPTIONS, ...MOUNT_OPTIONS }
 
 /**
  * Serves `handler`, bounded in every direction: slow senders, readers that take nothing, requests that pile up on a
@@ -22,7 +25,8 @@ export type NodeServer = Listening
  * await server.close()
  * ```
  */
-export function startNodeServer(handler: FetchHandler, options: NodeServerOptions = {}): Promise<NodeServer> {
-  const { allowedHosts, ...rest } = options
-  return listen(toNodeHandler(handler, { allowedHosts }), rest)
+export async function startNodeServer(handler: FetchHandler, options: NodeServerOptions = {}): Promise<NodeServer> {
+  checkOptions(options, OPTIONS)
+  const { allowedHosts, onError, ...rest } = options
+  return listen(toNodeHandler(handler, { allowedHosts, onError }), rest)
 }

@@ -13,19 +13,19 @@ const waiting = new WeakMap<AbortSignal, Waiting>()
  *
  * @throws what `left` says: the signal's reason.
  */
-export function unlessAborted<T>(
+export function raceAbort<T>(
   work: T | PromiseLike<T>,
   signal: AbortSignal,
   left = (): unknown => signal.reason,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const forget = whenAborted(signal, () => reject(left()))
+    const forget = onAbort(signal, () => reject(left()))
     Promise.resolve(work).then(resolve, reject).finally(forget)
   })
 }
 
 /** Calls `act` when `signal` aborts, at once where it has, unless the answer was called before. */
-export function whenAborted(signal: AbortSignal | undefined, act: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, act: () => void): () => void {
   if (signal === undefined || signal.aborted) {
     if (signal) act()
     return () => {}

@@ -42,11 +42,11 @@ export class Deadline {
   }
 
   /**
-   * `work`, or a rejection with the signal's reason once it aborts. Work that settles because of the abort wins: an
+   * `work`, or a rejection with the signal's reason once it aborts. Work that ends because of the abort wins: an
    * aggregate that looks at the signal can still answer with what it has. Work that blocks until the deadline has
    * passed and never looks is late.
    */
-  settle<T>(work: T | PromiseLike<T>): T | Promise<T> {
+  race<T>(work: T | PromiseLike<T>): T | Promise<T> {
     const isLate = () => !this.#controller?.signal.aborted && this.#hasPassed()
     if (!isThenable(work)) {
       if (isLate()) throw this.signal.reason
@@ -54,7 +54,7 @@ export class Deadline {
     }
     return new Promise<T>((resolve, reject) => {
       work.then((value) => (isLate() ? reject(this.signal.reason) : resolve(value)), reject)
-      // One macrotask of grace: what settles in answer to the abort has been heard by then.
+      // One macrotask of grace: what ends in answer to the abort has been heard by then.
       this.#whenEnded(() => setTimeout(reject, 0, this.signal.reason))
     })
   }

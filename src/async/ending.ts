@@ -1,5 +1,5 @@
 /** How long an ending may take: what does not end by itself is left behind, and said to be. */
-import { within } from './time-limit.js'
+import { runWithin } from './time-limit.js'
 
 /** For what is under way when something of ours is closed. */
 export const CLOSE_TIMEOUT_MS = 5_000
@@ -23,7 +23,7 @@ export async function endWithin(work: Iterable<unknown>, ms: number): Promise<En
     cut--
   })
   // None of them rejects: only the time can be over.
-  await within(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
+  await runWithin(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
   return { cut }
 }
 

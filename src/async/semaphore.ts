@@ -9,7 +9,7 @@ interface Waiter {
   isWaiting: boolean
 }
 
-export interface Semaphore {
+interface Semaphore {
   /**
    * Calls `start` once there is a permit for it, at once where there is. Nothing is kept, and `undefined` answered, beyond
    * the bound of sizes. A `start` that answers `false` takes no permit: the next one has its turn.

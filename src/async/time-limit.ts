@@ -1,11 +1,11 @@
 /** Work that ends in time or is given up: what it still does afterwards is nobody's answer any more. */
 import { Refusal, type RefusalCode } from '../refusal.js'
-import { unlessAborted, whenAborted } from './abort.js'
+import { onAbort, raceAbort } from './abort.js'
 
 /** How long an authenticator, a store or the policy may take before the caller is told to come back. */
 export const DEADLINE_MS = 5_000
 
-export interface TimeLimit {
+interface TimeLimit {
   ms: number
   /** What is thrown when time is up. */
   late: () => unknown
@@ -19,7 +19,7 @@ export interface TimeLimit {
 export function limitTime({ ms, late, signal, left = () => signal?.reason }: TimeLimit) {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(late()), ms)
-  const forget = whenAborted(signal, () => controller.abort(left()))
+  const forget = onAbort(signal, () => controller.abort(left()))
   const clear = () => {
     clearTimeout(timer)
     forget()
@@ -28,17 +28,17 @@ export function limitTime({ ms, late, signal, left = () => signal?.reason }: Tim
 }
 
 /** `work`'s outcome, unless time is up or the signal aborts before; then the signal that `work` was given aborts. */
-export async function within<T>(work: (signal: AbortSignal) => T | PromiseLike<T>, limit: TimeLimit): Promise<T> {
+export async function runWithin<T>(work: (signal: AbortSignal) => T | PromiseLike<T>, limit: TimeLimit): Promise<T> {
   const { signal, clear } = limitTime(limit)
   try {
     signal.throwIfAborted()
-    return await unlessAborted(work(signal), signal)
+    return await raceAbort(work(signal), signal)
   } finally {
     clear()
   }
 }
 
-export interface TimeoutOptions {
+interface TimeoutOptions {
   ms: number
   /** The refusal when time is up. */
   code: RefusalCode
@@ -46,8 +46,8 @@ export interface TimeoutOptions {
   signal?: AbortSignal | undefined
 }
 
-/** `within`, which throws a `Refusal`. */
+/** `runWithin`, which throws a `Refusal`. */
 export function withTimeout<T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options: TimeoutOptions): Promise<T> {
   const { ms, code, signal } = options
-  return within(work, { ms, signal, late: () => new Refusal(code), left: () => new Refusal('cancelled') })
+  return runWithin(work, { ms, signal, late: () => new Refusal(code), left: () => new Refusal('cancelled') })
 }

@@ -1,5 +1,5 @@
 /** Timers: a pause, one that ends with a signal, and those that keep no process alive. */
-import { whenAborted } from './abort.js'
+import { onAbort } from './abort.js'
 
 type Timer = ReturnType<typeof setTimeout>
 
@@ -10,7 +10,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       forget()
       resolve()
     }, ms)
-    const forget = whenAborted(signal, () => {
+    const forget = onAbort(signal, () => {
       clearTimeout(timer)
       resolve()
     })
@@ -24,9 +24,9 @@ export function unref(timer: Timer): Timer {
 }
 
 /** One call that is due, and only ever brought forward. It keeps no process alive. */
-export interface Alarm {
+interface Alarm {
   /** Calls `act` in `ms` at the latest. */
-  within(ms: number): void
+  advance(ms: number): void
   clear(): void
 }
 
@@ -35,7 +35,7 @@ export function createAlarm(act: () => void, now: () => number = () => performan
   let timer: Timer | undefined
   let dueAt = Number.POSITIVE_INFINITY
   const alarm: Alarm = {
-    within(ms) {
+    advance(ms) {
       const at = now() + ms
       if (at >= dueAt) return
       clearTimeout(timer)
@@ -55,7 +55,7 @@ export function createAlarm(act: () => void, now: () => number = () => performan
 }
 
 /** A call again and again, while it is wanted. */
-export interface Ticker {
+interface Ticker {
   start(): void
   stop(): void
 }

@@ -1,6 +1,8 @@
 /** The browser end of a cooperative session: two operations over HTTP, for whoever shows a relayed site. */
+
 import type { Invocation } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
+import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
 import { toBase, toSegment } from '../relay-client/answer.js'
 import type { Subscriber } from './frames.js'
 import { type InvokeOptions, invoke } from './invoke.js'
@@ -15,6 +17,13 @@ export interface CooperativeSiteClientOptions {
   fetch?: typeof globalThis.fetch | undefined
   /** Sent with every request, e.g. a viewer's token; a function is asked before each. Cookies go to the page's own origin. */
   headers?: ClientHeaders | undefined
+}
+
+const OPTIONS: Shape<CooperativeSiteClientOptions> = {
+  baseUrl: needed(TEXT),
+  sessionId: needed(TEXT),
+  fetch: FUNCTION,
+  headers: ANYTHING,
 }
 
 /** Exactly two operations. It opens no session, renders nothing, recovers no missed event and interprets no payload. */
@@ -54,6 +63,7 @@ export interface CooperativeSiteClient {
  * ```
  */
 export function createCooperativeSiteClient(options: CooperativeSiteClientOptions): CooperativeSiteClient {
+  checkOptions(options, OPTIONS)
   const { baseUrl, sessionId, fetch = globalThis.fetch, headers = {} } = options
   const sessionUrl = `${toBase(baseUrl)}/sessions/${toSegment('sessionId', sessionId)}`
   const send = createSend(sessionUrl, fetch, headers)

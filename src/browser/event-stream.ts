@@ -9,7 +9,7 @@ export interface StreamEvent {
   id: string
 }
 
-export interface EventStreamReader {
+interface EventStreamReader {
   onEvent(event: StreamEvent): void
   /** The `retry` field, in milliseconds. */
   onRetry(ms: number): void
@@ -57,6 +57,7 @@ export function createEventStreamDecoder({ onEvent, onRetry }: EventStreamReader
     lines[0] = rest + lines[0]
     rest = lines.pop() as string
     for (const line of lines) readLine(line)
-    if (rest.length + length > EVENT_LENGTH) throw new RangeError('an event of the stream is too long')
+    if (rest.length + length > EVENT_LENGTH)
+      throw new RangeError(`an event of the stream is longer than ${EVENT_LENGTH} characters`)
   }
 }

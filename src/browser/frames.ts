@@ -1,7 +1,7 @@
 /** What a viewer is told: the frames of a session's event stream, as its subscriber receives them. */
 import type { GapReason, SiteEvent } from '../contract/event-bus.js'
 import type { Json } from '../contract/json.js'
-import { isNumber, isOneOf, isRecordOf, isText, isWord, orNull } from '../relay-client/shape.js'
+import { isNumber, isOneOf, isRecordOf, isText, isWord, nullable } from '../relay-client/shape.js'
 import type { CooperativeSiteError } from './problem.js'
 
 /** The stream lives. Nothing from before is replayed: refetch what you show. */
@@ -26,7 +26,7 @@ export interface GapFrame {
 
 /** Why a stream ended. After `shutdown` the client reconnects by itself; every other reason is final. */
 export type EndFrame =
-  | { reason: 'session_closed' | 'session_expired' | 'policy_revoked' | 'shutdown' }
+  | { reason: 'session_closed' | 'session_expired' | 'policy_revoked' | 'shutdown'; error?: undefined }
   /** The relay refused the stream, for good. */
   | { reason: 'refused'; error: CooperativeSiteError }
 
@@ -51,10 +51,10 @@ export const isSiteEvent = isRecordOf<SiteEvent>({
 
 export const isGap = isRecordOf<GapFrame>({
   reason: isWord,
-  dropped: orNull(isNumber),
-  dropped_total: orNull(isNumber),
-  first_seq: orNull(isNumber),
-  last_seq: orNull(isNumber),
+  dropped: nullable(isNumber),
+  dropped_total: nullable(isNumber),
+  first_seq: nullable(isNumber),
+  last_seq: nullable(isNumber),
 })
 
 export const isReady = isRecordOf<ReadyFrame>({
@@ -66,6 +66,6 @@ export const isReady = isRecordOf<ReadyFrame>({
   heartbeat_ms: isNumber,
 })
 
-export const isEnd = isRecordOf<Exclude<EndFrame, { reason: 'refused' }>>({
+export const isEnd = isRecordOf<Pick<Exclude<EndFrame, { reason: 'refused' }>, 'reason'>>({
   reason: isWord,
 })

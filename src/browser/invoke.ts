@@ -2,7 +2,7 @@
 import type { Invocation, InvocationError } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import { toSegment, UNEXPECTED } from '../relay-client/answer.js'
-import { type Check, isOneOf, isRecordOf, isText, orNull } from '../relay-client/shape.js'
+import { type Check, isOneOf, isRecordOf, isText, nullable } from '../relay-client/shape.js'
 import { CooperativeSiteError, readAnswer, toError } from './problem.js'
 import type { Send } from './send.js'
 
@@ -23,7 +23,7 @@ const isInvocation: Check<Invocation> = isRecordOf<Invocation>({
   action: isText,
   status: isOneOf('succeeded', 'failed'),
   result: isJson,
-  error: orNull(isRecordOf<InvocationError>({ code: isText, message: orNull(isText) })),
+  error: nullable(isRecordOf<InvocationError>({ code: isText, message: nullable(isText) })),
   started_at: isText,
   finished_at: isText,
 })

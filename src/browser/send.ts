@@ -1,7 +1,9 @@
 /** How both operations of the client reach their session at the relay. */
 
+import type { HeaderFields } from '../relay-client/headers.js'
+
 /** Headers for every request, or a function that is asked before each: a token may be renewed between two. */
-export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>)
+export type ClientHeaders = HeaderFields | (() => HeaderFields | Promise<HeaderFields>)
 
 /** Sends a request to a path below the session. A redirect is an answer, never a way. */
 export type Send = (

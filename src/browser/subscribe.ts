@@ -1,5 +1,5 @@
 /** The subscription: one session's event stream, kept alive until it ends for good. */
-import { unlessAborted, whenAborted } from '../async/abort.js'
+import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
 import { parseObject, UNEXPECTED } from '../relay-client/answer.js'
 import { RETRY_DEFAULT_MS, reconnectDelay } from './backoff.js'
@@ -23,7 +23,7 @@ const ID = /^[\x21-\x7e]{1,256}$/
 const isPassing = (status: number) => status >= 500 || status === 408 || status === 429
 
 /** As an uncaught error is: for `window.onerror` where there is one, else for the console. */
-function report(error: unknown): void {
+function throwUncaught(error: unknown): void {
   if (typeof reportError === 'function') reportError(error)
   else console.error(error)
 }
@@ -41,20 +41,20 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
   let failures = 0
   let final = false
 
-  function tell<Frame>(callback: ((frame: Frame) => void) | undefined, frame: Frame): void {
+  function notify<Frame>(callback: ((frame: Frame) => void) | undefined, frame: Frame): void {
     try {
       callback?.(frame)
     } catch (error) {
-      report(error)
+      throwUncaught(error)
     }
   }
 
   /** One connection, from the request to its last byte. Rejects when it was lost. */
   async function connect(): Promise<void> {
     const connection = new AbortController()
-    const forget = whenAborted(signal, () => connection.abort(signal.reason))
+    const forget = onAbort(signal, () => connection.abort(signal.reason))
     let watchdog: ReturnType<typeof setTimeout> | undefined
-    const lives = () => {
+    const restartWatchdog = () => {
       clearTimeout(watchdog)
       watchdog = setTimeout(() => connection.abort(), heartbeatMs * HEARTBEATS_MISSED)
     }
@@ -63,24 +63,24 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
       if (connection.signal.aborted) return
       const frame = parseObject(data)
       if (frame !== undefined && ID.test(id)) lastEventId = id
-      if (type === 'site_event' && isSiteEvent(frame)) tell(subscriber.onEvent, frame)
-      else if (type === 'gap' && isGap(frame)) tell(subscriber.onGap, frame)
+      if (type === 'site_event' && isSiteEvent(frame)) notify(subscriber.onEvent, frame)
+      else if (type === 'gap' && isGap(frame)) notify(subscriber.onGap, frame)
       else if (type === 'ready' && isReady(frame)) {
         failures = 0
         if (frame.heartbeat_ms > 0) heartbeatMs = Math.min(frame.heartbeat_ms, HEARTBEAT_MAX_MS)
-        tell(subscriber.onReady, frame)
+        notify(subscriber.onReady, frame)
       } else if (type === 'end' && isEnd(frame)) {
         final = frame.reason !== 'shutdown'
-        tell(subscriber.onEnd, frame)
+        notify(subscriber.onEnd, frame)
         connection.abort()
-      } else if (frame === undefined || FRAMES.has(type)) report(new CooperativeSiteError(UNEXPECTED, null))
+      } else if (frame === undefined || FRAMES.has(type)) throwUncaught(new CooperativeSiteError(UNEXPECTED, null))
     }
 
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
     try {
-      lives()
+      restartWatchdog()
       // A `fetch` of the host's own need not listen to the signal.
-      const response = await unlessAborted(
+      const response = await raceAbort(
         send('events', {
           headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
           signal: connection.signal,
@@ -88,7 +88,7 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
         connection.signal,
       )
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        const error = await unlessAborted(toError(response), connection.signal)
+        const error = await raceAbort(toError(response), connection.signal)
         final = !isPassing(response.status)
         throw error
       }
@@ -96,10 +96,10 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
       const text = new TextDecoder()
       const decode = createEventStreamDecoder({ onEvent: dispatch, onRetry: (ms) => (retryMs = ms) })
       while (reader) {
-        const { done, value } = await unlessAborted(reader.read(), connection.signal)
+        const { done, value } = await raceAbort(reader.read(), connection.signal)
         if (done) return
         decode(text.decode(value, { stream: true }))
-        lives()
+        restartWatchdog()
       }
     } finally {
       clearTimeout(watchdog)
@@ -114,7 +114,7 @@ export async function subscribe(send: Send, subscriber: Subscriber, signal: Abor
       await connect()
     } catch (error) {
       if (final && error instanceof CooperativeSiteError && !signal.aborted) {
-        tell(subscriber.onEnd, { reason: 'refused', error })
+        notify(subscriber.onEnd, { reason: 'refused', error })
         throw error
       }
     }

@@ -1,5 +1,7 @@
 /** What the command line says, and what it may say. */
+
 import { parseArgs } from 'node:util'
+import { shown } from '../contract/options.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
@@ -61,7 +63,11 @@ export function readArguments(
   if (values.version) return 'version'
   const [command, ...rest] = positionals
   if (command !== 'observe' || rest.length > 0)
-    throw new UsageError(command === undefined ? 'say what to do: observe' : 'the only command is observe')
+    throw new UsageError(
+      command === undefined
+        ? 'a command is missing: say observe'
+        : `${shown(positionals.join(' '))} is unknown: the only command is observe`,
+    )
   return {
     redis: readUrl(values.redis ?? env.RELAYSCOPE_REDIS_URL),
     deployment: readDeployment(values.deployment),
@@ -83,7 +89,8 @@ function parse(args: readonly string[]) {
 }
 
 function readUrl(text: string | undefined): string {
-  if (text === undefined || text === '') throw new UsageError('--redis is missing')
+  if (text === undefined || text === '')
+    throw new UsageError('--redis is missing: say where the store is, as redis://host:6379')
   const protocol = URL.canParse(text) ? new URL(text).protocol : ''
   if (protocol !== 'redis:' && protocol !== 'rediss:')
     throw new UsageError('--redis must be a redis:// or rediss:// URL')
@@ -91,23 +98,24 @@ function readUrl(text: string | undefined): string {
 }
 
 function readDeployment(text: string | undefined): string {
-  if (text === undefined) throw new UsageError('--deployment is missing')
+  if (text === undefined) throw new UsageError('--deployment is missing: say which one of the store')
   try {
     return checkDeploymentId(text)
   } catch {
-    throw new UsageError('--deployment must be 1 to 64 of A-Z a-z 0-9 _ -')
+    throw new UsageError(`--deployment must be 1 to 64 of A-Z a-z 0-9 _ -, not ${shown(text)}`)
   }
 }
 
 function readPort(text: string): number {
   const port = Number(text)
-  if (!/^[0-9]{1,5}$/.test(text) || port > 65_535) throw new UsageError('--port must be a number from 0 to 65535')
+  if (!/^[0-9]{1,5}$/.test(text) || port > 65_535)
+    throw new UsageError(`--port must be a number from 0 to 65535, not ${shown(text)}`)
   return port
 }
 
 function readLegacy(text: string): { stream: string; group: string } {
   const [stream, group, ...rest] = text.split(',')
   if (!stream || !group || rest.length > 0)
-    throw new UsageError('--legacy must be the name of a stream, a comma, and a group')
+    throw new UsageError(`--legacy must be the name of a stream, a comma, and a group, not ${shown(text)}`)
   return { stream, group }
 }

@@ -8,7 +8,7 @@ import { createFileSpillStore } from '../spill/file-bucket.js'
 import { type ObserveArguments, UsageError } from './arguments.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 
-export interface Observation {
+interface Observation {
   url: string
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
@@ -45,7 +45,7 @@ export async function startObservation(
   const auth = authFor(host, env)
   const warnings: string[] = []
   const hasKey = Boolean(env.SERVICE_ADMIN_KEY?.trim())
-  if (!hasKey) warnings.push('no SERVICE_ADMIN_KEY: every program of this machine may ask')
+  if (!hasKey) warnings.push('SERVICE_ADMIN_KEY is not set: every program of this machine may ask')
   const { client, close } = await connectStore(options.redis)
   try {
     const store = createStore({ client, deploymentId: deployment })
@@ -89,7 +89,9 @@ function authFor(host: string, env: Record<string, string | undefined>) {
   } catch (error) {
     if (!(error instanceof AdminKeyRequiredError || error instanceof TypeError)) throw error
     throw new UsageError(
-      error instanceof AdminKeyRequiredError ? `set SERVICE_ADMIN_KEY to listen on ${host}` : error.message,
+      error instanceof AdminKeyRequiredError
+        ? `SERVICE_ADMIN_KEY must be set to listen on ${host}, which other machines may reach`
+        : error.message,
     )
   }
 }

@@ -1,5 +1,5 @@
 /** The client of the command line: whatever `redis` package the host has installed, connected within a bound. */
-import { within } from '../async/time-limit.js'
+import { runWithin } from '../async/time-limit.js'
 import type { RedisClient } from '../redis/store/client.js'
 import { watchLink } from '../redis/store/watch-link.js'
 import { UsageError } from './arguments.js'
@@ -12,7 +12,7 @@ export class StoreError extends Error {
   override readonly name = 'StoreError'
 }
 
-export interface ConnectedClient {
+interface ConnectedClient {
   client: RedisClient
   close(): void
 }
@@ -39,7 +39,7 @@ async function connected(
   // Stays when the connection stands: without a listener a lost one would end the process.
   client.on('error', (error) => broken.abort(error))
   const late = () => new Error(`no answer within ${CONNECT_MS} ms`)
-  await within(connecting, { ms: CONNECT_MS, late, signal: broken.signal })
+  await runWithin(connecting, { ms: CONNECT_MS, late, signal: broken.signal })
 }
 
 /** The store of `url` without what nobody should read over a shoulder. */

@@ -1,8 +1,9 @@
 /** The browser-windows family: windows that hold contexts, their capacity and their state. */
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
+import { type Family, foldUsers } from './family.js'
 import { Id, Timestamp } from './ids.js'
-import { include, oneMore, type ToldPart, type UserIndex } from './observation.js'
+import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const WindowStatus = z.enum(['open', 'stale', 'closed'])
@@ -96,14 +97,25 @@ export type ReportBrowserWindowInput = z.input<typeof ReportBrowserWindowInput>
 /** The live window registry; staleness, uniqueness and ownership as in the context registry. */
 export interface BrowserWindowRegistry {
   /** @throws Refusal `invalid_input`, `identity_conflict`, `capacity_exceeded`. */
-  report(input: ReportBrowserWindowInput): Awaitable<BrowserWindow>
+  report(input: ReportBrowserWindowInput): Promise<BrowserWindow>
   /** Whether the window was there and not closed. */
-  close(windowId: string): Awaitable<boolean>
+  close(windowId: string): Promise<boolean>
 }
 
-/** What a window tells of its user. */
-export function tellWindow(part: ToldPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
+/** What a window says of its user. */
+export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + 1
   part.browser_windows_by_status = oneMore(part.browser_windows_by_status, WindowStatus.options, entry.status)
   include(part, 'observed_client_ids', [entry.client_id])
 }
+
+/** Browser windows, for the table of families. */
+export const BROWSER_WINDOW_FAMILY = {
+  facility: 'browserWindows',
+  capability: 'browser_window_registry',
+  methods: { listBrowserWindows: true, getBrowserWindow: true },
+  operations: {},
+  components: { BrowserWindow, WindowState, WindowStatus, WindowType },
+  counted: { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
+  users: foldUsers('listBrowserWindows', BrowserWindow, foldWindow),
+} as const satisfies Family<BrowserWindowRegistryInspector>

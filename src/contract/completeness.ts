@@ -1,16 +1,9 @@
 /** How an aggregate says what it does not know. */
 import * as z from 'zod'
+import { FAMILIES } from './families.js'
 
 /** The sources an aggregate may name, each by its capability. */
-export const SourceName = z.enum([
-  'registry',
-  'history',
-  'rpc',
-  'deduplicator',
-  'context_registry',
-  'browser_window_registry',
-  'delivery',
-])
+export const SourceName = z.enum(Object.values(FAMILIES).map(({ capability }) => capability))
 export type SourceName = z.infer<typeof SourceName>
 
 /**

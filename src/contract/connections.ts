@@ -1,9 +1,10 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
+import { type Family, foldUsers } from './family.js'
 import { Id, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
-import { include, type ToldPart, type UserIndex } from './observation.js'
-import { defineBounds, shareOf } from './options.js'
+import { type FoldedPart, include, type UserIndex } from './observation.js'
+import { boundsIn, defineBounds, FUNCTION, orNull, type Shape, shareOf, TEXT } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 /** What kind of program a client is. */
@@ -54,7 +55,7 @@ export const ActionDescriptor = z.object({
 })
 export type ActionDescriptor = z.infer<typeof ActionDescriptor>
 
-/** An action across the connections that offer it now. Descriptions are those of the latest connection to offer it. */
+/** An action across the connections that offer it now. Descriptions are those of the latest connection to offer it, among those that were asked for. */
 export const ActionObservation = ActionDescriptor.extend({
   /** Connections with status `connected` that offer it. */
   observed_connections: z.int().min(0).nullable(),
@@ -132,14 +133,14 @@ export type Instance = z.infer<typeof Instance>
  */
 export interface ConnectionRegistry {
   /** @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`. */
-  connect(input: ConnectInput): Awaitable<Connection>
+  connect(input: ConnectInput): Promise<Connection>
   /** Whether the connection is known and connected; the sign of life is recorded then. */
-  heartbeat(connectionId: string): Awaitable<boolean>
+  heartbeat(connectionId: string): Promise<boolean>
   /** Whether it was connected until now. `reason` is a low-cardinality name; anything else is kept as `other`. */
-  disconnect(connectionId: string, reason?: string): Awaitable<boolean>
-  isCurrentInstance(instance: Instance): Awaitable<boolean>
+  disconnect(connectionId: string, reason?: string): Promise<boolean>
+  isCurrentInstance(instance: Instance): Promise<boolean>
   /** The instance that holds (user, client) now, or `null` when none is connected. */
-  currentInstance(client: { user_id: string; client_id: string }): Awaitable<string | null>
+  currentInstance(client: { user_id: string; client_id: string }): Promise<string | null>
 }
 
 /** What a registry keeps, and for how long, unless it is told otherwise. */
@@ -154,7 +155,7 @@ export const CONNECTION_BOUNDS = defineBounds({
 
 /** What both registries of connections take. In a shared store a bound on all is that of one shard. */
 export interface ConnectionOptions {
-  /** @default crypto.randomUUID */
+  /** Ids of connections. @default crypto.randomUUID */
   newId?: () => string
   /** The node that holds the connections made here; in one process there is nothing to tell apart. @default null */
   nodeId?: string | null
@@ -170,9 +171,15 @@ export interface ConnectionOptions {
   maxDisconnected?: number
 }
 
-/** What a connection tells of its user: the client and its life always, what it offers while it is connected. */
-export function tellConnection(
-  part: ToldPart,
+export const CONNECTION_OPTIONS: Shape<ConnectionOptions> = {
+  ...boundsIn(CONNECTION_BOUNDS),
+  newId: FUNCTION,
+  nodeId: orNull(TEXT),
+}
+
+/** What a connection says of its user: the client and its life always, what it offers while it is connected. */
+export function foldConnection(
+  part: FoldedPart,
   entry: Pick<Connection, 'client_id' | 'client_type' | 'status' | 'actions' | 'last_seen_at'>,
 ): void {
   const isConnected = entry.status === 'connected'
@@ -182,3 +189,14 @@ export function tellConnection(
   include(part, 'observed_client_types', isConnected ? [entry.client_type] : [])
   include(part, 'observed_action_types', isConnected ? entry.actions : [])
 }
+
+/** Connections, for the table of families. */
+export const CONNECTION_FAMILY = {
+  facility: 'connections',
+  capability: 'registry',
+  methods: { listConnections: true, getConnection: true },
+  operations: { registry_connection_history: 'listConnectionHistory' },
+  components: { ActionObservation, ClientType, Connection, ConnectionEvent, ConnectionStatus },
+  counted: { status: ConnectionStatus, client_type: ClientType },
+  users: foldUsers('listConnections', Connection, foldConnection),
+} as const satisfies Family<RegistryInspector>

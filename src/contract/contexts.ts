@@ -1,9 +1,10 @@
 /** The contexts family: execution sites (a browser tab, a console flow) and the tasks assigned to them. */
 import * as z from 'zod'
 import { ClientType } from './connections.js'
+import { type Family, foldUsers } from './family.js'
 import { Id, Timestamp } from './ids.js'
-import { include, oneMore, type ToldPart, type UserIndex } from './observation.js'
-import { defineBounds, shareOf } from './options.js'
+import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
+import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z.enum(['active', 'idle', 'closed', 'stale'])
@@ -106,17 +107,17 @@ export interface ContextRegistry {
    *
    * @throws Refusal `invalid_input`, `identity_conflict` (the id is another (user, client)'s), `capacity_exceeded`.
    */
-  report(input: ReportContextInput): Awaitable<Context>
+  report(input: ReportContextInput): Promise<Context>
   /** Whether the entry was there and not closed. */
-  close(contextId: string): Awaitable<boolean>
+  close(contextId: string): Promise<boolean>
   /** The entry with the task, or `null` for an entry that is unknown, closed, no worker, or has another task. */
-  assignTask(contextId: string, taskId: string): Awaitable<Context | null>
+  assignTask(contextId: string, taskId: string): Promise<Context | null>
   /** The entry without its task, or `null` when it is unknown or has none. */
-  releaseTask(contextId: string): Awaitable<Context | null>
+  releaseTask(contextId: string): Promise<Context | null>
 }
 
 /** What a registry of contexts or of windows keeps, and for how long, unless it is told otherwise. */
-export const REPORTED_BOUNDS = defineBounds({
+export const PRESENCE_BOUNDS = defineBounds({
   // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
   ttlMs: 90_000,
   maxEntries: 1_000_000,
@@ -124,7 +125,7 @@ export const REPORTED_BOUNDS = defineBounds({
 })
 
 /** What registries of contexts and of windows take. In a shared store a bound on all is that of one shard. */
-export interface ReportedOptions {
+export interface PresenceOptions {
   /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
   ttlMs?: number
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
@@ -133,8 +134,10 @@ export interface ReportedOptions {
   maxEntriesPerUser?: number
 }
 
-/** What a context tells of its user. */
-export function tellContext(part: ToldPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
+export const PRESENCE_OPTIONS: Shape<PresenceOptions> = boundsIn(PRESENCE_BOUNDS)
+
+/** What a context says of its user. */
+export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
   part.observed_contexts = (part.observed_contexts ?? 0) + 1
   part.contexts_by_status = oneMore(part.contexts_by_status, ContextStatus.options, entry.status)
   include(part, 'observed_client_ids', [entry.client_id])
@@ -156,3 +159,14 @@ export function countWorker(counts: Omit<WindowCounts, 'window_id'>, context: Co
   if (context.task_id !== null) counts.busy_count++
   else if (context.status === 'idle') counts.idle_count++
 }
+
+/** Contexts, for the table of families. */
+export const CONTEXT_FAMILY = {
+  facility: 'contexts',
+  capability: 'context_registry',
+  methods: { listContexts: true, getContext: true },
+  operations: {},
+  components: { Context, ContextStatus, Ownership },
+  counted: { status: ContextStatus, client_type: ClientType, ownership: Ownership },
+  users: foldUsers('listContexts', Context, foldContext),
+} as const satisfies Family<ContextRegistryInspector>

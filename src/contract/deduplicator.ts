@@ -1,8 +1,9 @@
 /** The deduplicator family: which messages have been seen already. */
 import * as z from 'zod'
+import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, Timestamp } from './ids.js'
-import { defineBounds } from './options.js'
+import { boundsIn, defineBounds, type Shape } from './options.js'
 import type { Ask, Awaitable, Examined } from './page.js'
 
 /** The deduplicator as a whole. Counters run since the deduplicator was made. */
@@ -45,9 +46,9 @@ export type ClaimInput = z.input<typeof ClaimInput>
  */
 export interface Deduplicator {
   /** True exactly once within the TTL. */
-  claim(input: ClaimInput): Awaitable<boolean>
+  claim(input: ClaimInput): Promise<boolean>
   /** Gives a claim back after the work it guarded failed, so that a retry is not a duplicate; nor is it counted. */
-  release(input: ClaimInput): Awaitable<boolean>
+  release(input: ClaimInput): Promise<boolean>
 }
 
 /** What a deduplicator keeps, and for how long, unless it is told otherwise. */
@@ -60,3 +61,14 @@ export interface ClaimOptions {
   /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
   capacity?: number
 }
+
+export const CLAIM_OPTIONS: Shape<ClaimOptions> = boundsIn(CLAIM_BOUNDS)
+
+/** Deduplicators, for the table of families. */
+export const DEDUPLICATOR_FAMILY = {
+  facility: 'deduplicator',
+  capability: 'deduplicator',
+  methods: { summary: true },
+  operations: { dedup_per_user: 'userSummary' },
+  components: { DeduplicatorSummary, DeduplicatorUserSummary },
+} as const satisfies Family<DeduplicatorInspector>

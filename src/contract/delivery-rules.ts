@@ -1,10 +1,10 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
-import { DEADLINE_MAX_MS, type DeliveryStatus } from './delivery.js'
+import { type CommandFilter, DEADLINE_MAX_MS, type DeliveryCommand, type DeliveryStatus } from './delivery.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
-import { defineBounds, resolveBounds, TIMER_MAX_MS } from './options.js'
+import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT, TIMER_MAX_MS } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -17,6 +17,30 @@ export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
   const { deadline_at } = status.admission
   if (status.terminal || deadline_at === null || Date.parse(deadline_at) > now) return status
   return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
+}
+
+/** `status`, as it is recorded, in the list at `now` (epoch ms). */
+export function toDeliveryCommand(status: DeliveryStatus, now: number): DeliveryCommand {
+  const { terminal, acknowledgement, attempts, admission } = status
+  const open =
+    acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : ('waiting' as const)
+  const { deadline_at } = admission
+  const overdue = terminal === null && deadline_at !== null && Date.parse(deadline_at) <= now
+  return { ...status, state: terminal?.state ?? open, overdue }
+}
+
+/** Whether `filter` admits `command`. */
+export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
+  const { state, overdue, user_id, client_id, admission } = command
+  const values: CommandFilter = { state, overdue, user_id, client_id, scope_id: admission.scope_id }
+  const names = Object.keys(values) as (keyof CommandFilter)[]
+  return names.every((name) => filter[name] === undefined || filter[name] === values[name])
+}
+
+/** A capacity as it is shown: `null` without a bound. What is not a number reserves nothing. */
+export function shownCapacity(capacity: number): number | null {
+  const whole = Number.isNaN(capacity) ? 0 : Math.max(0, Math.floor(capacity))
+  return whole < Number.MAX_SAFE_INTEGER ? whole : null
 }
 
 /** First pause before another attempt, doubled each time: five attempts of 5 s and their pauses end within 30 s. */
@@ -90,4 +114,11 @@ export interface DispatcherOptions {
   maxRetained?: number | undefined
   /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
   metadata?: JsonObject | undefined
+}
+
+export const DISPATCHER_OPTIONS: Shape<DispatcherOptions> = {
+  ...boundsIn(DELIVERY_BOUNDS),
+  nodeId: TEXT,
+  connections: having('currentInstance'),
+  metadata: OBJECT,
 }

@@ -2,10 +2,19 @@
 import * as z from 'zod'
 import type { Ending } from '../async/ending.js'
 import type { Instance } from './connections.js'
-import { AttemptOutcome, RecoveryReason, TerminalReason } from './delivery-words.js'
-import { Id, Timestamp, toReason } from './ids.js'
+import {
+  AcknowledgementState,
+  AdmissionState,
+  AttemptOutcome,
+  CommandState,
+  Counters,
+  RecoveryReason,
+  TerminalReason,
+  TerminalState,
+} from './delivery-words.js'
+import type { Family } from './family.js'
+import { Id, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
-import { COUNTER_NAMES } from './limits.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 export const DeploymentMode = z.enum(['direct', 'shared_store'])
@@ -29,18 +38,6 @@ export const DeliverySummary = z.object({
   observed_at: Timestamp,
 })
 export type DeliverySummary = z.infer<typeof DeliverySummary>
-
-/** Low-cardinality names to counts. A name of another form, and every name beyond the bound, is counted as `other`. */
-const Counters = z.record(z.string(), Count).overwrite((map) => {
-  const kept: Record<string, number> = {}
-  for (const [given, count] of Object.entries(map)) {
-    const name = toReason(given) as string
-    const known = Object.hasOwn(kept, name) || Object.keys(kept).length < COUNTER_NAMES - 1
-    const under = known ? name : 'other'
-    kept[under] = Math.min((kept[under] ?? 0) + count, Number.MAX_SAFE_INTEGER)
-  }
-  return kept
-})
 
 /**
  * One node. `…_alive` is evidence of its last report; `null` where such a loop does not exist. Of a node that is silent
@@ -69,15 +66,12 @@ export const DeliveryTenant = z.object({
   scope_id: z.string(),
   reserved_commands: Count,
   oldest_deadline_at: Timestamp.nullable(),
+  /** Most reservations, as the latest admission was held to; `null` where that is unknown or without a bound. */
+  capacity: Count.nullable().optional(),
   /** What the host says of the scope. */
   metadata: JsonRecord.optional(),
 })
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
-
-export const AdmissionState = z.enum(['admitted', 'rejected'])
-export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
-export const TerminalState = z.enum(['resulted', 'failed', 'expired', 'cancelled', 'rejected'])
-export type TerminalState = z.infer<typeof TerminalState>
 
 /** The evidence about one command. No single field of it means that an external effect happened. */
 export const DeliveryStatus = z.object({
@@ -110,6 +104,23 @@ export const DeliveryStatus = z.object({
 })
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
+/**
+ * One command as its list shows it: the evidence as it is recorded. A command whose deadline has passed and whose end
+ * nobody has recorded yet is `overdue` and has no `terminal` here; asked for by its key it reads as expired.
+ */
+export const DeliveryCommand = DeliveryStatus.extend({ state: CommandState, overdue: z.boolean() })
+export type DeliveryCommand = z.infer<typeof DeliveryCommand>
+
+/** Filters of `/delivery/commands`, all of them optional. A client id is that of one user. */
+export const CommandFilter = z.object({
+  state: CommandState.optional(),
+  user_id: Id.optional(),
+  client_id: Id.optional(),
+  scope_id: Id.optional(),
+  overdue: z.boolean().optional(),
+})
+export type CommandFilter = z.infer<typeof CommandFilter>
+
 /** What names a command: the same three everywhere. */
 export const CommandKey = z.object({ user_id: Id, client_id: Id, command_id: Id })
 export type CommandKey = z.infer<typeof CommandKey>
@@ -119,12 +130,19 @@ export interface DeliveryInspector {
   summary(ask: Ask): Awaitable<DeliverySummary>
   listNodes(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryNode>>
   listTenants(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryTenant>>
+  /** A scope by its id; `null` when it has no reservations. Without it the list is looked through. */
+  getTenant?(scopeId: string, ask: Ask): Awaitable<DeliveryTenant | null>
   /**
    * `null` when nothing is retained.
    *
    * @throws Refusal `invalid_identity` for an identity or combination that no command can have.
    */
   status(key: CommandKey, ask: Ask): Awaitable<DeliveryStatus | null>
+  /**
+   * Retained commands, the first admitted first; over several shards shard by shard. A command keeps its place while its
+   * state changes. Mirrored by the operation `delivery_commands`.
+   */
+  listCommands?(filter: CommandFilter, page: PageQuery, ask: Ask): Awaitable<Page<DeliveryCommand>>
 }
 
 /** Longest time to the terminal state of a command. */
@@ -187,7 +205,7 @@ export type Deliver = (command: Command, options: { signal: AbortSignal }) => Aw
 
 /** An attached connection. */
 export interface Waiter {
-  detach(): Awaitable<void>
+  detach(): Promise<void>
 }
 
 /** The live dispatcher of commands: admission against a reservation, at least once to the connection, evidence kept. */
@@ -199,21 +217,39 @@ export interface CommandDispatcher {
    * @throws Refusal `invalid_input`, `invalid_identity`, `payload_too_large`, `command_conflict` (another action or
    * payload under the same key).
    */
-  dispatch(input: DispatchInput): Awaitable<DeliveryStatus>
+  dispatch(input: DispatchInput): Promise<DeliveryStatus>
   /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
-  attach(instance: Instance, deliver: Deliver): Awaitable<Waiter>
+  attach(instance: Instance, deliver: Deliver): Promise<Waiter>
   /**
    * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
    * before the terminal state does.
    */
-  acknowledge(input: AcknowledgeInput): Awaitable<boolean>
+  acknowledge(input: AcknowledgeInput): Promise<boolean>
   /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
-  settle(input: SettleInput): Awaitable<boolean>
+  settle(input: SettleInput): Promise<boolean>
   /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
-  cancel(input: CancelInput): Awaitable<boolean>
+  cancel(input: CancelInput): Promise<boolean>
   /**
    * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
    * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
    */
-  close(): Awaitable<Ending>
+  close(): Promise<Ending>
 }
+
+/** Delivery, for the table of families. */
+export const DELIVERY_FAMILY = {
+  facility: 'dispatcher',
+  capability: 'delivery',
+  methods: { summary: true, listNodes: true, listTenants: true, status: true },
+  operations: {},
+  listed: { delivery_commands: 'listCommands' },
+  components: {
+    CommandState,
+    DeliveryCommand,
+    DeliveryNode,
+    DeliveryStatus,
+    DeliverySummary,
+    DeliveryTenant,
+    DeploymentMode,
+  },
+} as const satisfies Family<DeliveryInspector>

@@ -1,7 +1,9 @@
 /** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
+
 import * as z from 'zod'
 import { Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
+import { ANYTHING, FUNCTION, type Shape } from './options.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
 export const QUEUE_SIZE = 100
@@ -95,12 +97,12 @@ export interface SiteEventBus {
    * @throws Refusal when the event has not gone out and will not, unless its `outcome` is `unknown`; any other error
    * leaves open what became of the event.
    */
-  publish(topic: string, event: PublishedEvent): number | Promise<number>
+  publish(topic: string, event: PublishedEvent): Promise<number>
   /**
    * `publish`, unless the topic has had an event of this `event_id` lately from any node; then `null`. For a bus that
    * several nodes share; of one without it each process remembers what it has published there itself.
    */
-  publishOnce?(topic: string, event: PublishedEvent): number | null | Promise<number | null>
+  publishOnce?(topic: string, event: PublishedEvent): Promise<number | null>
   subscribe(topic: string, options?: SubscribeOptions): Subscription
   /**
    * Resolves when a subscription made right then knows its position, and that lies behind everything published before
@@ -108,7 +110,7 @@ export interface SiteEventBus {
    */
   prepare?(topic: string): Promise<void>
   /** Ends every subscription, at once: it waits for no reader and no store. */
-  close(): void | Promise<void>
+  close(): Promise<void>
 }
 
 /** What both buses take. */
@@ -118,3 +120,5 @@ export interface EventBusOptions {
   /** Makes the epochs of topics: no two alike. @default crypto.randomUUID */
   newId?: (() => string) | undefined
 }
+
+export const EVENT_BUS_OPTIONS: Shape<EventBusOptions> = { queueSize: ANYTHING, newId: FUNCTION }

@@ -1,7 +1,7 @@
 /** What a message history keeps at most, wherever it keeps it. */
-import type { SpillStore } from './history.js'
+import { SPILL_STORE, type SpillStore } from './history.js'
 import { RECORD_BYTES } from './limits.js'
-import { defineBounds, TIMER_MAX_MS } from './options.js'
+import { boundsIn, defineBounds, FUNCTION, type Shape, TIMER_MAX_MS } from './options.js'
 
 /** What both histories take: how much is kept, and where what is large goes. In a shared store each bound is that of one shard, and a shard holds all of a user. */
 export interface HistoryOptions {
@@ -52,3 +52,9 @@ export const HISTORY_BOUNDS = defineBounds({
   spillMs: [2_000, TIMER_MAX_MS],
   hydrationMs: [2_000, TIMER_MAX_MS],
 })
+
+export const HISTORY_OPTIONS: Shape<HistoryOptions> = {
+  ...boundsIn(HISTORY_BOUNDS),
+  newId: FUNCTION,
+  spill: SPILL_STORE,
+}

@@ -1,8 +1,11 @@
 /** The history family: streams of retained messages, and the spill store that large payloads go to. */
+
 import * as z from 'zod'
+import { type Family, foldUsers } from './family.js'
 import { Id, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
-import type { ToldPart, UserIndex } from './observation.js'
+import type { FoldedPart, UserIndex } from './observation.js'
+import { having } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
 
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control'])
@@ -87,9 +90,9 @@ export interface MessageHistory {
    * @throws Refusal `invalid_input`, `payload_too_large`, `capacity_exceeded` (more than one user may hold at all),
    * `unavailable` (where its `outcome` is `not_run`, nothing was retained).
    */
-  append(input: AppendInput): Awaitable<HistoryMessage>
+  append(input: AppendInput): Promise<HistoryMessage>
   /** `append` that tells a repeat from the first. Without it whoever takes messages in goes by its own claims. */
-  retain?(input: AppendInput): Awaitable<Retained>
+  retain?(input: AppendInput): Promise<Retained>
 }
 
 /** A message that the history holds. */
@@ -108,7 +111,20 @@ export interface SpillStore {
   delete(ref: string): Awaitable<void>
 }
 
-/** What a stream tells of its user. */
-export function tellStream(part: ToldPart): void {
+/** What an option must be that takes one. */
+export const SPILL_STORE = having('put', 'get', 'delete')
+
+/** What a stream says of its user. */
+export function foldStream(part: FoldedPart): void {
   part.observed_streams = (part.observed_streams ?? 0) + 1
 }
+
+/** Histories, for the table of families. */
+export const HISTORY_FAMILY = {
+  facility: 'history',
+  capability: 'history',
+  methods: { readMessages: true },
+  operations: { history_list_streams: 'listStreams' },
+  components: { HistoryMessage, HistoryStream, MessageKind },
+  users: foldUsers('listStreams', HistoryStream, foldStream),
+} as const satisfies Family<HistoryInspector>

@@ -1,6 +1,5 @@
 /** The idempotency family: which calls have run under which key, and what they came to. */
 import type { Invocation } from './invocations.js'
-import type { Awaitable } from './page.js'
 
 /** How long a key stands for its call, from the claim on. */
 export const IDEMPOTENCY_KEPT_MS = 600_000
@@ -37,9 +36,9 @@ export type IdempotencyState =
  */
 export interface IdempotencyStore {
   /** @throws Refusal `capacity_exceeded` when all keys of this viewer in this session are under way; `unavailable`. */
-  claim(claim: IdempotencyClaim): Awaitable<IdempotencyState>
+  claim(claim: IdempotencyClaim): Promise<IdempotencyState>
   /** The attempt ran, or may have (`null`): this is what every repeat is answered. */
-  keep(claim: IdempotencyClaim, answer: Invocation | null): Awaitable<void>
+  keep(claim: IdempotencyClaim, answer: Invocation | null): Promise<void>
   /** The attempt did not run: the key is free again. */
-  release(claim: IdempotencyClaim): Awaitable<void>
+  release(claim: IdempotencyClaim): Promise<void>
 }

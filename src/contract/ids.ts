@@ -64,6 +64,12 @@ export function toTimestamp(epochMs: number): string {
   return lastTimestamp.text
 }
 
+/** Names one client. Ids hold no line break, so neither this key nor that of a command can stand for two. */
+export const clientKey = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
+
+export const commandKey = (command: { user_id: string; client_id: string; command_id: string }) =>
+  `${clientKey(command)}\n${command.command_id}`
+
 const REASON = /^[a-z][a-z0-9_]{0,63}$/
 
 /** A low-cardinality name (a reason, an outcome, a counter); anything that is not one becomes `other`. */

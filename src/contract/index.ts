@@ -1,6 +1,7 @@
 /** The public words of the house: what a host reads, writes or implements. Internal modules are imported directly. */
 
 export type { Ending } from '../async/ending.js'
+export type { FieldFault, RecordFault } from './bad-record.js'
 export {
   BrowserWindow,
   type BrowserWindowCounts,
@@ -12,6 +13,7 @@ export {
   WindowStatus,
   WindowType,
 } from './browser-windows.js'
+export { Capabilities, Capability, capabilitiesOf } from './capabilities.js'
 export { Completeness, SourceName } from './completeness.js'
 export {
   ActionDescriptor,
@@ -49,14 +51,14 @@ export {
 } from './deduplicator.js'
 export {
   AcknowledgeInput,
-  AcknowledgementState,
-  AdmissionState,
   CancelInput,
   type Command,
   type CommandDispatcher,
+  CommandFilter,
   CommandKey,
   DEADLINE_MAX_MS,
   type Deliver,
+  DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
   DeliveryStatus,
@@ -65,9 +67,9 @@ export {
   DeploymentMode,
   DispatchInput,
   SettleInput,
-  TerminalState,
   type Waiter,
 } from './delivery.js'
+export { AcknowledgementState, AdmissionState, CommandState, TerminalState } from './delivery-words.js'
 export {
   type BusItem,
   type EventGap,
@@ -81,6 +83,7 @@ export {
   type Subscription,
   type TakeEvents,
 } from './event-bus.js'
+export type { FamilyName, Inspectors } from './families.js'
 export {
   AppendInput,
   type HistoryInspector,
@@ -94,14 +97,7 @@ export {
   type SpillStore,
 } from './history.js'
 export { createIngest, FirstTaken, type Ingest, type IngestAnswer, type IngestOptions } from './ingest.js'
-export {
-  Capabilities,
-  type Capability,
-  capabilitiesOf,
-  type Deployment,
-  type Inspected,
-  type Inspectors,
-} from './inspectors.js'
+export type { Deployment, Inspected } from './inspectors.js'
 export {
   type ActionConnector,
   Invocation,

@@ -1,4 +1,5 @@
 /** The ordinary ingest: how any message of a client enters, exactly once, and is retained. */
+
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
@@ -6,7 +7,7 @@ import type { Deduplicator } from './deduplicator.js'
 import { AppendInput, type HistoryMessage, type MessageHistory, type Retained, StreamName } from './history.js'
 import { Timestamp } from './ids.js'
 import { parseInput } from './input.js'
-import type { Awaitable } from './page.js'
+import { checkParts, having, needed, type Shape } from './options.js'
 import { isReservedStream, ownStream } from './streams.js'
 
 /** Who sent a message the first time, and when it was retained. */
@@ -31,6 +32,12 @@ export interface IngestOptions {
   history: MessageHistory
 }
 
+const PARTS: Shape<IngestOptions> = {
+  connections: needed(having('isCurrentInstance')),
+  deduplicator: needed(having('claim', 'release')),
+  history: needed(having('append')),
+}
+
 /** What tells one message from another. */
 const identityOf = ({ user_id, stream, message_id }: AppendInput) => JSON.stringify([user_id, stream, message_id])
 
@@ -48,21 +55,21 @@ function readMessage(given: AppendInput): AppendInput {
  */
 export function createIngestOver(
   connections: IngestOptions['connections'],
-  retain: (message: AppendInput) => Awaitable<Retained>,
+  retain: (message: AppendInput) => Promise<Retained>,
 ): Ingest {
-  const underWay = new Map<string, Promise<Retained>>()
+  const inFlight = new Map<string, Promise<Retained>>()
 
   /** Whether the message was retained before, and what is retained. */
   async function take(message: AppendInput): Promise<Retained> {
     const identity = identityOf(message)
-    const first = underWay.get(identity)
+    const first = inFlight.get(identity)
     if (first) return { ...(await first), isNew: false }
-    const taking = (async () => retain(message))()
-    underWay.set(identity, taking)
+    const taking = retain(message)
+    inFlight.set(identity, taking)
     try {
       return await taking
     } finally {
-      underWay.delete(identity)
+      inFlight.delete(identity)
     }
   }
 
@@ -89,7 +96,9 @@ function firstOf(retained: HistoryMessage | undefined): FirstTaken | null {
  * @returns a function that rejects with `Refusal` `stale_instance`, `invalid_input`, `forbidden` (a stream that the relay
  * alone writes), `payload_too_large`, `capacity_exceeded`, `unavailable`.
  */
-export function createIngest({ connections, deduplicator, history }: IngestOptions): Ingest {
+export function createIngest(options: IngestOptions): Ingest {
+  checkParts(options, PARTS)
+  const { connections, deduplicator, history } = options
   const append = async (message: AppendInput, isNew: boolean): Promise<Retained> =>
     history.retain ? history.retain(message) : { message: await history.append(message), isNew }
 

@@ -56,10 +56,10 @@ export function toJson(value: unknown, maxBytes: number): { text: string; bytes:
   try {
     text = JSON.stringify(value ?? null)
   } catch (cause) {
-    throw new Refusal('invalid_input', 'not a JSON value', { cause })
+    throw new Refusal('invalid_input', 'must be a JSON value', { cause })
   }
   // What its type hides: a function and a symbol have no JSON text at all.
-  if (text === undefined) throw new Refusal('invalid_input', 'not a JSON value')
+  if (text === undefined) throw new Refusal('invalid_input', 'must be a JSON value')
   const bytes = utf8Length(text)
   if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes, at most ${maxBytes}`)
   return { text, bytes }

@@ -61,11 +61,12 @@ const CEILING: RouterLimits = {
  *
  * @throws RangeError for an unknown name, for what is not a whole number from 1, and for a value above the library's.
  */
-export function resolveLimits(lowered: Partial<RouterLimits> = {}): RouterLimits {
+export function resolveLimits(given: Partial<RouterLimits> = {}): RouterLimits {
   const limits = { ...CEILING }
-  for (const [name, value] of Object.entries(lowered)) {
+  for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue
-    if (!Object.hasOwn(CEILING, name)) throw new RangeError(`limits.${name} is not a limit`)
+    if (!Object.hasOwn(CEILING, name))
+      throw new RangeError(`limits.${name} is unknown; known are ${Object.keys(CEILING).join(', ')}`)
     const ceiling = CEILING[name as keyof RouterLimits]
     limits[name as keyof RouterLimits] = checkBound(`limits.${name}`, value, ceiling)
   }

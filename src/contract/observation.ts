@@ -1,4 +1,4 @@
-/** What one source can tell about its users without being scanned: the optional methods that `/users` builds on. */
+/** What one source knows of its users without being scanned: the optional methods that `/users` builds on. */
 import type { Ask, Awaitable, IdPageQuery, Indexed } from './page.js'
 
 /**
@@ -47,20 +47,20 @@ export interface UserIndex {
   observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts | null>
 }
 
-/** What entries tell of their user, added up entry by entry. */
-export interface ToldPart extends Omit<UserPart, 'user_id' | 'truncated'> {
+/** What entries say of their user, added up entry by entry. */
+export interface FoldedPart extends Omit<UserPart, 'user_id' | 'truncated'> {
   observed_client_types?: Set<string>
   observed_action_types?: Set<string>
   observed_client_ids?: Set<string>
 }
 
-/** What one entry of a family adds to what is known of its user; each family's stands beside its schema. */
-export type Tell<Entry> = (part: ToldPart, entry: Entry) => void
+/** Adds one entry of a family to what is known of its user; each family's stands beside its schema. */
+export type Fold<Entry> = (part: FoldedPart, entry: Entry) => void
 
 type ListField = 'observed_client_types' | 'observed_action_types' | 'observed_client_ids'
 
 /** Adds names to a list of the part, which is there from then on. */
-export function include(part: ToldPart, field: ListField, names: Iterable<string>): void {
+export function include(part: FoldedPart, field: ListField, names: Iterable<string>): void {
   part[field] ??= new Set()
   for (const name of names) part[field].add(name)
 }
@@ -72,9 +72,9 @@ export function oneMore(counts: Record<string, number> | undefined, values: read
   return more
 }
 
-/** What all `entries` of one user tell. */
-export function tellAll<Entry>(tell: Tell<Entry>, entries: readonly Entry[]): ToldPart {
-  const part: ToldPart = {}
-  for (const entry of entries) tell(part, entry)
+/** What all `entries` of one user say. */
+export function foldAll<Entry>(fold: Fold<Entry>, entries: readonly Entry[]): FoldedPart {
+  const part: FoldedPart = {}
+  for (const entry of entries) fold(part, entry)
   return part
 }

@@ -10,8 +10,8 @@ export type Awaitable<T> = T | Promise<T>
 export interface Ask {
   /** Aborted when the client goes away or the deadline passes. */
   signal: AbortSignal
-  /** Where an inspector may tell of what it passed over to be able to answer; a router hands it to `onError`. */
-  report?(error: unknown): void
+  /** Hears of what an inspector passed over to be able to answer; a router hands it to `onError`. */
+  onError?(error: unknown): void
   /** What the request may cost. Absent: the library's own bounds. */
   limits?: AskLimits
   /** How many entries this source may yet look at for this request, at least 1. Absent: `limits.examined`. */
@@ -31,13 +31,16 @@ export const examinedMax = (ask: Ask): number => ask.limits?.examined ?? EXAMINE
 export const examinable = (ask: Ask): number => Math.min(ask.remaining ?? Number.POSITIVE_INFINITY, examinedMax(ask))
 
 /** `ask` for one call of several that share what may be looked at. */
-export function withRemaining(ask: Ask, remaining: number): Ask {
+export const withRemaining = (ask: Ask, remaining: number): Ask =>
   // Descriptors and not values: the signal is made when an inspector looks at it, and most never do.
-  return Object.defineProperties({} as Ask, {
+  Object.defineProperties({} as Ask, {
     ...Object.getOwnPropertyDescriptors(ask),
     remaining: { value: remaining, configurable: true, enumerable: true, writable: true },
   })
-}
+
+/** `ask` with another ear for what is passed over. */
+export const withOnError = (ask: Ask, onError: (error: unknown) => void): Ask =>
+  Object.defineProperties({} as Ask, { ...Object.getOwnPropertyDescriptors(ask), onError: { value: onError } })
 
 /**
  * How much a source looked at for one answer: entries of the index that it walked and records, passed over or not; what
@@ -65,16 +68,19 @@ export interface Page<T> extends Examined {
   omitted?: number
 }
 
+/** The member of a page that says that it leaves out this many; nothing for none. */
+export const omitting = (count: number): { omitted?: number } => (count > 0 ? { omitted: count } : {})
+
 /** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
 export interface Indexed extends Examined {
   truncated?: boolean
 }
 
 /** `answer`, with what its source says of it beside it: whoever compares or prints the answer sees the answer alone. */
-export function saying<T extends object, Said extends Indexed>(answer: T, said: Said): T & Said {
-  for (const [name, value] of Object.entries(said))
+export function annotated<T extends object, Notes extends Indexed>(answer: T, notes: Notes): T & Notes {
+  for (const [name, value] of Object.entries(notes))
     if (value !== undefined) Object.defineProperty(answer, name, { value, configurable: true, writable: true })
-  return answer as T & Said
+  return answer as T & Notes
 }
 
 /** One page of ids in the order of their UTF-8 bytes, each greater than `after`. */
@@ -100,6 +106,8 @@ export function pageOf<T extends z.ZodType>(item: T) {
 export interface Sample<T> extends Examined {
   items: T[]
   truncated: boolean
+  /** Messages among these that cannot be shown. Absent: none. */
+  omitted?: number
 }
 
 const SEQUENCE = /^(0|[1-9][0-9]{0,15})$/

@@ -2,9 +2,10 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
+import { type Family, foldUsers } from './family.js'
 import { Id, Timestamp } from './ids.js'
-import { include, type ToldPart, type UserIndex } from './observation.js'
-import { defineBounds, shareOf, TIMER_MAX_MS } from './options.js'
+import { type FoldedPart, include, type UserIndex } from './observation.js'
+import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf, TIMER_MAX_MS } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
@@ -87,13 +88,13 @@ export interface RpcCorrelator {
    * @throws Refusal `invalid_input`, `capacity_exceeded` (too many calls pending), `command_conflict` (a call with the
    * given correlation id is pending).
    */
-  open(input: OpenCallInput): Awaitable<OpenCall>
+  open(input: OpenCallInput): Promise<OpenCall>
   /**
    * Whether this was the one reply; late, double and foreign replies are counted and dropped.
    *
    * @throws Refusal `invalid_input` for what is not a reply.
    */
-  settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Awaitable<boolean>
+  settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Promise<boolean>
 }
 
 /** How many calls a correlator holds, and for how long one waits that names no time, unless it is told otherwise. */
@@ -120,6 +121,12 @@ export interface RpcOptions {
   connections?: Pick<ConnectionRegistry, 'currentInstance'>
 }
 
+export const RPC_OPTIONS: Shape<RpcOptions> = {
+  ...boundsIn(RPC_BOUNDS),
+  newId: FUNCTION,
+  connections: having('currentInstance'),
+}
+
 /** What became of replies that reached this correlator, since it was made. */
 export interface RpcCounters {
   settled: number
@@ -131,8 +138,18 @@ export interface RpcCounters {
   foreign: number
 }
 
-/** What a pending call tells of its user. */
-export function tellCall(part: ToldPart, entry: Pick<PendingCall, 'client_id'>): void {
+/** What a pending call says of its user. */
+export function foldCall(part: FoldedPart, entry: Pick<PendingCall, 'client_id'>): void {
   part.pending_rpc = (part.pending_rpc ?? 0) + 1
   include(part, 'observed_client_ids', [entry.client_id])
 }
+
+/** Calls, for the table of families. */
+export const RPC_FAMILY = {
+  facility: 'rpc',
+  capability: 'rpc',
+  methods: { listPending: true, getPending: true },
+  operations: { rpc_instance_check: 'checkInstance' },
+  components: { PendingCall },
+  users: foldUsers('listPending', PendingCall, foldCall),
+} as const satisfies Family<RpcInspector>

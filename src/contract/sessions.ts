@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
-import { defineBounds, shareOf } from './options.js'
+import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf } from './options.js'
 import type { Awaitable } from './page.js'
 import type { SiteRegistry } from './sites.js'
 
@@ -87,26 +87,26 @@ export type SessionShare = z.output<typeof SessionShare>
 /** Where sessions are kept. Whatever only reads needs `get` alone; the reference policy also needs `getShare`. */
 export interface SessionRegistry {
   /** A session whose `expires_at` has passed reads as `expired` at once. */
-  get(sessionId: string): Awaitable<Session | null>
+  get(sessionId: string): Promise<Session | null>
   /**
    * A new session, `pending`.
    *
    * @throws Refusal `invalid_input`, `unknown_site`, `owner_mismatch` (the site's owner, the session's and the
    * connector's user must be one), `capacity_exceeded`.
    */
-  open(input: OpenSessionInput): Awaitable<Session>
+  open(input: OpenSessionInput): Promise<Session>
   /** From `pending` or `suspended`. @throws Refusal `session_not_found`, `invalid_transition`. */
-  activate(sessionId: string): Awaitable<Session>
+  activate(sessionId: string): Promise<Session>
   /** From `active`. @throws Refusal `session_not_found`, `invalid_transition`. */
-  suspend(sessionId: string): Awaitable<Session>
+  suspend(sessionId: string): Promise<Session>
   /** From any state that is not final. @throws Refusal `session_not_found`, `invalid_transition`. */
-  close(sessionId: string, reason?: string): Awaitable<Session>
+  close(sessionId: string, reason?: string): Promise<Session>
   /** Grants rights, in place of those that the user had. @throws Refusal `session_not_found`, `invalid_input`, `capacity_exceeded`. */
-  share(sessionId: string, share: z.input<typeof SessionShare>): Awaitable<SessionShare>
+  share(sessionId: string, share: z.input<typeof SessionShare>): Promise<SessionShare>
   /** Whether the user had a share. */
-  unshare(sessionId: string, viewer: { user_id: string } | string): Awaitable<boolean>
+  unshare(sessionId: string, viewer: { user_id: string } | string): Promise<boolean>
   /** The share of a viewer as it holds now; an expired one is `null`. */
-  getShare(sessionId: string, userId: string): Awaitable<SessionShare | null>
+  getShare(sessionId: string, userId: string): Promise<SessionShare | null>
   /** Calls `changed` after each change of the session or its shares. Passing time is not a change. @returns a function that ends it. */
   watch?(sessionId: string, changed: () => void): () => void
 }
@@ -121,7 +121,7 @@ export interface Principal {
   key?: string
 }
 
-/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is not permission. */
+/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is neither a yes nor a no: whoever asked is told `unavailable`. */
 export interface SessionPolicy {
   check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
 }
@@ -136,4 +136,10 @@ export interface SessionOptions {
   maxSessionsPerUser?: number | undefined
   /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
   newId?: (() => string) | undefined
+}
+
+export const SESSION_OPTIONS: Shape<SessionOptions> = {
+  ...boundsIn(SESSION_BOUNDS),
+  sites: having('get'),
+  newId: FUNCTION,
 }

@@ -2,8 +2,7 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
-import { defineBounds, shareOf } from './options.js'
-import type { Awaitable } from './page.js'
+import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
 
 /** `cooperative`: actions may be invoked. `observe`: events only. */
 export const SiteMode = z.enum(['cooperative', 'observe'])
@@ -77,16 +76,16 @@ export const SITE_BOUNDS = defineBounds({ maxSites: 10_000, maxSitesPerUser: ({ 
 
 /** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
 export interface SiteRegistry {
-  get(siteId: string): Awaitable<Site | null>
+  get(siteId: string): Promise<Site | null>
   /**
    * Inserts or replaces the whole declaration; times are the registry's.
    *
    * @throws Refusal `invalid_input`, `generic_action_name`, `owner_mismatch` (a site of another owner is never
    * replaced), `capacity_exceeded`.
    */
-  put(site: SiteInput): Awaitable<{ created: boolean; site: Site }>
+  put(site: SiteInput): Promise<{ created: boolean; site: Site }>
   /** Whether it was there. Given `owner`, a site of another owner stays and the answer is false. */
-  delete(siteId: string, options?: { owner?: string }): Awaitable<boolean>
+  delete(siteId: string, options?: { owner?: string }): Promise<boolean>
 }
 
 /** What both registries of sites take. In a shared store each bound is that of one shard. */
@@ -96,3 +95,5 @@ export interface SiteOptions {
   /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
   maxSitesPerUser?: number | undefined
 }
+
+export const SITE_OPTIONS: Shape<SiteOptions> = boundsIn(SITE_BOUNDS)

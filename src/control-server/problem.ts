@@ -1,16 +1,16 @@
-/** What goes wrong behind the control server's door, as the problem that its caller reads. */
+/** What goes wrong behind the control server's guard, as the problem that its caller reads. */
 import { DeadlinePassed } from '../async/deadline.js'
 import { PROBLEMS, type ProblemCode, ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
 import { RelayError } from '../publisher/relay-error.js'
 
 // What the relay says of the caller's own doing goes on to the caller; all else is between this process and the relay.
-const PASSED_ON: ReadonlySet<string> = new Set<ProblemCode>(['owner_mismatch', 'generic_action_name', 'share_exceeded'])
+const FORWARDED: ReadonlySet<string> = new Set<ProblemCode>(['owner_mismatch', 'generic_action_name', 'share_exceeded'])
 
 function relayProblem({ code, status }: RelayError): ProblemCode {
   if (status === null) return 'relay_timeout'
-  const passedOn = PASSED_ON.has(code) && PROBLEMS[code as ProblemCode][0] === status
-  return passedOn ? (code as ProblemCode) : 'relay_refused'
+  const isForwarded = FORWARDED.has(code) && PROBLEMS[code as ProblemCode][0] === status
+  return isForwarded ? (code as ProblemCode) : 'relay_refused'
 }
 
 /** The problem that an error is. Its message goes nowhere. */

@@ -31,7 +31,7 @@ interface ControlRequest {
 const EventBody = z.strictObject({ name: EventName, data: JsonValue.optional(), message_id: Id.optional() })
 const EventAnswer = SiteMessageAnswer.omit({ duplicate: true })
 
-type ControlHandler = (asked: ControlRequest) => Promise<HttpReply>
+type ControlHandler = (matched: ControlRequest) => Promise<HttpReply>
 
 const putSite: ControlHandler = async ({ params, request, targets: { sites, owner } }) => {
   const body = await readJson(request)

@@ -5,9 +5,23 @@ import { carry } from '../adapters/node-answer.js'
 import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
 import { Deadline } from '../async/deadline.js'
-import { guardHook } from '../async/hook.js'
+import { guardErrorHook } from '../async/hook.js'
 import { checkId, checkSegmentId } from '../contract/ids.js'
-import { defineBounds, resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
+import {
+  ANYTHING,
+  boundsIn,
+  checkOptions,
+  defineBounds,
+  HOOK,
+  having,
+  needed,
+  optionsOf,
+  resolveBounds,
+  type Shape,
+  shown,
+  TEXT,
+  TIMER_MAX_MS,
+} from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
 import { isLoopbackHost } from '../http/loopback.js'
@@ -16,7 +30,7 @@ import { parseQuery } from '../http/query.js'
 import { problemReply } from '../http/respond.js'
 import { splitTarget } from '../http/target.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
-import { createDoor } from './door.js'
+import { createRequestGuard } from './guard.js'
 import { toControlProblem } from './problem.js'
 import { CONTROL_ROUTES, type ControlTargets } from './routes.js'
 
@@ -49,8 +63,9 @@ export interface CooperativeSiteControlServerOptions {
   token: string
   /** Where sites are declared: a registry of this process, or `createRemoteSiteRegistry` for the relay's. */
   sites: SiteRegistry
+  /** The application's own, through which callers publish. */
   publisher: CooperativeSitePublisher
-  /** @default 0, a free port */
+  /** Where it listens. @default 0, a free port */
   port?: number | undefined
   /** Must be loopback. @default '127.0.0.1' */
   host?: string | undefined
@@ -59,8 +74,20 @@ export interface CooperativeSiteControlServerOptions {
   timeouts?: ControlServerTimeouts | undefined
   /** For requests under way when the server is closed. @default 2000 */
   closeTimeoutMs?: number | undefined
-  /** What a registry or the publisher threw behind a 5xx; a caller never reads it. A hook that throws or rejects changes nothing. */
-  onError?: ((error: unknown) => void) | undefined
+  /** What a registry or the publisher threw behind a 5xx, and on which route; a caller never reads it. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
+  onError?: ((error: unknown, place: { route: string | null }) => void) | null | undefined
+}
+
+const OPTIONS: Shape<CooperativeSiteControlServerOptions> = {
+  token: needed(TEXT),
+  sites: needed(having('get', 'put', 'delete')),
+  publisher: needed({ ...having('publish'), said: 'a publisher, as createCooperativeSitePublisher makes one' }),
+  port: ANYTHING,
+  host: TEXT,
+  owner: TEXT,
+  timeouts: optionsOf(boundsIn(TIMEOUTS)),
+  closeTimeoutMs: ANYTHING,
+  onError: HOOK,
 }
 
 export interface CooperativeSiteControlServer {
@@ -80,21 +107,34 @@ function refuse(response: ServerResponse, code: ProblemCode): void {
   response.end(body)
 }
 
-/** The engine behind the door. It is shown targets as they were sent: a URL would have resolved `/sites/..` to another route. */
-function createControlEngine(targets: ControlTargets, onError: (error: unknown) => void) {
+/** What is kept of one request. */
+interface Visit {
+  request: Request
+  deadline: Deadline
+  /** The route's path. */
+  route: string | null
+}
+
+/** The engine behind the guard. It is shown targets as they were sent: a URL would have resolved `/sites/..` to another route. */
+function createControlEngine(
+  targets: ControlTargets,
+  onError: (error: unknown, place: { route: string | null }) => void,
+) {
   return createEngine({
     prefix: '',
     routes: CONTROL_ROUTES,
-    // The door has let them in.
-    authenticate: () => undefined,
-    checkParam: checkSegmentId,
-    answer(handler, { params, search }, { request, deadline }: { request: Request; deadline: Deadline }) {
-      parseQuery(NoQuery, search)
-      return deadline.settle(handler({ targets, request, params, signal: deadline.signal }))
+    // The guard has let them in.
+    authenticate(visit: Visit, route) {
+      visit.route = route?.path ?? null
     },
-    refuse(error) {
+    checkParam: checkSegmentId,
+    answer(handler, { params, search }, { request, deadline }) {
+      parseQuery(NoQuery, search)
+      return deadline.race(handler({ targets, request, params, signal: deadline.signal }))
+    },
+    refuse(error, { route }) {
       const problem = toControlProblem(error)
-      if (PROBLEMS[problem.code][0] >= 500) onError(problem.cause)
+      if (PROBLEMS[problem.code][0] >= 500) onError(problem.cause, { route })
       return problem
     },
   })
@@ -123,32 +163,34 @@ function createControlEngine(targets: ControlTargets, onError: (error: unknown) 
 export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
+  checkOptions(options, OPTIONS)
   const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local' } = options
   const { closeTimeoutMs } = resolveBounds(options, { closeTimeoutMs: [2_000, TIMER_MAX_MS] })
   const { answerMs, ...timeouts } = resolveBounds(options.timeouts ?? {}, TIMEOUTS)
-  if (!isLoopbackHost(host)) throw new TypeError('the control server binds loopback only')
-  if (typeof token !== 'string' || token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
-    throw new TypeError(`the token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
-  if (checkId(owner) !== undefined) throw new TypeError(`the owner ${checkId(owner)}`)
-  const engine = createControlEngine({ sites, publisher, owner }, guardHook(options.onError))
-  const door = createDoor(token)
+  if (!isLoopbackHost(host)) throw new TypeError(`host must be a loopback address or localhost, not ${shown(host)}`)
+  if (token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
+    throw new TypeError(`token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
+  if (checkId(owner) !== undefined) throw new TypeError(`owner ${checkId(owner)}`)
+  const onError = guardErrorHook(options.onError)
+  const engine = createControlEngine({ sites, publisher, owner }, onError)
+  const guard = createRequestGuard(token)
 
   return listen(
     (request, response) => {
       const { socket, rawHeaders, url = '' } = request
-      const refused = door({ remoteAddress: socket.remoteAddress, rawHeaders }, socket.localPort as number)
+      const refused = guard({ remoteAddress: socket.remoteAddress, rawHeaders }, socket.localPort as number)
       if (refused) return refuse(response, refused)
       const target = readTarget(request)
       if (target === undefined) return refuse(response, 'bad_request')
       const serve = async (asked: Request) => {
         const deadline = new Deadline(answerMs, asked)
         try {
-          return await engine.reply({ request: asked, deadline }, splitTarget(url))
+          return await engine.reply({ request: asked, deadline, route: null }, splitTarget(url))
         } finally {
           deadline.clear()
         }
       }
-      carry(toHandler(serve), { req: request, res: response }, target.url)
+      carry(toHandler(serve), { req: request, res: response }, target.url, (error) => onError(error, { route: null }))
     },
     { host, port, ...timeouts, closeTimeoutMs },
   )

@@ -21,7 +21,9 @@ export type {
   ActionContext,
   ActionHandler,
   ActionHandlers,
+  ActionHandlersOptions,
   ActionOutcome,
+  ActionResult,
   HandleOptions,
   ResultSink,
 } from './actions/handlers.js'

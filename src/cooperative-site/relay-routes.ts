@@ -9,7 +9,7 @@ import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-mes
 import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
-import type { Asked, Route } from '../http/engine.js'
+import type { MatchedRequest, Route } from '../http/engine.js'
 import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
@@ -28,18 +28,18 @@ export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMe
   gate: ActionGate
   streams: SessionStreams
   /** The answer of a store within the relay's deadline. */
-  within<T>(work: () => Awaitable<T>): Promise<T>
+  withinDeadline<T>(work: () => Awaitable<T>): Promise<T>
 }
 
 /** One authenticated request that matched. */
-interface RelayRequest extends Omit<Asked<Principal>, 'search'> {
+interface RelayRequest extends Omit<MatchedRequest<Principal>, 'search'> {
   request: Request
 }
 
-type RelayHandler = (relay: Relay, asked: RelayRequest) => Promise<HttpReply>
+type RelayHandler = (relay: Relay, matched: RelayRequest) => Promise<HttpReply>
 
 /** A path and who may ask what of it. */
-export interface RelayRoute extends Route<RelayHandler> {
+interface RelayRoute extends Route<RelayHandler> {
   who: 'host' | 'viewer'
 }
 
@@ -49,8 +49,8 @@ const postMessage: RelayHandler = async (relay, { request, who }) => {
   return jsonReply(202, encode(SiteMessageAnswer, answer))
 }
 
-async function ownSite({ sites, within }: Relay, siteId: string, who: Principal): Promise<Site> {
-  const site = await within(() => sites.get(siteId))
+async function ownSite({ sites, withinDeadline }: Relay, siteId: string, who: Principal): Promise<Site> {
+  const site = await withinDeadline(() => sites.get(siteId))
   if (site?.owner !== who.user_id) throw new ProblemError('not_found')
   return site
 }
@@ -60,28 +60,28 @@ const getSite: RelayHandler = async (relay, { params, who }) => {
   return jsonReply(200, encode(Site, site))
 }
 
-const putSite: RelayHandler = async ({ sites, within }, { request, params, who }) => {
+const putSite: RelayHandler = async ({ sites, withinDeadline }, { request, params, who }) => {
   const body = await readJson(request)
   refuseGenericActionNames(body)
   const definition = parseBody(SiteDefinition, body)
   const put = sites.put
   if (put === undefined) throw new ProblemError('operation_absent')
   const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
-  const { created, site } = await within(() => put(input))
+  const { created, site } = await withinDeadline(() => put(input))
   return jsonReply(created ? 201 : 200, encode(Site, site))
 }
 
 const deleteSite: RelayHandler = async (relay, { params, who }) => {
-  const { sites, within } = relay
+  const { sites, withinDeadline } = relay
   const remove = sites.delete
   if (remove === undefined) throw new ProblemError('operation_absent')
   const { site_id } = await ownSite(relay, params.site_id as string, who)
-  if (!(await within(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
+  if (!(await withinDeadline(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
   return emptyReply(204)
 }
 
 const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
-  const { session, site } = await relay.within(async () => {
+  const { session, site } = await relay.withinDeadline(async () => {
     const found = await findSession(relay, params.session_id as string, who)
     return { session: found, site: await relay.sites.get(found.site_id) }
   })
@@ -89,7 +89,7 @@ const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
   if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
   const { session_id, site_id, owner } = session
   const topic = siteStream(owner, site_id)
-  await relay.within(() => relay.streams.prepare(topic))
+  await relay.withinDeadline(() => relay.streams.prepare(topic))
   const frames = relay.streams.open({
     viewer: who,
     session_id,
@@ -115,7 +115,7 @@ function readIdempotencyKey(request: Request): { idempotency_key?: string } {
 const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
   const session_id = params.session_id as string
   const action = params.action_name as string
-  await relay.within(async () => {
+  await relay.withinDeadline(async () => {
     const session = await findSession(relay, session_id, who)
     await requireInvoker(relay, { session, viewer: who, action })
   })

@@ -1,10 +1,21 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
-import { guardHook } from '../async/hook.js'
+import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { checkSegmentId, Id } from '../contract/ids.js'
-import { resolveBounds, TIMER_MAX_MS } from '../contract/options.js'
+import {
+  boundsIn,
+  checkOptions,
+  defineBounds,
+  FUNCTION,
+  having,
+  needed,
+  resolveBounds,
+  type Shape,
+  TEXT,
+  TIMER_MAX_MS,
+} from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import { createEngine, type Mountable, toHandler } from '../http/engine.js'
@@ -12,7 +23,7 @@ import { ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
 import type { HttpReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
-import { type ActionGateOptions, createCooperativeActionGate } from './actions/gate.js'
+import { type ActionGateOptions, GATE_OPTIONS, openGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
 import { RELAY_ROUTES, type Relay } from './relay-routes.js'
 import { createSessionStreams } from './sessions/streams.js'
@@ -27,11 +38,15 @@ export type Authenticate = (request: Request) => Awaitable<Principal | null>
 const HEARTBEAT_MS = 15_000
 
 export interface CooperativeSiteRouterOptions
-  extends Omit<ActionGateOptions, 'sites' | 'sessions'>,
+  extends Omit<ActionGateOptions, 'sites' | 'sessions' | 'onError'>,
     Pick<Relay, 'sites' | 'ingest'> {
+  /** Where sessions are read. With `watch` a stream ends as soon as its session does. */
   sessions: Pick<SessionRegistry, 'get' | 'watch'>
+  /** Where events are published, and streams subscribe. */
   bus: SiteEventBus
+  /** Who publishes and declares sites: an application. */
   authenticateHost: Authenticate
+  /** Who watches and invokes. */
   authenticateViewer: Authenticate
   /** The whole public path under which this process sees the router. @default '' */
   prefix?: string | undefined
@@ -41,6 +56,27 @@ export interface CooperativeSiteRouterOptions
   deadlineMs?: number | undefined
   /** For what is under way when the router is closed. @default 5000 */
   closeTimeoutMs?: number | undefined
+  /**
+   * Told of what nobody is shown: what an authenticator, the policy, a store or a connector threw, with the route where the
+   * answer was a 500. Refusals are no errors. What it does wrong changes nothing. `null` for nobody. @default console.error
+   */
+  onError?: ((error: unknown, place?: { route: string | null }) => void) | null | undefined
+}
+
+const BOUNDS = defineBounds({
+  heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
+  deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
+  closeTimeoutMs: [CLOSE_TIMEOUT_MS, TIMER_MAX_MS],
+})
+
+const OPTIONS: Shape<CooperativeSiteRouterOptions> = {
+  ...GATE_OPTIONS,
+  ...boundsIn(BOUNDS),
+  bus: needed({ ...having('publish', 'subscribe'), said: 'an event bus, as createCooperativeSiteEventBus makes one' }),
+  ingest: needed({ ...FUNCTION, said: 'the ordinary ingest, as `facilities.ingest` is one' }),
+  authenticateHost: needed(FUNCTION),
+  authenticateViewer: needed(FUNCTION),
+  prefix: TEXT,
 }
 
 /** A fetch-style handler that never rejects, and what a mount needs to know of it. */
@@ -56,6 +92,13 @@ export interface CooperativeSiteRouter extends Mountable {
    * after `closeTimeoutMs`, to how many had not.
    */
   close(): Promise<Ending>
+}
+
+/** What is kept of one request. */
+interface Visit {
+  request: Request
+  /** The route's path. */
+  route: string | null
 }
 
 /** Without a key all of one user are one principal, so that nothing else of it is shown to the policy. */
@@ -74,33 +117,27 @@ function readPrincipal(who: Principal): Principal | undefined {
  *   authenticateViewer, prefix: '/relay' })
  */
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
+  checkOptions(options, OPTIONS)
   const { authenticateHost, authenticateViewer, policy } = options
-  const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, {
-    heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
-    deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
-    closeTimeoutMs: [CLOSE_TIMEOUT_MS, TIMER_MAX_MS],
-  })
+  const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, BOUNDS)
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
-  if (typeof authenticateHost !== 'function') throw new TypeError('authenticateHost is required')
-  if (typeof authenticateViewer !== 'function') throw new TypeError('authenticateViewer is required')
-  if (typeof policy?.check !== 'function') throw new TypeError('policy is required')
-  const report = guardHook(options.onError)
+  const onError = guardErrorHook(options.onError)
   const { sites, sessions, bus, ingest } = options
-  const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError: report })
-  const gate = createCooperativeActionGate({ ...options, onError: report })
-  const within = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
+  const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError })
+  const gate = openGate({ ...options, onError })
+  const withinDeadline = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
   const relay: Relay = {
     sites,
     sessions,
     bus,
-    ingest: (message) => within(() => ingest(message)),
+    ingest: (message) => withinDeadline(() => ingest(message)),
     projectionMs: Math.min(PROJECTION_MS, Math.ceil(deadlineMs / 2)),
     policy,
     gate,
     streams,
-    within,
+    withinDeadline,
     now,
-    onError: report,
+    onError,
   }
   // With their requests: a Request that is collected no longer tells its signal’s listeners that the client has left.
   const underWay = new Map<Promise<unknown>, Request>()
@@ -108,12 +145,12 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
 
   async function authenticate(request: Request, by: Authenticate): Promise<Principal> {
     try {
-      const who = await within(() => by(request))
+      const who = await withinDeadline(() => by(request))
       const principal = who && readPrincipal(who)
       if (principal) return principal
     } catch (error) {
       if (error instanceof Refusal && error.code === 'forbidden') throw error
-      report(error)
+      onError(error)
     }
     throw new ProblemError('unauthenticated')
   }
@@ -122,7 +159,9 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     prefix: options.prefix ?? '',
     routes: RELAY_ROUTES,
     checkParam: checkSegmentId,
-    authenticate({ request }: { request: Request }, route) {
+    authenticate(visit: Visit, route) {
+      const { request } = visit
+      visit.route = route?.path ?? null
       if (closed) throw new ProblemError('unavailable')
       if (route !== undefined)
         return authenticate(request, route.who === 'host' ? authenticateHost : authenticateViewer)
@@ -130,15 +169,15 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       return authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
     },
     answer: (handler, { who, params }, { request }) => handler(relay, { request, who, params }),
-    refuse(error) {
+    refuse(error, { route }) {
       const problem = toProblemError(error, 'facility')
-      if (problem.code === 'internal') report(problem.cause)
+      if (problem.code === 'internal') onError(problem.cause, { route })
       return problem
     },
   })
 
   async function reply(request: Request): Promise<HttpReply> {
-    const answer = engine.reply({ request })
+    const answer = engine.reply({ request, route: null })
     underWay.set(answer, request)
     try {
       return await answer
@@ -149,7 +188,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
 
   const { prefix, owns } = engine
   return Object.defineProperty(
-    Object.assign(toHandler(reply, report), {
+    Object.assign(toHandler(reply, onError), {
       prefix,
       owns,
       async close() {

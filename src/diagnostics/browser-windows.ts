@@ -1,26 +1,20 @@
 /** The routes of the browser-windows family. */
-import {
-  BrowserWindow,
-  BrowserWindowFilter,
-  WindowState,
-  WindowStatus,
-  WindowType,
-} from '../contract/browser-windows.js'
-import { Ownership } from '../contract/contexts.js'
+import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../contract/browser-windows.js'
 import { pageOf } from '../contract/page.js'
 import { BrowserWindowCount, count } from '../views/counts.js'
 import { withLiveCounts } from '../views/window-counts.js'
-import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
 
-export const BROWSER_WINDOW_ROUTES: readonly DiagnosticsRoute[] = [
+export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser windows.', [
   diagnosticsRoute({
     path: '/browser-windows',
     summary: 'Browser windows in their current state',
     needs: ['browser_window_registry'],
+    narrows: true,
     page: 'paged',
     query: BrowserWindowFilter,
     response: pageOf(BrowserWindow),
-    ask: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
+    read: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
       const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ask)
       return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, view) }
     },
@@ -29,14 +23,16 @@ export const BROWSER_WINDOW_ROUTES: readonly DiagnosticsRoute[] = [
     path: '/browser-windows/count',
     summary: 'How many browser windows there are',
     needs: ['browser_window_registry'],
+    narrows: true,
     query: BrowserWindowFilter,
     response: BrowserWindowCount,
-    ask: ({ browserWindowRegistry }, { filter }, view) =>
+    read: ({ browserWindowRegistry }, { filter }, view) =>
       count(
         'browser_window_registry',
-        { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
+        BROWSER_WINDOW_FAMILY.counted,
         {
           exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ask),
+          entry: BrowserWindow,
           list: (page, ask) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
         },
         view,
@@ -47,10 +43,11 @@ export const BROWSER_WINDOW_ROUTES: readonly DiagnosticsRoute[] = [
     record: true,
     summary: 'One browser window',
     needs: ['browser_window_registry'],
+    narrows: true,
     response: BrowserWindow,
-    ask: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
+    read: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
       const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ask)
       return window && (await withLiveCounts([window], contextRegistry, view))[0]
     },
   }),
-]
+])

@@ -1,32 +1,34 @@
 /** The routes of the contexts family. */
-import { ClientType } from '../contract/connections.js'
-import { Context, ContextFilter, ContextStatus, Ownership } from '../contract/contexts.js'
+import { CONTEXT_FAMILY, Context, ContextFilter } from '../contract/contexts.js'
 import { pageOf } from '../contract/page.js'
 import { ContextCount, count } from '../views/counts.js'
-import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
 
-export const CONTEXT_ROUTES: readonly DiagnosticsRoute[] = [
+export const CONTEXT_ROUTES = routesAbout('contexts', 'Execution contexts.', [
   diagnosticsRoute({
     path: '/contexts',
     summary: 'Execution contexts in their current state',
     needs: ['context_registry'],
+    narrows: true,
     page: 'paged',
     query: ContextFilter,
     response: pageOf(Context),
-    ask: ({ contextRegistry }, { filter, page }, { ask }) => contextRegistry.listContexts(filter, page, ask),
+    read: ({ contextRegistry }, { filter, page }, { ask }) => contextRegistry.listContexts(filter, page, ask),
   }),
   diagnosticsRoute({
     path: '/contexts/count',
     summary: 'How many contexts there are',
     needs: ['context_registry'],
+    narrows: true,
     query: ContextFilter,
     response: ContextCount,
-    ask: ({ contextRegistry }, { filter }, view) =>
+    read: ({ contextRegistry }, { filter }, view) =>
       count(
         'context_registry',
-        { status: ContextStatus, client_type: ClientType, ownership: Ownership },
+        CONTEXT_FAMILY.counted,
         {
           exact: () => contextRegistry.countContexts?.(filter, view.ask),
+          entry: Context,
           list: (page, ask) => contextRegistry.listContexts(filter, page, ask),
         },
         view,
@@ -37,7 +39,8 @@ export const CONTEXT_ROUTES: readonly DiagnosticsRoute[] = [
     record: true,
     summary: 'One context',
     needs: ['context_registry'],
+    narrows: true,
     response: Context,
-    ask: ({ contextRegistry }, { params }, { ask }) => contextRegistry.getContext(params.context_id, ask),
+    read: ({ contextRegistry }, { params }, { ask }) => contextRegistry.getContext(params.context_id, ask),
   }),
-]
+])

@@ -1,39 +1,77 @@
 /** What a host hears of each request: one access record, and the errors that no client is shown. */
-import { guardHook } from '../async/hook.js'
+import { guardErrorHook, guardHook } from '../async/hook.js'
+import type { RecordFault } from '../contract/bad-record.js'
 
-/** One authenticated request. Never holds a body, a header or a key. */
+/** One request, as an audit trail keeps it. Never holds a body, a header or a key. */
 export interface AccessRecord {
-  /** The name that the authenticator gave. */
-  principal: string
+  /** The name that the authenticator gave; `null` for somebody whom it let not in. */
+  principal: string | null
+  method: string
   /** The route's path, or `null` where none matched. */
   route: string | null
-  /** The filters that were given, typed; empty where the query was refused. */
-  filters: Record<string, unknown>
+  /** The parameters of the path, decoded; empty where it came to no reading of them. */
+  params: Readonly<Record<string, string>>
+  /** The filters that were given, typed, required ones too; empty where it came to no reading of them. */
+  filters: Readonly<Record<string, unknown>>
   status: number
   duration_ms: number
   /** Items of a list, else `null`. */
   item_count: number | null
   /** Whether the answer says that it is complete; `null` where it says nothing about it. */
   complete: boolean | null
+  /** The address that the request came from, where the host tells: a proxy's where one stands in front. */
+  remote_address: string | null
+  /** What `requestId` made of the request, where that can be an id; else `null`. */
+  request_id: string | null
+  /** Requests of nobody that no record was made of since the one before: of more than 100 in a second. */
+  suppressed: number
 }
 
 /** Where an error that was kept from the client came from. */
-export interface ErrorPlace {
+export interface ErrorPlace extends Partial<RecordFault> {
   /** The route's path, or `null` before one matched. */
   route: string | null
-  /** The source that failed within an aggregate. */
+  /** The inspector that it came from, by its capability, where it came from one. */
   source?: string
 }
 
 export interface Hooks {
-  /** Called once per authenticated request. What it throws changes no answer. */
+  /**
+   * Called once per authenticated request, and for at most 100 a second that were refused for want of authentication. What
+   * it throws changes no answer.
+   */
   onAccess?: ((record: AccessRecord) => void) | undefined
-  /** Called with whatever an inspector, an authenticator or a hook threw. What it throws changes no answer. */
-  onError?: ((error: unknown, place: ErrorPlace) => void) | undefined
+  /**
+   * Called with whatever an inspector, an authenticator or a hook threw, and for each record that was left out of an answer,
+   * with its `id` and its `fields`: at most 100 of one request, and then once with how many more. What it throws changes no
+   * answer. `null` for nobody. @default console.error, with the place and the stack
+   */
+  onError?: ((error: unknown, place: ErrorPlace) => void) | null | undefined
 }
+
+// What costs its sender nothing must not fill a log.
+const REFUSED_PER_SECOND = 100
 
 /** Hooks that never throw and never reject: what they do wrong ends here. */
 export function guardHooks({ onAccess, onError }: Hooks) {
-  const error = guardHook(onError)
-  return { access: guardHook(onAccess, (thrown) => error(thrown, { route: null })), error }
+  const error = guardErrorHook(onError)
+  const tell = guardHook(onAccess, (thrown) => error(thrown, { route: null }))
+  let second = 0
+  let told = 0
+  let suppressed = 0
+
+  function access(record: Omit<AccessRecord, 'suppressed'>): void {
+    if (record.principal === null) {
+      const now = Math.floor(performance.now() / 1_000)
+      if (now !== second) told = 0
+      second = now
+      if (told >= REFUSED_PER_SECOND) return void suppressed++
+      told++
+    }
+    const whole = { ...record, suppressed }
+    suppressed = 0
+    tell(whole)
+  }
+
+  return { access, error }
 }

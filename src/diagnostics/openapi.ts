@@ -1,31 +1,22 @@
 /** The OpenAPI 3.1 document, made of the same routes that the router answers from. */
+
 import * as z from 'zod'
-import { BrowserWindow, WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import { Capabilities } from '../contract/capabilities.js'
 import { Completeness, SourceName } from '../contract/completeness.js'
-import {
-  ActionObservation,
-  ClientType,
-  Connection,
-  ConnectionEvent,
-  ConnectionStatus,
-} from '../contract/connections.js'
-import { Context, ContextStatus, Ownership } from '../contract/contexts.js'
-import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
-import { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant, DeploymentMode } from '../contract/delivery.js'
-import { HistoryMessage, HistoryStream, MessageKind } from '../contract/history.js'
+import { FAMILIES } from '../contract/families.js'
 import { Id } from '../contract/ids.js'
-import { Capabilities } from '../contract/inspectors.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
-import { PendingCall } from '../contract/rpc.js'
+import { checkOptions, OBJECT, type Shape, TEXT } from '../contract/options.js'
+import { fillTemplate, paramNames } from '../http/match.js'
 import { PROBLEMS, Problem, type ProblemCode } from '../http/problem.js'
-import { paramNames, queryOf } from '../http/read-route.js'
+import { queryOf } from '../http/read-route.js'
 import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
 import type { DiagnosticsRoute } from './route.js'
-import { ROUTES } from './routes.js'
+import { SECTIONS } from './routes.js'
 import { ServiceIndex } from './service-index.js'
 
 export interface OpenApiOptions {
@@ -36,65 +27,23 @@ export interface OpenApiOptions {
 }
 
 /** The records and enums that several routes share; what only one route answers is named after the route. */
-const SHARED = {
-  ActionObservation,
-  BrowserWindow,
+const SHARED: Readonly<Record<string, z.ZodType>> = {
   Capabilities,
-  ClientType,
   Completeness,
-  Connection,
-  ConnectionEvent,
-  ConnectionStatus,
-  Context,
-  ContextStatus,
-  DeduplicatorSummary,
-  DeduplicatorUserSummary,
-  DeliveryNode,
-  DeliveryStatus,
-  DeliverySummary,
-  DeliveryTenant,
-  DeploymentMode,
-  HistoryMessage,
-  HistoryStream,
   Id,
-  MessageKind,
-  Ownership,
-  PendingCall,
   Problem,
   ServiceIndex,
   SourceName,
   UserObservation,
   UserSummary,
-  WindowState,
-  WindowStatus,
-  WindowType,
-}
-
-/** The first segment of a path, and what its routes are about. */
-const TAGS: Record<string, string> = {
-  service: 'The router itself.',
-  users: 'Users, as all sources together know them.',
-  actions: 'Actions that connected clients offer.',
-  connections: 'Connections and what happened to them.',
-  history: 'Retained messages.',
-  rpc: 'Calls that wait for their reply, and instance fencing.',
-  deduplicator: 'Messages that have been seen.',
-  contexts: 'Execution contexts.',
-  workers: 'Contexts owned by workers.',
-  'browser-windows': 'Browser windows.',
-  delivery: 'Commands on their way to clients, without payloads.',
-}
-
-const tagOf = (path: string) => {
-  const segment = path.split('/')[1] ?? ''
-  return Object.hasOwn(TAGS, segment) ? segment : 'service'
+  ...Object.assign({}, ...Object.values(FAMILIES).map(({ components }) => components)),
 }
 
 const pascal = (text: string) => text.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, c: string) => c.toUpperCase())
 
 /** `/connections/{connection_id}/history` is `connectionsByIdHistory`. */
 function operationId(path: string): string {
-  const name = pascal(path.replaceAll(/\{\w+\}/g, 'by_id').replace(/\.json$/, ''))
+  const name = pascal(fillTemplate(path, () => 'by_id').replace(/\.json$/, ''))
   return name === '' ? 'index' : name.charAt(0).toLowerCase() + name.slice(1)
 }
 
@@ -110,8 +59,9 @@ const ALWAYS: ProblemCode[] = [
 /** Every problem that a route can answer with. */
 function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   const codes = [...ALWAYS, ...Object.values(route.refusals ?? {})]
+  if (!route.narrows) codes.push('not_narrowable')
   if (route.record) codes.push('not_found')
-  if (route.path.includes('{')) codes.push('invalid_path')
+  if (paramNames(route.path).length > 0) codes.push('invalid_path')
   if (route.page === 'paged') codes.push('invalid_cursor')
   if (route.needs.length > 0)
     codes.push('inspector_absent', 'operation_absent', 'inspector_unavailable', 'inspector_timeout')
@@ -169,24 +119,27 @@ function toSchemas(named: Map<string, z.ZodType>): Record<string, JsonObject> {
  * @throws RangeError or TypeError as `createDiagnosticsRouter` does for the same options.
  */
 export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
+  checkOptions(options, { limits: OBJECT, prefix: TEXT } satisfies Shape<OpenApiOptions>)
   const limits = resolveLimits(options.limits)
   const named = new Map<string, z.ZodType>(Object.entries(SHARED))
   const shared = new Map(Object.entries(SHARED).map(([name, schema]) => [schema as z.ZodType, name]))
-  const described = ROUTES.map((route) => {
-    const id = operationId(route.path)
-    const response = shared.get(route.response) ?? pascal(id)
-    const query = queryOf(route, limits)
-    named.set(response, route.response).set(`${pascal(id)}Query`, query)
-    return { route, id, response, query }
-  })
+  const described = SECTIONS.flatMap(({ tag, routes }) => routes.map((route) => ({ tag, route }))).map(
+    ({ tag, route }) => {
+      const id = operationId(route.path)
+      const response = shared.get(route.response) ?? pascal(id)
+      const query = queryOf(route, limits)
+      named.set(response, route.response).set(`${pascal(id)}Query`, query)
+      return { tag, route, id, response, query }
+    },
+  )
   const schemas = toSchemas(named)
-  const paths = described.map(({ route, id, response, query }) => {
+  const paths = described.map(({ tag, route, id, response, query }) => {
     const { properties = {} } = schemas[`${pascal(id)}Query`] as { properties?: JsonObject }
     delete schemas[`${pascal(id)}Query`]
     const operation: JsonObject = {
       operationId: id,
       summary: route.summary,
-      tags: [tagOf(route.path)],
+      tags: [tag],
       ...(route.needs[0] === undefined ? {} : { 'x-capability': route.needs[0] }),
       ...(route.needs.length < 2 ? {} : { 'x-any-capability': [...route.needs] }),
       parameters: parametersOf(route.path, query, properties),
@@ -203,11 +156,15 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: parsePrefix(options.prefix ?? '').path || '/' }],
-    security: [{ adminKey: [] }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    // Either; which of them, the host says by its `auth`.
+    security: [{ adminKey: [] }, { bearerKey: [] }],
+    tags: SECTIONS.map(({ tag, about }) => ({ name: tag, description: about })),
     paths: Object.fromEntries(paths),
     components: {
-      securitySchemes: { adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' } },
+      securitySchemes: {
+        adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+        bearerKey: { type: 'http', scheme: 'bearer' },
+      },
       parameters: {
         ExpectedDeploymentId: {
           name: 'X-Expected-Deployment-Id',

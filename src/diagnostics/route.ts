@@ -1,30 +1,47 @@
 /** The routes of this router: what `http/read.ts` answers, over the set of inspectors. */
 import type * as z from 'zod'
-import type { Capability, Inspectors } from '../contract/inspectors.js'
+import type { Capability } from '../contract/capabilities.js'
+import type { Present } from '../contract/families.js'
 import type { ReadRoute, TypedReadRoute } from '../http/read-route.js'
 import type { ViewAsk } from '../views/reading.js'
 import type { Service } from './service-index.js'
 
-/** The inspectors as a route sees them: the router has made sure that the one it `needs` is there. */
-export type Present = { [Name in keyof Inspectors]-?: NonNullable<Inspectors[Name]> }
-
 /** What a route works with beside its inspectors. */
-export interface RouteView extends ViewAsk {
+interface RouteView extends ViewAsk {
   readonly service: Service
 }
 
-/** A route of the diagnostics router. */
+/** A route of the diagnostics router, which has made sure that an inspector that it `needs` is there. */
 export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
   needs: readonly Capability[]
+  /**
+   * Its answer holds nothing of users whom its inspectors do not see: it is given to whoever may see some users only. Absent:
+   * 403 `not_narrowable` to them.
+   */
+  narrows?: true
 }
 
-/** Defines a route; `ask` is checked against `path`, `query` and `response`. */
+/** The routes of one family or view. */
+export interface RouteSection {
+  /** What they are filed under, in one word and in one sentence. */
+  tag: string
+  about: string
+  routes: readonly DiagnosticsRoute[]
+}
+
+export const routesAbout = (tag: string, about: string, routes: readonly DiagnosticsRoute[]): RouteSection => ({
+  tag,
+  about,
+  routes,
+})
+
+/** Defines a route; `read` is checked against `path`, `query` and `response`. */
 export function diagnosticsRoute<
   Path extends string,
   Response extends z.ZodType,
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
-  definition: TypedReadRoute<Present, RouteView, Path, Query, Response> & { needs: readonly Capability[] },
+  definition: TypedReadRoute<Present, RouteView, Path, Query, Response> & Pick<DiagnosticsRoute, 'needs' | 'narrows'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
 }

@@ -1,21 +1,22 @@
 /** The diagnostics router: who may ask, what must be there, and what the hooks are told of each request. */
 import { Deadline } from '../async/deadline.js'
+import { BadRecord } from '../contract/bad-record.js'
+import { CAPABILITIES } from '../contract/capabilities.js'
 import { checkId } from '../contract/ids.js'
-import { type Capability, capabilitiesOf } from '../contract/inspectors.js'
-import { deepFreeze, type JsonObject } from '../contract/json.js'
 import { createAsk } from '../http/ask.js'
-import { createEngine, type Mountable, toHandler } from '../http/engine.js'
+import type { AdminPrincipal } from '../http/auth.js'
+import { createEngine, type Mountable, remoteAddressOf, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
-import { type Answer, read } from '../http/read.js'
+import { type Answer, read, readQuery } from '../http/read.js'
 import { prepareRoute } from '../http/read-route.js'
 import { jsonReply, type TextReply } from '../http/respond.js'
-import { VERSION } from '../version.js'
+import { createSights } from './authorization.js'
 import { guardHooks } from './hooks.js'
-import { openApiDocument } from './openapi.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import type { DiagnosticsRoute, Present } from './route.js'
+import type { DiagnosticsRoute } from './route.js'
+import { createServices } from './router-service.js'
 import { ROUTES } from './routes.js'
-import { OPENAPI_PATH, type RouteEntry, type Service } from './service-index.js'
+import type { RouteEntry } from './service-index.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface DiagnosticsRouter extends Mountable<TextReply> {
@@ -29,15 +30,10 @@ export interface DiagnosticsRouter extends Mountable<TextReply> {
   owns(pathname: string): boolean
 }
 
-const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
+// Records of one request that a host is told of one by one; a page has up to a thousand, an aggregate more.
+const RECORDS_TOLD = 100
 
-/** The inspector behind each optional operation, so that a 501 can say which of the two is missing. */
-const INSPECTOR_OF: Partial<Record<Capability, Capability>> = {
-  history_list_streams: 'history',
-  registry_connection_history: 'registry',
-  rpc_instance_check: 'rpc',
-  dedup_per_user: 'deduplicator',
-}
+const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 
 /** What is kept of one request, for the hooks. */
 interface Visit {
@@ -45,11 +41,15 @@ interface Visit {
   deadline: Deadline
   /** Who asks, once that is known. */
   principal?: string
-  /** The route's path, for whoever is known. */
+  /** The route's path. */
   route: string | null
+  params: Readonly<Record<string, string>>
+  filters: Readonly<Record<string, unknown>>
   answer?: Answer
   /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
-  reported: Set<unknown>
+  handled: Set<unknown>
+  /** Records that were left out. */
+  leftOut: number
 }
 
 /**
@@ -60,46 +60,29 @@ interface Visit {
  * const diagnostics = createDiagnosticsRouter({ inspectors, auth: apiKeyAuth(key), prefix: '/ops/diagnostics' })
  * await diagnostics(new Request('http://localhost/ops/diagnostics/capabilities'))
  */
-export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): DiagnosticsRouter {
-  const { inspectors, auth, deployment, extensions, dashboardPath, deadlineMs, limits, now } = resolveOptions(options)
+export function createDiagnosticsRouter<Principal extends AdminPrincipal = AdminPrincipal>(
+  options: DiagnosticsRouterOptions<Principal>,
+): DiagnosticsRouter {
+  const resolved = resolveOptions(options)
+  const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId } = resolved
   const hooks = guardHooks(options)
   // One object for all requests; an inspector that writes to it must not lift the bounds of others.
   const askLimits = Object.freeze({ examined: limits.examined })
-  const capabilities = deepFreeze(
-    capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
-  )
-  const routes = ROUTES.map(
-    ({ path, summary, needs }): RouteEntry => ({
-      method: 'GET',
-      path,
-      summary,
-      capability: needs[0] ?? null,
-      available: needs.length === 0 || needs.some((need) => capabilities[need]),
-    }),
-  )
-  let document: JsonObject | undefined
-  const service: Service = {
-    index: deepFreeze({
-      service: 'relayscope',
-      version: VERSION,
-      deployment_id: deployment.id,
-      mode: deployment.mode,
-      dashboard_path: dashboardPath,
-      openapi_path: OPENAPI_PATH,
-      routes,
-    }),
-    capabilities,
-    // Made when it is first asked for: most processes never are.
-    openApi() {
-      document ??= deepFreeze(openApiDocument({ limits, prefix: options.prefix }))
-      return document
-    },
-  }
+  const { whole, sightOf } = createSights({
+    inspectors,
+    authorize,
+    describe: createServices(resolved, options.prefix),
+  })
+  const { offers, index } = whole.service
 
-  async function authenticate(visit: Visit): Promise<string> {
+  async function authenticate(visit: Visit): Promise<Principal> {
     try {
-      const principal = await visit.deadline.settle(auth.authenticate(visit.request))
-      if (typeof principal?.name === 'string') return principal.name
+      const principal = await visit.deadline.race(auth.authenticate(visit.request))
+      const name = principal?.name
+      if (principal && typeof name === 'string') {
+        visit.principal = name
+        return principal
+      }
     } catch (error) {
       hooks.error(error, { route: null })
     }
@@ -113,15 +96,24 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
 
   function checkCapability(needs: DiagnosticsRoute['needs']): void {
     const need = needs[0]
-    if (need === undefined || needs.some((candidate) => capabilities[candidate])) return
-    const inspector = INSPECTOR_OF[need]
-    const code = inspector && capabilities[inspector] ? 'operation_absent' : 'inspector_absent'
+    if (need === undefined || needs.some(offers)) return
+    // Of an inspector that is there the operation is missing; else it is the inspector.
+    const code = offers(CAPABILITIES.inspectorOf(need)) ? 'operation_absent' : 'inspector_absent'
     throw new ProblemError(code, { capability: need })
   }
 
   /** What is thrown once the client has left says that it was stopped, and that is not a fault: whoever hangs up fills no log. */
-  function report({ request, route }: Visit, error: unknown, source?: string): void {
-    if (!request.signal.aborted) hooks.error(error, source === undefined ? { route } : { route, source })
+  function handleError(visit: Visit, error: unknown, source?: string): void {
+    const { request, route } = visit
+    if (request.signal.aborted) return
+    const fault = error instanceof BadRecord ? error.fault : undefined
+    if (fault && ++visit.leftOut > RECORDS_TOLD) return
+    hooks.error(error, { route, ...(source === undefined ? {} : { source }), ...fault })
+  }
+
+  function endErrors({ route, leftOut }: Visit): void {
+    const rest = leftOut - RECORDS_TOLD
+    if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
   }
 
   const engine = createEngine({
@@ -129,26 +121,35 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     routes: ROUTES.map((route) => ({ path: route.path, methods: { GET: { ...prepareRoute(route, limits), route } } })),
     checkParam: checkId,
     async authenticate(visit: Visit, route) {
-      visit.principal = await authenticate(visit)
       visit.route = route?.path ?? null
+      return authenticate(visit)
     },
     admit({ request }, { route }) {
       checkDeployment(request)
       checkCapability(route.needs)
     },
-    async answer(prepared, { params, search }, visit) {
-      const { deadline, reported } = visit
+    async answer(prepared, { who: principal, params, search }, visit) {
+      const { request, deadline, handled } = visit
+      const { route } = prepared
+      visit.params = params
+      const given = readQuery(prepared, search)
+      const [need] = route.needs
+      const source = need && CAPABILITIES.inspectorOf(need)
+      visit.filters = given.filters
+      // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
+      const question = { principal, route: route.path, params: { ...params }, filters: { ...given.filters }, request }
+      const { inspectors, service, users } = authorize ? await sightOf(route, question, deadline) : whole
       visit.answer = await read(
         prepared,
-        inspectors as Present,
-        { params, search, deployment, deadline },
+        inspectors,
+        { params, given, deployment, users, deadline },
         {
-          ask: createAsk(deadline, askLimits, (error) => report(visit, error)),
+          ask: createAsk(deadline, askLimits, (error) => handleError(visit, error, source)),
           now,
           service,
-          report(source, error) {
-            reported.add(error)
-            report(visit, error, source)
+          onError(source, error) {
+            handled.add(error)
+            handleError(visit, error, source)
           },
         },
       )
@@ -157,31 +158,48 @@ export function createDiagnosticsRouter(options: DiagnosticsRouterOptions): Diag
     refuse(error, visit) {
       const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })
       const { cause } = problem
-      if (cause !== undefined && !visit.reported.has(cause)) report(visit, cause)
+      if (cause !== undefined && !visit.handled.has(cause)) handleError(visit, cause)
       return problem
     },
   })
 
-  async function reply(request: Request): Promise<TextReply> {
+  /** What the host calls the request. */
+  function requestIdOf(request: Request): string | null {
+    try {
+      const id = requestId(request)
+      return typeof id === 'string' && checkId(id) === undefined ? id : null
+    } catch (error) {
+      hooks.error(error, { route: null })
+      return null
+    }
+  }
+
+  async function reply(request: Request, info: unknown): Promise<TextReply> {
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
-    const visit: Visit = { request, deadline, route: null, reported: new Set() }
+    const visit: Visit = { request, deadline, route: null, params: {}, filters: {}, handled: new Set(), leftOut: 0 }
     const given = await engine.reply(visit)
     deadline.clear()
-    const { principal, route, answer: answered } = visit
-    if (principal !== undefined)
-      hooks.access({
-        principal,
-        route,
-        filters: answered?.filters ?? {},
-        status: given.status,
-        duration_ms: Math.max(0, now() - startedAt),
-        item_count: answered?.itemCount ?? null,
-        complete: answered?.complete ?? null,
-      })
+    endErrors(visit)
+    const { principal = null, route, params, filters, answer } = visit
+    // Of nobody only what was refused for that; what is none of our paths, or none at all, concerns nobody here.
+    if (principal === null && given.status !== 403) return given
+    hooks.access({
+      principal,
+      method: request.method,
+      route,
+      params,
+      filters,
+      status: given.status,
+      duration_ms: Math.max(0, now() - startedAt),
+      item_count: answer?.itemCount ?? null,
+      complete: answer?.complete ?? null,
+      remote_address: remoteAddressOf(info),
+      request_id: requestIdOf(request),
+    })
     return given
   }
 
   const handler = toHandler(reply, (error) => hooks.error(error, { route: null }))
-  return Object.assign(handler, { prefix: engine.prefix, routes, owns: engine.owns })
+  return Object.assign(handler, { prefix: engine.prefix, routes: index.routes, owns: engine.owns })
 }

@@ -5,23 +5,25 @@ import { CONTEXT_ROUTES } from './contexts.js'
 import { DEDUPLICATOR_ROUTES } from './deduplicator.js'
 import { DELIVERY_ROUTES } from './delivery.js'
 import { HISTORY_ROUTES } from './history.js'
-import type { DiagnosticsRoute } from './route.js'
+import type { DiagnosticsRoute, RouteSection } from './route.js'
 import { RPC_ROUTES } from './rpc.js'
 import { SERVICE_ROUTES } from './service.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
-/** All of them. A literal path stands before a parameter in its place. */
-export const ROUTES: readonly DiagnosticsRoute[] = [
-  ...SERVICE_ROUTES,
-  ...USER_ROUTES,
-  ...ACTION_ROUTES,
-  ...CONNECTION_ROUTES,
-  ...HISTORY_ROUTES,
-  ...RPC_ROUTES,
-  ...DEDUPLICATOR_ROUTES,
-  ...CONTEXT_ROUTES,
-  ...WORKER_ROUTES,
-  ...BROWSER_WINDOW_ROUTES,
-  ...DELIVERY_ROUTES,
+/** All of them, by what they are about. A literal path stands before a parameter in its place. */
+export const SECTIONS: readonly RouteSection[] = [
+  SERVICE_ROUTES,
+  USER_ROUTES,
+  ACTION_ROUTES,
+  CONNECTION_ROUTES,
+  HISTORY_ROUTES,
+  RPC_ROUTES,
+  DEDUPLICATOR_ROUTES,
+  CONTEXT_ROUTES,
+  WORKER_ROUTES,
+  BROWSER_WINDOW_ROUTES,
+  DELIVERY_ROUTES,
 ]
+
+export const ROUTES: readonly DiagnosticsRoute[] = SECTIONS.flatMap(({ routes }) => routes)

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Id, Timestamp, toTimestamp } from '../contract/ids.js'
 import { pageOf } from '../contract/page.js'
 import { PendingCall, PendingCallFilter } from '../contract/rpc.js'
-import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
 
 /** Whether an instance held its client at `checked_at`. An unknown instance is not current; it is no 404. */
 export const InstanceStatus = z.object({
@@ -13,33 +13,36 @@ export const InstanceStatus = z.object({
   checked_at: Timestamp,
 })
 
-export const RPC_ROUTES: readonly DiagnosticsRoute[] = [
+export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, and instance fencing.', [
   diagnosticsRoute({
     path: '/rpc/pending',
     summary: 'Calls that wait for their reply',
     needs: ['rpc'],
+    narrows: true,
     page: 'paged',
     query: PendingCallFilter,
     response: pageOf(PendingCall),
-    ask: ({ rpc }, { filter, page }, { ask }) => rpc.listPending(filter, page, ask),
+    read: ({ rpc }, { filter, page }, { ask }) => rpc.listPending(filter, page, ask),
   }),
   diagnosticsRoute({
     path: '/rpc/pending/{correlation_id}',
     record: true,
     summary: 'One call that waits for its reply',
     needs: ['rpc'],
+    narrows: true,
     response: PendingCall,
-    ask: ({ rpc }, { params }, { ask }) => rpc.getPending(params.correlation_id, ask),
+    read: ({ rpc }, { params }, { ask }) => rpc.getPending(params.correlation_id, ask),
   }),
   diagnosticsRoute({
     path: '/rpc/instances/{instance_id}',
     summary: 'Whether an instance holds its client now',
     needs: ['rpc_instance_check'],
+    narrows: true,
     query: z.object({ user_id: Id, client_id: Id }),
     response: InstanceStatus,
-    ask: async ({ rpc }, { params: { instance_id }, filter }, view) => {
+    read: async ({ rpc }, { params: { instance_id }, filter }, view) => {
       const check = await rpc.checkInstance?.({ ...filter, instance_id }, view.ask)
       return check && { ...check, instance_id, checked_at: toTimestamp(view.now()) }
     },
   }),
-]
+])

@@ -1,7 +1,7 @@
 /** What the router says of itself: its index, and what else its own routes answer. */
 import * as z from 'zod'
+import type { Capabilities } from '../contract/capabilities.js'
 import { DeploymentMode } from '../contract/delivery.js'
-import type { Capabilities } from '../contract/inspectors.js'
 import type { JsonObject } from '../contract/json.js'
 
 /** One route as the index lists it. */
@@ -35,5 +35,9 @@ export const OPENAPI_PATH = '/openapi.json'
 export interface Service {
   readonly index: ServiceIndex
   readonly capabilities: Capabilities
+  /** Whether its inspectors are capable of that. */
+  offers(capability: string): boolean
+  /** Whether the index says that the route can be asked. */
+  isAvailable(path: string): boolean
   openApi(): JsonObject
 }

@@ -1,29 +1,32 @@
 /** The routes about the router itself: its index, its OpenAPI document, its capabilities. */
-import { Capabilities } from '../contract/inspectors.js'
+import { Capabilities } from '../contract/capabilities.js'
 import { JsonRecord } from '../contract/json.js'
-import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
 import { OPENAPI_PATH, ServiceIndex } from './service-index.js'
 
-export const SERVICE_ROUTES: readonly DiagnosticsRoute[] = [
+export const SERVICE_ROUTES = routesAbout('service', 'The router itself.', [
   diagnosticsRoute({
     path: '/',
     summary: 'The routes of this router',
     needs: [],
+    narrows: true,
     response: ServiceIndex,
-    ask: (_inspectors, _input, { service }) => service.index,
+    read: (_inspectors, _input, { service }) => service.index,
   }),
   diagnosticsRoute({
     path: OPENAPI_PATH,
     summary: 'This document',
     needs: [],
+    narrows: true,
     response: JsonRecord,
-    ask: (_inspectors, _input, { service }) => service.openApi(),
+    read: (_inspectors, _input, { service }) => service.openApi(),
   }),
   diagnosticsRoute({
     path: '/capabilities',
     summary: 'What can be asked; not a readiness check',
     needs: [],
+    narrows: true,
     response: Capabilities,
-    ask: (_inspectors, _input, { service }) => service.capabilities,
+    read: (_inspectors, _input, { service }) => service.capabilities,
   }),
-]
+])

@@ -5,48 +5,52 @@ import { Context } from '../contract/contexts.js'
 import { Id } from '../contract/ids.js'
 import { pageOf } from '../contract/page.js'
 import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
-import { type DiagnosticsRoute, diagnosticsRoute } from './route.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
 
 // The user is always named: a legacy default string must never stand in for one.
 const OfUser = z.object({ user_id: Id })
 const WorkerFilter = OfUser.extend({ client_type: ClientType.optional() })
 
-export const WORKER_ROUTES: readonly DiagnosticsRoute[] = [
+export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.', [
   diagnosticsRoute({
     path: '/workers',
     summary: "A user's worker contexts, the idle ones apart from the assigned ones",
     needs: ['context_registry'],
+    narrows: true,
     page: 'limited',
     query: WorkerFilter,
     response: Workers,
-    ask: ({ contextRegistry }, { filter, page }, view) => listWorkers(contextRegistry, filter, page.limit, view),
+    read: ({ contextRegistry }, { filter, page }, view) => listWorkers(contextRegistry, filter, page.limit, view),
   }),
   diagnosticsRoute({
     path: '/workers/count',
     summary: 'How many worker contexts a user has',
     needs: ['context_registry'],
+    narrows: true,
     query: WorkerFilter,
     response: WorkerCounts,
-    ask: ({ contextRegistry }, { filter }, view) => countWorkers(contextRegistry, filter, view),
+    read: ({ contextRegistry }, { filter }, view) => countWorkers(contextRegistry, filter, view),
   }),
   diagnosticsRoute({
     path: '/workers/available',
     summary: "A user's idle worker contexts",
     needs: ['context_registry'],
+    narrows: true,
     page: 'paged',
     query: WorkerFilter,
     response: pageOf(Context),
-    ask: ({ contextRegistry }, { filter, page }, view) =>
+    read: ({ contextRegistry }, { filter, page }, view) =>
       pageWorkers(contextRegistry, filter, page, view, (context) => workerState(context) === 'idle'),
   }),
   diagnosticsRoute({
     path: '/workers/tasks/{task_id}',
     summary: 'The worker contexts assigned to one task of a user',
     needs: ['context_registry'],
+    narrows: true,
     page: 'paged',
     query: OfUser,
     response: pageOf(Context),
-    ask: ({ contextRegistry }, { params, filter, page }, view) =>
+    read: ({ contextRegistry }, { params, filter, page }, view) =>
       pageWorkers(
         contextRegistry,
         filter,
@@ -55,4 +59,4 @@ export const WORKER_ROUTES: readonly DiagnosticsRoute[] = [
         (context) => workerState(context) === 'assigned' && context.task_id === params.task_id,
       ),
   }),
-]
+])

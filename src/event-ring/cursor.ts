@@ -14,7 +14,7 @@ import type {
 export interface Slot {
   readonly event: SiteEvent
   readonly result: IteratorResult<BusItem>
-  settled: Promise<IteratorResult<BusItem>> | undefined
+  resolved: Promise<IteratorResult<BusItem>> | undefined
 }
 
 /** What a cursor reads. */
@@ -40,7 +40,7 @@ export interface Ring {
 type Resolve = (result: IteratorResult<BusItem>) => void
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
-const SETTLED_DONE = Promise.resolve(DONE)
+const RESOLVED_DONE = Promise.resolve(DONE)
 
 // One executor for all promises: a closure for each would cost more than the delivery itself.
 let captured: Resolve
@@ -123,12 +123,12 @@ export class Cursor implements Subscription {
   }
 
   next(): Promise<IteratorResult<BusItem>> {
-    if (!this.isOpen()) return SETTLED_DONE
+    if (!this.isOpen()) return RESOLVED_DONE
     if (this.resolve === undefined) {
       const slot = this.slot()
       if (slot) {
-        slot.settled ??= Promise.resolve(slot.result)
-        return slot.settled
+        slot.resolved ??= Promise.resolve(slot.result)
+        return slot.resolved
       }
       const gap = this.gap()
       if (gap) return Promise.resolve({ done: false, value: gap })
@@ -146,7 +146,7 @@ export class Cursor implements Subscription {
 
   return(): Promise<IteratorResult<BusItem>> {
     this.close()
-    return SETTLED_DONE
+    return RESOLVED_DONE
   }
 
   [Symbol.asyncIterator](): this {

@@ -2,7 +2,7 @@
 import type { EventRun, SiteEvent, StreamPosition, SubscribeOptions, Subscription } from '../contract/event-bus.js'
 import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
 
-export interface TopicOptions {
+interface TopicOptions {
   /** Events kept for readers that lag. */
   queueSize: number
   /** Where the topic stands; `null` while nobody knows: then `begin` says so. */
@@ -71,7 +71,7 @@ class TopicRing implements Topic, Ring {
     // Without readers only the position matters: nothing is ever replayed.
     if (this.readers === 0) return
     const result = { done: false, value: { type: 'event', event } } as const
-    this.slots[event.seq % this.size] = { event, result, settled: undefined }
+    this.slots[event.seq % this.size] = { event, result, resolved: undefined }
     this.shared = undefined
     this.wake()
   }

@@ -1,5 +1,5 @@
 /** Bounds that many users share, without one being able to take another's part: what must go goes from whoever holds most. */
-import { Heaviest } from './heaviest.js'
+import { MaxHeap } from './max-heap.js'
 
 /** What is kept at most. Absent: without bound. */
 export interface ShareBounds {
@@ -34,8 +34,8 @@ interface Holder<E> {
 export class FairShare<E> {
   readonly #bounds: ShareBounds
   readonly #holders = new Map<string, Holder<E>>()
-  readonly #byEntries = new Heaviest<Holder<E>>()
-  readonly #byBytes = new Heaviest<Holder<E>>()
+  readonly #byEntries = new MaxHeap<Holder<E>>()
+  readonly #byBytes = new MaxHeap<Holder<E>>()
   #entries = 0
   #bytes = 0
 

@@ -18,12 +18,12 @@ const SIGNAL: PropertyDescriptor & ThisType<Ask & { readonly [DEADLINE]: Deadlin
   },
 }
 
-/** `limits` bound what one request may cost; `report` hears of what an inspector passed over to be able to answer. */
-export function createAsk(deadline: Deadline, limits: AskLimits, report: (error: unknown) => void): Ask {
+/** `limits` bound what one request may cost; `onError` hears of what an inspector passed over to be able to answer. */
+export function createAsk(deadline: Deadline, limits: AskLimits, onError: (error: unknown) => void): Ask {
   const ask = { limits } as Ask
   // Whoever copies or prints what inspectors are given sees the bounds and the signal alone.
   Object.defineProperty(ask, DEADLINE, { value: deadline })
-  Object.defineProperty(ask, 'report', { value: report })
+  Object.defineProperty(ask, 'onError', { value: onError })
   // An own property, so that a copy has it; with one getter for all, because an accessor of its own gives an object a
   // hidden class of its own, which outlives it and keeps with it all that the request came by.
   return Object.defineProperty(ask, 'signal', SIGNAL)

@@ -1,12 +1,19 @@
-/** Administrator authentication: the port, the API key, the no-op, and how a deployment chooses between them. */
+/** Administrator authentication: the port, keys in a header, the no-op, and how a deployment chooses between them. */
+import { ANYTHING, checkOptions, FLAG, OBJECT, type Shape, TEXT } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { createHostGuard, LOOPBACK_NAMES } from './guard.js'
+import { createKeyring, type NamedKeys } from './keys.js'
 import { isLoopbackHost } from './loopback.js'
 
+/** Somebody who was authenticated. A host's own may hold more, which only its `authorize` sees. */
+export interface AdminPrincipal {
+  readonly name: string
+}
+
 /** Who may ask. `null`, a throw, and no answer within the deadline all mean 403. */
-export interface AdminAuth {
-  /** The principal for `onAccess`, or `null`. Must not read the body. */
-  authenticate(request: Request): Awaitable<{ name: string } | null>
+export interface AdminAuth<Principal extends AdminPrincipal = AdminPrincipal> {
+  /** The principal, whose name `onAccess` is told, or `null`. Must not read the body. */
+  authenticate(request: Request): Awaitable<Principal | null>
 }
 
 /** The header that carries the administrator key. */
@@ -23,27 +30,46 @@ export class AdminKeyRequiredError extends Error {
   }
 }
 
-/** Whether the texts are equal, in a time that depends on `secret` alone. */
-function equalsSecret(given: string, secret: string): boolean {
-  let difference = given.length ^ secret.length
-  for (let i = 0; i < secret.length; i++) difference |= given.charCodeAt(i) ^ secret.charCodeAt(i)
-  return difference === 0
+/** What a header carries as it is. */
+const HEADER_TEXT = {
+  pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
+  said: 'printable ASCII without spaces at its ends',
 }
+const TOKEN = { pattern: /^[\x21-\x7e]+$/, said: 'printable ASCII without spaces' }
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
 /**
- * Accepts requests whose `X-Admin-Key` header is `key`. Two such headers arrive joined and are refused.
+ * Accepts requests whose `X-Admin-Key` header is a key. Two such headers arrive joined and are refused.
  *
- * @throws TypeError for a key that is blank or that a header cannot carry: anything but printable ASCII, or spaces at
- * its ends.
+ * @param keys One key, whose principal is `admin`; or keys by the names of their principals, several of one name while
+ * they are being changed.
+ * @throws TypeError for no key, one that is blank, that a header cannot carry (anything but printable ASCII, or spaces at
+ * its ends) or that two names share, and a name that is no id.
+ * @example
+ * apiKeyAuth({ ada: keyOfAda, ci: [newKey, oldKey] })
  */
-export function apiKeyAuth(key: string): AdminAuth {
-  if (typeof key !== 'string' || key.trim() === '') throw new TypeError('the administrator key is blank')
-  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key))
-    throw new TypeError('the administrator key must be printable ASCII without spaces at its ends')
+export function apiKeyAuth(keys: string | NamedKeys): AdminAuth {
+  const holderOf = createKeyring(keys, HEADER_TEXT)
   return {
     authenticate(request) {
       const given = request.headers.get(ADMIN_KEY_HEADER)
-      return given !== null && equalsSecret(given, key) ? { name: 'admin' } : null
+      return given === null ? null : holderOf(given)
+    },
+  }
+}
+
+/**
+ * Accepts requests whose `Authorization` header is `Bearer` and a key.
+ *
+ * @param keys As `apiKeyAuth` takes them; a space cannot be part of one.
+ * @throws TypeError as `apiKeyAuth`.
+ */
+export function bearerAuth(keys: string | NamedKeys): AdminAuth {
+  const holderOf = createKeyring(keys, TOKEN)
+  return {
+    authenticate(request) {
+      const given = BEARER.exec(request.headers.get('authorization') ?? '')?.[1]
+      return given === undefined ? null : holderOf(given)
     },
   }
 }
@@ -73,7 +99,7 @@ function loopbackAuth(): AdminAuth {
 }
 
 export interface ResolveAdminAuthOptions {
-  /** An explicit key; blank is an error. */
+  /** An explicit key; one that is blank, or there and undefined, is an error. */
   key?: string | undefined
   /** Where `SERVICE_ADMIN_KEY` is read; a blank value counts as absent. @default the process's own environment */
   env?: Record<string, string | undefined> | undefined
@@ -83,15 +109,22 @@ export interface ResolveAdminAuthOptions {
   host?: string | undefined
 }
 
+const OPTIONS: Shape<ResolveAdminAuthOptions> = { key: ANYTHING, env: OBJECT, strict: FLAG, host: TEXT }
+
 /**
  * The administrator authentication of a deployment: the explicit key, else the environment's, else none.
  * Call it before any socket is opened. What it leaves open on a `host` that is loopback answers only who names loopback
  * in `Host` and `Origin`.
  *
- * @throws AdminKeyRequiredError under `strict` without a key, unless `host` is loopback. TypeError for an unusable key.
+ * @throws AdminKeyRequiredError under `strict` without a key, unless `host` is loopback. TypeError for an unusable key,
+ * a `key` that is there and undefined among them.
  */
 export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAuth {
+  checkOptions(options, OPTIONS)
   const { key, strict = false, host } = options
+  // A variable that nobody has set must not open what it was to close.
+  if (Object.hasOwn(options, 'key') && key === undefined)
+    throw new TypeError('key is there and undefined: leave it out, or set it')
   if (key !== undefined) return apiKeyAuth(key)
   const env = options.env ?? globalThis.process?.env ?? {}
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]

@@ -15,13 +15,16 @@ export function listIdentity(parts: {
   params: Record<string, string>
   filters: Record<string, unknown>
   deployment: { id: string | null; mode: string }
+  /** Who can be seen, where that is not everybody. */
+  users?: readonly string[] | undefined
 }): string {
   const sorted = (record: Record<string, unknown>) =>
     Object.keys(record)
       .sort()
       .map((key) => [key, record[key]])
-  const { route, params, filters, deployment } = parts
-  return JSON.stringify([VERSION, route, sorted(params), sorted(filters), deployment.id, deployment.mode])
+  const { route, params, filters, deployment, users } = parts
+  const list = [VERSION, route, sorted(params), sorted(filters), deployment.id, deployment.mode]
+  return JSON.stringify(users === undefined ? list : [...list, users])
 }
 
 function toBase64url(text: string): string {
@@ -46,8 +49,9 @@ function fromBase64url(text: string): string | undefined {
  * @throws TypeError for a token over 360 bytes, which is a fault of the inspector.
  */
 export function toCursor(identity: string, token: string): string {
-  if (utf8Length(token) > TOKEN_BYTES) throw new TypeError(`a page token is over ${TOKEN_BYTES} bytes`)
-  if (!token.isWellFormed()) throw new TypeError('a page token is not well-formed Unicode')
+  const bytes = utf8Length(token)
+  if (bytes > TOKEN_BYTES) throw new TypeError(`next_cursor: ${bytes} bytes, at most ${TOKEN_BYTES}`)
+  if (!token.isWellFormed()) throw new TypeError('next_cursor: must be well-formed Unicode')
   return toBase64url(`${VERSION}${digest64(identity + token)}${token}`)
 }
 

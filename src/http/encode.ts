@@ -1,5 +1,6 @@
 /** How a value becomes JSON text that its schema has read: the wall between what is handed over and what leaves. */
 import * as z from 'zod'
+import { type BadRecord, faultsOf, textOfFaults, toBadRecord } from '../contract/bad-record.js'
 
 // More is held by nobody who asks: a list is asked for again with a smaller limit, and a record alone cannot be shown.
 const BODY_LENGTH = 16_777_216
@@ -11,6 +12,18 @@ export class UnacceptableAnswer extends TypeError {
 
 /** The answer is one that could be read, but is longer than any may be. */
 export class TooLarge extends UnacceptableAnswer {}
+
+/** Some records of a list are not what their schema accepts; the others are. */
+export class RefusedRecords extends UnacceptableAnswer {
+  constructor(
+    /** The member that is the list. */
+    readonly list: string,
+    /** Each under its place in the list. */
+    readonly refused: ReadonlyMap<number, BadRecord>,
+  ) {
+    super(`${list}: ${[...refused.values()][0]?.message}`)
+  }
+}
 
 /** Whether nothing below `value` can ever change: frozen data properties all the way down, no accessors. */
 function isImmutable(value: unknown): boolean {
@@ -27,8 +40,7 @@ function isImmutable(value: unknown): boolean {
 function read(schema: z.ZodType, value: unknown): string {
   const result = schema.safeParse(value)
   if (result.success) return JSON.stringify(result.data)
-  const issue = result.error.issues[0]
-  throw new UnacceptableAnswer(`${issue?.path.join('.') || 'answer'}: ${issue?.code}`)
+  throw new UnacceptableAnswer(textOfFaults(faultsOf(result.error)), { cause: result.error })
 }
 
 type Encoder = (value: unknown) => string
@@ -63,10 +75,19 @@ const opening = (pieces: string[], name: string): string => `${pieces.length > 1
 function listEncoder(name: string, element: z.ZodObject): MemberEncoder {
   const toText = recordEncoder(element)
   return (pieces, records) => {
-    if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: not a list`)
+    if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: must be a list`)
     pieces.push(opening(pieces, name), '[')
+    let refused: Map<number, BadRecord> | undefined
     // By index: a hole is read too, and refused.
-    for (let i = 0; i < records.length; i++) pieces.push(i > 0 ? ',' : '', toText(records[i]))
+    for (let i = 0; i < records.length; i++) {
+      try {
+        pieces.push(i > 0 ? ',' : '', toText(records[i]))
+      } catch (error) {
+        refused ??= new Map()
+        refused.set(i, toBadRecord(element, records[i], i, error instanceof UnacceptableAnswer ? error.cause : error))
+      }
+    }
+    if (refused) throw new RefusedRecords(name, refused)
     pieces.push(']')
   }
 }
@@ -100,7 +121,7 @@ function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
 /**
  * Makes values into JSON text as `schema` reads them: unknown keys are dropped.
  *
- * @returns a function that throws UnacceptableAnswer, or whatever a getter or `JSON.stringify` throws: all of it is a
+ * @returns a function that throws UnacceptableAnswer (RefusedRecords where only records of a list are), or whatever a getter or `JSON.stringify` throws: all of it is a
  * fault of the source.
  */
 export function createEncoder(schema: z.ZodType): Encoder {
@@ -108,7 +129,8 @@ export function createEncoder(schema: z.ZodType): Encoder {
   const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : recordEncoder(schema)
   return (value) => {
     const text = toText(value)
-    if (text.length > BODY_LENGTH) throw new TooLarge('the answer is too large')
+    if (text.length > BODY_LENGTH)
+      throw new TooLarge(`the answer has ${text.length} characters, at most ${BODY_LENGTH}`)
     return text
   }
 }

@@ -18,7 +18,7 @@ export interface Route<Handler> {
 type HandlerOf<R extends Route<unknown>> = R['methods'][keyof R['methods']]
 
 /** A request that has come to its route. */
-export interface Asked<Who> {
+export interface MatchedRequest<Who> {
   who: Who
   /** The parameters of the path, decoded and checked. */
   params: Record<string, string>
@@ -31,7 +31,7 @@ interface Visited {
 }
 
 /** What the routers differ in. `Visit` is what a router keeps of one request. */
-export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply> {
+interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply> {
   /** The whole public path under which this process sees the router. */
   prefix: string
   routes: readonly R[]
@@ -43,12 +43,12 @@ export interface EngineOptions<R extends Route<unknown>, Visit extends Visited, 
   admit?(visit: Visit, handler: HandlerOf<R>): void
   /** Why a parameter of a path cannot be what it stands for. */
   checkParam(value: string): string | undefined
-  answer(handler: HandlerOf<R>, asked: Asked<Who>, visit: Visit): Awaitable<A>
+  answer(handler: HandlerOf<R>, matched: MatchedRequest<Who>, visit: Visit): Awaitable<A>
   /** The problem that whatever was thrown is, and the place to tell a host of it. */
   refuse(error: unknown, visit: Visit): ProblemError
 }
 
-export interface Engine<Visit, A extends HttpReply> {
+interface Engine<Visit, A extends HttpReply> {
   /** The prefix in canonical form. */
   readonly prefix: string
   owns(pathname: string): boolean
@@ -127,25 +127,35 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
   }
 }
 
-/** A fetch-style handler, and what a mount needs to know of it. */
+/**
+ * A fetch-style handler, and what a mount needs to know of it. Of its second argument only `remoteAddress` is read, which
+ * our adapters give; hosts that pass something of their own there may.
+ */
 export interface Mountable<A extends HttpReply = HttpReply> {
-  (request: Request): Promise<Response>
+  (request: Request, info?: unknown): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
-  fetch(request: Request): Promise<Response>
+  fetch(request: Request, info?: unknown): Promise<Response>
   /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
-  reply(request: Request): Promise<A>
+  reply(request: Request, info?: unknown): Promise<A>
+}
+
+/** The address that a host says a request came from, where it says one. */
+export function remoteAddressOf(info: unknown): string | null {
+  const address = (info as { remoteAddress?: unknown } | null | undefined)?.remoteAddress
+  return typeof address === 'string' ? address : null
 }
 
 /** `answer` as a handler that never rejects: untyped callers hand over anything, and what is not a request is answered too. */
 export function toHandler<A extends HttpReply>(
-  answer: (request: Request) => Promise<A>,
+  answer: (request: Request, info: unknown) => Promise<A>,
   failed: (error: unknown) => void = () => {},
 ): Mountable<A | TextReply> {
-  const reply = (request: Request) =>
-    answer(request).catch((error: unknown): TextReply => {
+  const reply = (request: Request, info?: unknown) =>
+    answer(request, info).catch((error: unknown): TextReply => {
       failed(error)
       return problemReply('internal')
     })
-  const router = async (request: Request) => toResponse(await reply(request), request?.method === 'HEAD')
+  const router = async (request: Request, info?: unknown) =>
+    toResponse(await reply(request, info), request?.method === 'HEAD')
   return Object.assign(router, { fetch: router, reply })
 }

@@ -2,7 +2,7 @@
 import type { Chunks, HttpReply } from './respond.js'
 
 /** One frame. `data` is any JSON value; a frame without one only sets `retry`. */
-export interface EventFrame {
+interface EventFrame {
   event: string
   data: unknown
   /** What a client that reconnects sends as `Last-Event-ID`. */
@@ -13,7 +13,8 @@ export interface EventFrame {
 
 // A line break would start another field; a NUL makes clients ignore an id; a lone surrogate does not survive UTF-8.
 function checkField(name: string, value: string): string {
-  if (/[\r\n\0]/.test(value) || !value.isWellFormed()) throw new TypeError(`${name} cannot stand in an event stream`)
+  if (/[\r\n\0]/.test(value) || !value.isWellFormed())
+    throw new TypeError(`${name} must be well-formed Unicode without line breaks and NUL`)
   return value
 }
 
@@ -26,7 +27,7 @@ function checkField(name: string, value: string): string {
 export function encodeFrame({ event, data, id, retry }: EventFrame): string {
   if (event === '') throw new TypeError('event must not be empty')
   const json: string | undefined = JSON.stringify(data)
-  if (json === undefined) throw new TypeError('data is not a JSON value')
+  if (json === undefined) throw new TypeError('data must be a JSON value')
   return `${retry === undefined ? '' : `retry: ${retry}\n`}${id === undefined ? '' : `id: ${checkField('id', id)}\n`}event: ${checkField('event', event)}\ndata: ${json}\n\n`
 }
 

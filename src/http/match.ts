@@ -3,6 +3,16 @@ import { Router } from 'itty-router'
 import { hasEmptySegment } from './spelling.js'
 import { decodeSegment, type Prefix } from './target.js'
 
+const PARAMETER = /\{(\w+)\}/g
+
+/** The names of the parameters in a template, which is a path in OpenAPI's form: `/users/{user_id}/summary`. */
+export const paramNames = (template: string): string[] =>
+  [...template.matchAll(PARAMETER)].map(([, name]) => name as string)
+
+/** A template with something else in the place of each parameter. */
+export const fillTemplate = (template: string, fill: (name: string) => string): string =>
+  template.replaceAll(PARAMETER, (_, name: string) => fill(name))
+
 /** A route that a path names. */
 interface Match<R> {
   route: R
@@ -19,7 +29,7 @@ export interface Matcher<R> {
 
 /** Whether a path would name one of `templates` only once its literals are decoded. A parameter may be encoded in any way. */
 function createSpelling(templates: readonly string[][]) {
-  const isLiteral = (part: string) => !part.startsWith('{')
+  const isLiteral = (part: string) => paramNames(part).length === 0
   return (path: string): boolean => {
     if (!path.includes('%')) return false
     const segments = path.split('/')
@@ -33,10 +43,10 @@ function createSpelling(templates: readonly string[][]) {
   }
 }
 
-/** Matches paths below `prefix` to `routes`, whose paths are in OpenAPI's form: `/users/{user_id}/summary`. */
+/** Matches paths below `prefix` to `routes`, whose paths are templates. */
 export function createMatcher<R extends { path: string }>(prefix: Prefix, routes: readonly R[]): Matcher<R> {
   const table = Router()
-  for (const { path } of routes) table.all(path.replaceAll(/\{(\w+)\}/g, ':$1'))
+  for (const { path } of routes) table.all(fillTemplate(path, (name) => `:${name}`))
   // Its patterns and not its `fetch`, which would read a URL and a query anew for every request and resolve the dot
   // segments that a parameter is refused for.
   const patterns = table.routes.map(([, pattern]) => pattern)

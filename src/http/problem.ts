@@ -8,6 +8,7 @@ export const PROBLEMS = {
   invalid_json: [400, 'The body is not valid UTF-8 JSON'],
   unauthenticated: [401, 'Authentication is required'],
   forbidden: [403, 'Not allowed'],
+  not_narrowable: [403, 'The answer is of all users, and cannot be narrowed to those that you may see'],
   not_loopback: [403, 'The caller is not on this machine'],
   forwarded_request: [403, 'The request was forwarded'],
   bad_host: [403, 'The Host is not this server on this machine'],

@@ -4,10 +4,11 @@ import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
 import type { Awaitable, PageQuery } from '../contract/page.js'
 import type { RefusalCode } from '../refusal.js'
 import { createEncoder } from './encode.js'
+import { paramNames } from './match.js'
 import type { ProblemCode } from './problem.js'
 
-/** What a route is asked with: everything decoded, typed and checked. */
-export interface RouteInput<Filter, Param extends string = string> {
+/** What a route is given: everything decoded, typed and checked. */
+interface RouteInput<Filter, Param extends string = string> {
   params: Record<Param, string>
   /** The query without `limit` and `cursor`; only what the caller gave. */
   filter: Filter
@@ -38,32 +39,27 @@ export interface ReadRoute<Source, View> {
   /** Refusals of the inspector that mean something of their own on this route. */
   refusals?: Partial<Record<RefusalCode, ProblemCode>>
   /** The value that `response` reads. */
-  ask(source: Source, input: RouteInput<never>, view: View): Awaitable<unknown>
+  read(source: Source, input: RouteInput<never>, view: View): Awaitable<unknown>
 }
 
 type ParamIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamIn<Rest> : never
 
-/** A route whose `ask` gets what `path` and `query` describe and returns what `response` reads. */
+/** A route whose `read` gets what `path` and `query` describe and returns what `response` reads. */
 export interface TypedReadRoute<
   Source,
   View,
   Path extends string,
   Query extends z.ZodObject,
   Response extends z.ZodType,
-> extends Omit<ReadRoute<Source, View>, 'ask'> {
+> extends Omit<ReadRoute<Source, View>, 'read'> {
   path: Path
   query?: Query
   response: Response
-  ask(
+  read(
     source: Source,
     input: RouteInput<z.output<Query>, ParamIn<Path>>,
     view: View,
   ): Awaitable<z.input<Response> | null | undefined>
-}
-
-/** Names of the parameters in a route's path. */
-export function paramNames(path: string): string[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
 }
 
 const limitOf = (fallback: number, max: number) => z.int().min(1).max(max).default(fallback)
@@ -106,6 +102,6 @@ export function prepareRoute<Source, View>(
     pageDefault: limits.pageDefault,
     listed: response instanceof z.ZodObject && 'items' in response.shape,
     encode: createEncoder(response),
-    refusals: { invalid_identity: path.includes('{') ? 'invalid_path' : 'invalid_query', ...refusals },
+    refusals: { invalid_identity: paramNames(path).length > 0 ? 'invalid_path' : 'invalid_query', ...refusals },
   }
 }

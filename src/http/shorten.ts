@@ -1,4 +1,4 @@
-/** How an answer that is too large becomes a smaller one: a shorter page that goes on by its cursor. */
+/** How a list becomes one that can be shown: shorter where it is too large, and without the records that cannot be shown. */
 
 /** A list as far as its length is concerned. */
 export interface LongList {
@@ -7,6 +7,7 @@ export interface LongList {
   has_more?: unknown
   omitted?: unknown
   count?: unknown
+  truncated?: unknown
   completeness?: { complete?: unknown }
 }
 
@@ -16,15 +17,17 @@ export function firstHalf(page: LongList, tokenOf: (item: never) => string): Lon
   return { ...page, items, next_cursor: tokenOf(items.at(-1) as never), has_more: true }
 }
 
-/** A page without its one record, which is too large for any answer; it goes on behind it. */
-export function withoutRecord(page: LongList): LongList {
-  const omitted = (typeof page.omitted === 'number' ? page.omitted : 0) + 1
+/** A page without the records at these places, which says so; it goes on behind them as before. */
+export function withoutRecords(page: LongList, places: { has(place: number): boolean }): LongList {
+  const items = Array.from(page.items).filter((_, place) => !places.has(place))
+  const omitted = (typeof page.omitted === 'number' ? page.omitted : 0) + page.items.length - items.length
   const { completeness } = page
   return {
     ...page,
-    items: [],
+    items,
     omitted,
-    ...('count' in page ? { count: 0 } : {}),
+    ...('count' in page ? { count: items.length } : {}),
+    ...('truncated' in page ? { truncated: true } : {}),
     ...(completeness ? { completeness: { ...completeness, complete: false } } : {}),
   }
 }

@@ -37,8 +37,8 @@ export function decodeSegment(segment: string): string | null {
  */
 export function parsePrefix(given: string): Prefix {
   const trimmed = given.endsWith('/') ? given.slice(0, -1) : given
-  const refuse = (why: string): never => {
-    throw new TypeError(`prefix ${why}`)
+  const refuse = (reason: string): never => {
+    throw new TypeError(`prefix ${JSON.stringify(given)} ${reason}`)
   }
   if (trimmed !== '' && !trimmed.startsWith('/')) refuse('must be empty or start with "/"')
   if (/[?#\\]/.test(trimmed)) refuse('must not contain "?", "#" or "\\"')

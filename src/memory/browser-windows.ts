@@ -1,31 +1,37 @@
 /** The live browser-window registry of one process, and the inspector that looks through at it. */
+
 import {
+  BROWSER_WINDOW_FAMILY,
   type BrowserWindow,
   type BrowserWindowCounts,
   type BrowserWindowRegistry,
   type BrowserWindowRegistryInspector,
   ReportBrowserWindowInput,
-  WindowState,
-  WindowStatus,
-  WindowType,
 } from '../contract/browser-windows.js'
-import { Ownership, type ReportedOptions } from '../contract/contexts.js'
+import { PRESENCE_OPTIONS, type PresenceOptions } from '../contract/contexts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
+import { checkOptions, FUNCTION, type Shape } from '../contract/options.js'
 import { examinable } from '../contract/page.js'
-import { createReportedTable } from './table/presence.js'
+import { countedBy } from './table/dimensions.js'
+import { createPresenceTable } from './table/presence.js'
 
-export interface BrowserWindowRegistryOptions extends ReportedOptions {
+export interface BrowserWindowRegistryOptions extends PresenceOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
+}
+
+export const BROWSER_WINDOW_REGISTRY_OPTIONS: Shape<BrowserWindowRegistryOptions> = {
+  ...PRESENCE_OPTIONS,
+  now: FUNCTION,
 }
 
 const EITHER = [false, true]
 
 /**
  * A browser-window registry in memory. The counts that it answers are the client's own snapshot. Staleness and leaving
- * are settled when somebody looks; there is no timer.
+ * are worked out when somebody looks; there is no timer.
  *
  * @example
  * const browserWindows = createBrowserWindowRegistry()
@@ -34,16 +40,14 @@ const EITHER = [false, true]
 export function createBrowserWindowRegistry(
   options: BrowserWindowRegistryOptions = {},
 ): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
+  checkOptions(options, BROWSER_WINDOW_REGISTRY_OPTIONS)
   const { now = Date.now } = options
-  const reported = createReportedTable<BrowserWindow, BrowserWindowCounts>({
+  const presence = createPresenceTable<BrowserWindow, BrowserWindowCounts>({
     ...options,
     now,
     fields: ['client_id'],
     dimensions: [
-      { name: 'status', values: WindowStatus.options, counted: true },
-      { name: 'ownership', values: Ownership.options, counted: true },
-      { name: 'type', values: WindowType.options, counted: true },
-      { name: 'state', values: WindowState.options, counted: true },
+      ...countedBy(BROWSER_WINDOW_FAMILY.counted),
       { name: 'focused', values: EITHER },
       { name: 'incognito', values: EITHER },
       { name: 'draining', values: EITHER },
@@ -51,12 +55,12 @@ export function createBrowserWindowRegistry(
   })
 
   const inspector: BrowserWindowRegistryInspector = {
-    listBrowserWindows: (filter, page, ask) => reported.list(filter, page, examinable(ask)),
-    getBrowserWindow: (windowId) => reported.get(windowId)?.record ?? null,
-    countBrowserWindows: (filter, ask) => reported.count(filter, examinable(ask)),
-    listUserIds: (page, ask) => reported.userIds(page, examinable(ask)),
+    listBrowserWindows: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
+    getBrowserWindow: (windowId) => presence.get(windowId)?.record ?? null,
+    countBrowserWindows: (filter, ask) => presence.count(filter, examinable(ask)),
+    listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
     observeUsers: (userIds, ask) =>
-      reported.observe(userIds, examinable(ask), (user_id, { total, by_status }) => ({
+      presence.observe(userIds, examinable(ask), (user_id, { total, by_status }) => ({
         user_id,
         observed_browser_windows: total,
         browser_windows_by_status: by_status,
@@ -67,7 +71,7 @@ export function createBrowserWindowRegistry(
     inspector,
     async report(given) {
       const input = parseInput(ReportBrowserWindowInput, given)
-      return reported.report(input.window_id, input, (known) => ({
+      return presence.report(input.window_id, input, (known) => ({
         ...input,
         ownership: known?.ownership ?? input.ownership,
         status: 'open',
@@ -76,10 +80,10 @@ export function createBrowserWindowRegistry(
       }))
     },
     async close(windowId) {
-      const entry = reported.get(windowId)
+      const entry = presence.get(windowId)
       if (!entry || entry.record.status === 'closed') return false
       const updated_at = toTimestamp(now())
-      reported.close(entry, { ...entry.record, status: 'closed', focused: false, updated_at })
+      presence.close(entry, { ...entry.record, status: 'closed', focused: false, updated_at })
       return true
     },
   }

@@ -1,31 +1,36 @@
 /** The live context registry of one process, and the inspector that looks through at it. */
+
 import { ClientType } from '../contract/connections.js'
 import {
+  CONTEXT_FAMILY,
   type Context,
   type ContextCounts,
   type ContextRegistry,
   type ContextRegistryInspector,
-  ContextStatus,
-  Ownership,
+  PRESENCE_OPTIONS,
+  type PresenceOptions,
   ReportContextInput,
-  type ReportedOptions,
   type WindowCounts,
 } from '../contract/contexts.js'
-import { Id, toTimestamp } from '../contract/ids.js'
+import { clientKey, Id, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
-import { examinable, saying } from '../contract/page.js'
-import { createReportedTable } from './table/presence.js'
+import { checkOptions, FUNCTION, type Shape } from '../contract/options.js'
+import { annotated, examinable } from '../contract/page.js'
+import { countedBy } from './table/dimensions.js'
+import { createPresenceTable } from './table/presence.js'
 
-export interface ContextRegistryOptions extends ReportedOptions {
+export interface ContextRegistryOptions extends PresenceOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
 }
 
+export const CONTEXT_REGISTRY_OPTIONS: Shape<ContextRegistryOptions> = { ...PRESENCE_OPTIONS, now: FUNCTION }
+
 /** A window as one client of one user has it. Unmistakable, because ids hold no control character. */
 const windowKey = (owner: { user_id: string; client_id: string; window_id: string | null }) =>
-  owner.window_id === null ? null : `${owner.user_id}\n${owner.client_id}\n${owner.window_id}`
+  owner.window_id === null ? null : `${clientKey(owner)}\n${owner.window_id}`
 
 /** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */
 function countWindow(
@@ -40,7 +45,7 @@ function countWindow(
 }
 
 /**
- * A context registry in memory. A closed context gives up its task. Staleness and leaving are settled when somebody
+ * A context registry in memory. A closed context gives up its task. Staleness and leaving are worked out when somebody
  * looks; there is no timer.
  *
  * @example
@@ -50,43 +55,42 @@ function countWindow(
 export function createContextRegistry(
   options: ContextRegistryOptions = {},
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
+  checkOptions(options, CONTEXT_REGISTRY_OPTIONS)
   const { now = Date.now } = options
-  const reported = createReportedTable<Context, ContextCounts>({
+  const presence = createPresenceTable<Context, ContextCounts>({
     ...options,
     now,
     fields: ['client_id', 'window_id'],
     derived: [{ name: 'window', of: windowKey }],
     dimensions: [
-      { name: 'status', values: ContextStatus.options, counted: true },
-      { name: 'client_type', values: ClientType.options, counted: true },
-      { name: 'ownership', values: Ownership.options, counted: true },
+      ...countedBy(CONTEXT_FAMILY.counted),
       { name: 'assigned', values: [false, true], of: (context) => context.task_id !== null },
     ],
   })
 
   /** The entry of that id when it is neither gone nor closed. */
   function open(contextId: string) {
-    const entry = reported.get(contextId)
+    const entry = presence.get(contextId)
     return entry?.record.status === 'closed' ? undefined : entry
   }
 
   const inspector: ContextRegistryInspector = {
-    listContexts: (filter, page, ask) => reported.list(filter, page, examinable(ask)),
-    getContext: (contextId) => reported.get(contextId)?.record ?? null,
-    countContexts: (filter, ask) => reported.count(filter, examinable(ask)),
+    listContexts: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
+    getContext: (contextId) => presence.get(contextId)?.record ?? null,
+    countContexts: (filter, ask) => presence.count(filter, examinable(ask)),
     countByWindow(windowIds, ask, windows) {
-      const { count, examined } = reported.counter(examinable(ask))
+      const { count, examined } = presence.counter(examinable(ask))
       const counted = windowIds.map((window_id, i) => {
         const owned = windows?.[i]
         const window = owned ? { window: windowKey(owned) } : { window_id }
         return countWindow(window_id, (filter) => count({ ...window, ...filter }))
       })
       const counts = counted.filter((one) => one !== null)
-      return saying(counts, { examined: examined(), truncated: counts.length < counted.length })
+      return annotated(counts, { examined: examined(), truncated: counts.length < counted.length })
     },
-    listUserIds: (page, ask) => reported.userIds(page, examinable(ask)),
+    listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
     observeUsers: (userIds, ask) =>
-      reported.observe(userIds, examinable(ask), (user_id, counts): UserPart => {
+      presence.observe(userIds, examinable(ask), (user_id, counts): UserPart => {
         const observed_client_types = ClientType.options.filter((type) => counts.by_client_type[type] > 0)
         return { user_id, observed_client_types, observed_contexts: counts.total, contexts_by_status: counts.by_status }
       }),
@@ -97,7 +101,7 @@ export function createContextRegistry(
     async report(given) {
       const input = parseInput(ReportContextInput, given)
       const time = toTimestamp(now())
-      return reported.report(input.context_id, input, (known) => ({
+      return presence.report(input.context_id, input, (known) => ({
         ...input,
         ownership: known?.ownership ?? input.ownership,
         task_id: known?.task_id ?? null,
@@ -110,7 +114,7 @@ export function createContextRegistry(
       const entry = open(contextId)
       if (!entry) return false
       const ended = { status: 'closed' as const, task_id: null, task_assigned_at: null }
-      reported.close(entry, { ...entry.record, ...ended, updated_at: toTimestamp(now()) })
+      presence.close(entry, { ...entry.record, ...ended, updated_at: toTimestamp(now()) })
       return true
     },
     async assignTask(contextId, taskId) {
@@ -119,12 +123,12 @@ export function createContextRegistry(
       if (entry?.record.ownership !== 'worker') return null
       if (entry.record.task_id === task_id) return entry.record
       if (entry.record.task_id !== null) return null
-      return reported.amend(entry, { ...entry.record, task_id, task_assigned_at: toTimestamp(now()) })
+      return presence.amend(entry, { ...entry.record, task_id, task_assigned_at: toTimestamp(now()) })
     },
     async releaseTask(contextId) {
       const entry = open(contextId)
       if (!entry || entry.record.task_id === null) return null
-      return reported.amend(entry, { ...entry.record, task_id: null, task_assigned_at: null })
+      return presence.amend(entry, { ...entry.record, task_id: null, task_assigned_at: null })
     },
   }
 }

@@ -3,6 +3,7 @@
 import { createClock } from '../async/clock.js'
 import {
   CLAIM_BOUNDS,
+  CLAIM_OPTIONS,
   ClaimInput,
   type ClaimOptions,
   type Deduplicator,
@@ -11,7 +12,7 @@ import {
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { resolveBounds } from '../contract/options.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
@@ -19,6 +20,8 @@ export interface DeduplicatorOptions extends ClaimOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
 }
+
+export const DEDUPLICATOR_OPTIONS: Shape<DeduplicatorOptions> = { ...CLAIM_OPTIONS, now: FUNCTION }
 
 interface Seen extends Queued {
   readonly key: string
@@ -43,6 +46,7 @@ interface Owner {
  * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
+  checkOptions(options, DEDUPLICATOR_OPTIONS)
   const { ttlMs, capacity } = resolveBounds(options, CLAIM_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
   const seen = new Map<string, Seen>()
@@ -65,16 +69,16 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
     forget(entry)
   }
 
-  const settle = (time: number) => queue.sweep(time - ttlMs, forget)
+  const sweep = (time: number) => queue.sweep(time - ttlMs, forget)
 
   return {
     inspector: {
       summary() {
-        settle(clock.steady())
+        sweep(clock.steady())
         return { entries: seen.size, capacity, ttl_ms: ttlMs, ...counters }
       },
       userSummary(user_id) {
-        settle(clock.steady())
+        sweep(clock.steady())
         const owner = owners.get(user_id)
         const held = shares.of(user_id)
         if (!owner || !held) return null
@@ -86,7 +90,7 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
     async claim(given) {
       const input = parseInput(ClaimInput, given)
       const time = clock.steady()
-      settle(time)
+      sweep(time)
       const key = keyOf(input)
       const known = seen.get(key)
       if (known && known.touchedAt + ttlMs > time) {

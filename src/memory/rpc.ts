@@ -1,20 +1,21 @@
 /** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
 
-import { whenAborted } from '../async/abort.js'
-import { createClock } from '../async/clock.js'
+import { onAbort } from '../async/abort.js'
+import { type Clock, createClock } from '../async/clock.js'
 import type { Ending } from '../async/ending.js'
 import { unref } from '../async/timer.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { resolveBounds } from '../contract/options.js'
-import { examinable, saying } from '../contract/page.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../contract/options.js'
+import { annotated, examinable } from '../contract/page.js'
 import {
   type CallSender,
   checkOutcome,
   OpenCallInput,
   type PendingCall,
   RPC_BOUNDS,
+  RPC_OPTIONS,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
@@ -28,6 +29,8 @@ export interface RpcCorrelatorOptions extends RpcOptions {
   now?: () => number
 }
 
+export const RPC_CORRELATOR_OPTIONS: Shape<RpcCorrelatorOptions> = { ...RPC_OPTIONS, now: FUNCTION }
+
 export interface MemoryRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
   /** Rejects every pending call with `Refusal` `closed`, and every later `open`. Waits for nobody. */
@@ -35,12 +38,46 @@ export interface MemoryRpcCorrelator extends RpcCorrelator {
 }
 
 type Call = Omit<PendingCall, 'age_ms'>
+type CallTable = ReturnType<typeof createTable<Call, Waiting>>
 
 interface Waiting {
   resolve(result: unknown): void
   reject(error: unknown): void
   /** Ends the timer and the listening to the caller's signal. */
   release(): void
+}
+
+/** Reads the pending calls. */
+function createRpcInspector(table: CallTable, { steady }: Clock, connections: RpcOptions['connections']): RpcInspector {
+  const view =
+    (time: number) =>
+    (entry: Entry<Call, Waiting>): PendingCall => ({
+      ...entry.record,
+      age_ms: time - entry.touchedAt,
+    })
+
+  const inspector: RpcInspector = {
+    listPending: (filter, page, ask) => table.list(filter, page, view(steady()), examinable(ask)),
+    getPending(correlationId) {
+      const entry = table.get(correlationId)
+      return entry ? view(steady())(entry) : null
+    },
+    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
+    observeUsers(userIds) {
+      const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
+        const { ids, cut } = table.users.clientIds(user_id)
+        const pending_rpc = table.sizeOf('user_id', user_id)
+        return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
+      })
+      return annotated(parts, { examined: 0 })
+    },
+  }
+  if (connections)
+    inspector.checkInstance = async (instance) => {
+      const current_instance_id = await connections.currentInstance(instance)
+      return { current: current_instance_id === instance.instance_id, current_instance_id }
+    }
+  return inspector
 }
 
 /**
@@ -51,6 +88,7 @@ interface Waiting {
  * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
+  checkOptions(options, RPC_CORRELATOR_OPTIONS)
   const { newId = randomId, connections } = options
   const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
@@ -58,43 +96,14 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   let closed = false
 
-  const view =
-    (time: number) =>
-    (entry: Entry<Call, Waiting>): PendingCall => ({
-      ...entry.record,
-      age_ms: time - entry.touchedAt,
-    })
-
   function end(entry: Entry<Call, Waiting>): Waiting {
     table.remove(entry)
     entry.state.release()
     return entry.state
   }
 
-  const inspector: RpcInspector = {
-    listPending: (filter, page, ask) => table.list(filter, page, view(clock.steady()), examinable(ask)),
-    getPending(correlationId) {
-      const entry = table.get(correlationId)
-      return entry ? view(clock.steady())(entry) : null
-    },
-    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
-    observeUsers(userIds) {
-      const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
-        const { ids, cut } = table.users.clientIds(user_id)
-        const pending_rpc = table.sizeOf('user_id', user_id)
-        return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
-      })
-      return saying(parts, { examined: 0 })
-    },
-  }
-  if (connections)
-    inspector.checkInstance = async (instance) => {
-      const current_instance_id = await connections.currentInstance(instance)
-      return { current: current_instance_id === instance.instance_id, current_instance_id }
-    }
-
   return {
-    inspector,
+    inspector: createRpcInspector(table, clock, connections),
     counters,
     async open(given) {
       const input = parseInput(OpenCallInput, given)
@@ -125,7 +134,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
         // no reason for a process to live.
         if (input.timeoutMs === undefined) unref(timer)
-        const forget = whenAborted(signal, () => {
+        const forget = onAbort(signal, () => {
           counters.cancelled++
           end(entry).reject(new Refusal('cancelled'))
         })

@@ -1,13 +1,15 @@
 /** Tells the relay that something of a site has changed: for the application that owns the site. */
-import { within } from '../async/time-limit.js'
+
+import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
 import type { FirstTaken } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
+import { checkOptions } from '../contract/options.js'
 import type { NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
 import { toSegment } from '../relay-client/answer.js'
-import { isFlag, isRecordOf, isText, isWord, orNull } from '../relay-client/shape.js'
+import { isFlag, isRecordOf, isText, isWord, nullable } from '../relay-client/shape.js'
 import { late, RelayError } from './relay-error.js'
-import { type PublisherRuntime, request, toError } from './runtime.js'
+import { type PublisherRuntime, RUNTIME_OPTIONS, request, toError } from './runtime.js'
 
 const ATTEMPTS = 3
 // Three of them and the longest waits between them are 9.9 s, within the promised 10.
@@ -39,7 +41,7 @@ export interface CooperativeSitePublisherOptions {
   runtime: PublisherRuntime
 }
 
-const isFirst = orNull(isRecordOf<FirstTaken>({ client_id: isText, at: isText }))
+const isFirst = nullable(isRecordOf<FirstTaken>({ client_id: isText, at: isText }))
 
 const isMessageAnswer = isRecordOf<SiteMessageAnswer>({
   accepted: isFlag,
@@ -47,8 +49,8 @@ const isMessageAnswer = isRecordOf<SiteMessageAnswer>({
   first: (value): value is FirstTaken | null | undefined => value === undefined || isFirst(value),
   message_id: isText,
   stream: isText,
-  published: orNull(isFlag),
-  not_published_reason: orNull(isWord<NotPublishedReason>),
+  published: nullable(isFlag),
+  not_published_reason: nullable(isWord<NotPublishedReason>),
 })
 
 const isPassing = (error: unknown) =>
@@ -71,7 +73,9 @@ const isPassing = (error: unknown) =>
  * await publisher.publish('notes', 'note_changed', { id: 7 })
  * ```
  */
-export function createCooperativeSitePublisher({ runtime }: CooperativeSitePublisherOptions): CooperativeSitePublisher {
+export function createCooperativeSitePublisher(options: CooperativeSitePublisherOptions): CooperativeSitePublisher {
+  checkOptions(options, RUNTIME_OPTIONS)
+  const { runtime } = options
   async function send(message: Omit<SiteMessage, 'client_id' | 'instance_id'>, signal: AbortSignal) {
     const { client_id, instance_id } = await runtime.identity()
     const answer = await request(runtime, 'POST', '/messages', { ...message, client_id, instance_id }, signal)
@@ -90,7 +94,7 @@ export function createCooperativeSitePublisher({ runtime }: CooperativeSitePubli
       }
       for (let attempt = 1; ; attempt++) {
         try {
-          return await within((own) => send(message, own), { ms: ATTEMPT_MS, late, signal })
+          return await runWithin((own) => send(message, own), { ms: ATTEMPT_MS, late, signal })
         } catch (error) {
           if (attempt === ATTEMPTS || !isPassing(error)) throw error
         }

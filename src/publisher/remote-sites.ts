@@ -1,10 +1,12 @@
 /** A site registry whose sites live at the relay: what a control server registers with. */
-import { within } from '../async/time-limit.js'
+
+import { runWithin } from '../async/time-limit.js'
+import { checkOptions } from '../contract/options.js'
 import type { Site, SiteInput } from '../contract/sites.js'
 import { toSegment } from '../relay-client/answer.js'
-import { isFlag, isListOf, isOneOf, isRecordOf, isText, orNull } from '../relay-client/shape.js'
+import { isFlag, isListOf, isOneOf, isRecordOf, isText, nullable } from '../relay-client/shape.js'
 import { late } from './relay-error.js'
-import { type PublisherRuntime, request, toError } from './runtime.js'
+import { type PublisherRuntime, RUNTIME_OPTIONS, request, toError } from './runtime.js'
 
 // One attempt: a DELETE that is sent twice could not say whether it was there.
 const REGISTER_MS = 10_000
@@ -13,7 +15,7 @@ const isSite = isRecordOf<Site>({
   site_id: isText,
   owner: isText,
   mode: isOneOf('cooperative', 'observe'),
-  title: orNull(isText),
+  title: nullable(isText),
   event_names: isListOf(isText),
   action_names: isListOf(isText),
   capability_profile: isRecordOf<Site['capability_profile']>({ action_invocation: isFlag }),
@@ -38,26 +40,28 @@ export interface RemoteSiteRegistryOptions {
  * The sites of the runtime's host at its relay (`GET`, `PUT`, `DELETE /sites/{site_id}`). Each call is one request of
  * at most 10 s. All methods reject with `RelayError`.
  */
-export function createRemoteSiteRegistry({ runtime }: RemoteSiteRegistryOptions): RemoteSiteRegistry {
-  async function ask(method: string, siteId: string, body?: unknown) {
+export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): RemoteSiteRegistry {
+  checkOptions(options, RUNTIME_OPTIONS)
+  const { runtime } = options
+  async function send(method: string, siteId: string, body?: unknown) {
     const path = `/sites/${toSegment('the site id', siteId)}`
-    return within((signal) => request(runtime, method, path, body, signal), { ms: REGISTER_MS, late })
+    return runWithin((signal) => request(runtime, method, path, body, signal), { ms: REGISTER_MS, late })
   }
 
   return {
     async get(siteId) {
-      const answer = await ask('GET', siteId)
+      const answer = await send('GET', siteId)
       if (answer.status === 404) return null
       if (answer.status !== 200 || !isSite(answer.body)) throw toError(answer)
       return answer.body
     },
     async put({ site_id, owner: _decidedByTheRelay, ...definition }) {
-      const answer = await ask('PUT', site_id, definition)
+      const answer = await send('PUT', site_id, definition)
       if ((answer.status !== 200 && answer.status !== 201) || !isSite(answer.body)) throw toError(answer)
       return { created: answer.status === 201, site: answer.body }
     },
     async delete(siteId) {
-      const answer = await ask('DELETE', siteId)
+      const answer = await send('DELETE', siteId)
       if (answer.status !== 204 && answer.status !== 404) throw toError(answer)
       return answer.status === 204
     },

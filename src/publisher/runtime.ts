@@ -1,6 +1,8 @@
 /** The connected runtime of an application, and how its requests reach the relay. */
+import { having, needed } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { codeOf, isRedirect, readObject, toBase } from '../relay-client/answer.js'
+import type { HeaderFields } from '../relay-client/headers.js'
 import { RelayError } from './relay-error.js'
 
 /**
@@ -14,16 +16,19 @@ export interface PublisherRuntime {
   baseUrl: string
   /** Puts the runtime's credentials on the headers of a request, or returns headers to add. */
   // biome-ignore lint/suspicious/noConfusingVoidType: `headers.set` returns nothing, and that is the usual body
-  authorize(headers: Headers): Awaitable<HeadersInit | void>
+  authorize(headers: Headers): Awaitable<HeaderFields | void>
   /** @default the platform's */
   fetch?: typeof globalThis.fetch | undefined
 }
+
+/** What publisher and registry are made with. */
+export const RUNTIME_OPTIONS = { runtime: needed(having('identity', 'authorize')) }
 
 /** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
 const ANSWER_BYTES = 131_072
 
 /** An answer of the relay; `body` is `undefined` where it is not JSON object. */
-export interface RelayAnswer {
+interface RelayAnswer {
   status: number
   body: Record<string, unknown> | undefined
 }

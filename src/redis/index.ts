@@ -1,7 +1,7 @@
 /** The face of `relayscope/redis`: one deployment in a shared store, for its nodes and for whoever observes it. */
 
 export type { ConnectionOptions } from '../contract/connections.js'
-export type { ReportedOptions } from '../contract/contexts.js'
+export type { PresenceOptions } from '../contract/contexts.js'
 export type { ClaimOptions } from '../contract/deduplicator.js'
 export type { DispatcherOptions } from '../contract/delivery-rules.js'
 export type { EventBusOptions } from '../contract/event-bus.js'

@@ -21,7 +21,7 @@ export const isListOf =
   (value): value is T[] =>
     Array.isArray(value) && value.every((each) => is(each))
 
-export const orNull =
+export const nullable =
   <T>(is: Check<T>): Check<T | null> =>
   (value): value is T | null =>
     value === null || is(value)

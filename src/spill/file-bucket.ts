@@ -1,5 +1,7 @@
 /** A bucket in a directory of this machine: the reference of the bucket port, and enough for nodes that share a disk. */
+
 import type { SpillStore } from '../contract/history.js'
+import { checkOptions, needed, type Shape, TEXT } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
 import { type Bucket, createObjectSpillStore } from './object-store.js'
 
@@ -15,11 +17,14 @@ const NAME = /^[A-Za-z0-9_%-]+$/
 const isAbsent = (error: unknown) => (error as { code?: unknown }).code === 'ENOENT'
 
 /** A bucket of files. Node, Bun and Deno; the file system is asked for with the first call. */
-export function createFileBucket({ directory }: FileBucketOptions): Bucket {
+export function createFileBucket(options: FileBucketOptions): Bucket {
+  checkOptions(options, { directory: needed(TEXT) } satisfies Shape<FileBucketOptions>)
+  const { directory } = options
   const files = () => import('node:fs/promises')
 
   function pathOf(key: string): string {
-    if (!NAME.test(key) || key.length > NAME_BYTES) throw new Refusal('invalid_input', 'the key is not a file name')
+    if (!NAME.test(key) || key.length > NAME_BYTES)
+      throw new Refusal('invalid_input', `a key must match ${NAME.source} and have at most ${NAME_BYTES} characters`)
     return `${directory}/${key}.json`
   }
 

@@ -1,5 +1,5 @@
 /** Brings externalised payloads back into the messages of one history answer, bounded in bytes, time and concurrency. */
-import { unlessAborted } from '../async/abort.js'
+import { raceAbort } from '../async/abort.js'
 import { limitTime } from '../async/time-limit.js'
 import type { HistoryMessage, SpillStore } from '../contract/history.js'
 import { utf8Length } from '../contract/ids.js'
@@ -62,7 +62,7 @@ async function fetchPayload(
 ): Promise<Outcome> {
   try {
     signal.throwIfAborted()
-    const text = await unlessAborted(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
+    const text = await raceAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
     if (text === null || text === undefined) return { payload: null, hydration: 'missing' }
     // A text of another length is not the one that was put, even where it still parses.
     if (utf8Length(text) !== bytes) return { payload: null, hydration: 'error' }

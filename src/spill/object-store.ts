@@ -1,6 +1,8 @@
 /** A spill store over any object storage: what a host with S3 or the like implements three calls for. */
+
 import type { SpillStore } from '../contract/history.js'
 import { encodePart } from '../contract/ids.js'
+import { checkOptions, having, needed, type Shape, TEXT } from '../contract/options.js'
 
 /** Object storage as S3 has it, reduced to what is needed. A client of a vendor fits with three one-line functions. */
 export interface Bucket {
@@ -16,6 +18,11 @@ export interface ObjectSpillStoreOptions {
   prefix?: string
 }
 
+const OPTIONS: Shape<ObjectSpillStoreOptions> = {
+  bucket: needed(having('putObject', 'getObject', 'deleteObject')),
+  prefix: TEXT,
+}
+
 /**
  * A spill store in a bucket. A reference is percent-encoded, so that what somebody wrote into the store of the messages
  * names an object below the prefix and nothing else.
@@ -23,7 +30,9 @@ export interface ObjectSpillStoreOptions {
  * @example
  * const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix: 'prod-' })
  */
-export function createObjectSpillStore({ bucket, prefix = '' }: ObjectSpillStoreOptions): SpillStore {
+export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillStore {
+  checkOptions(options, OPTIONS)
+  const { bucket, prefix = '' } = options
   const keyOf = (ref: string) => prefix + encodePart(ref)
   return {
     put: (ref, body) => bucket.putObject({ key: keyOf(ref), body }),

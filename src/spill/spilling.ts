@@ -1,17 +1,17 @@
 /** How a message history puts large payloads aside, whatever its spill store does meanwhile. */
 
-import { within } from '../async/time-limit.js'
+import { runWithin } from '../async/time-limit.js'
 import type { SpillStore } from '../contract/history.js'
 import { Refusal } from '../refusal.js'
 
-export interface SpillingOptions {
+interface SpillingOptions {
   spill: SpillStore | undefined
   inlineBytes: number
   /** Longest wait for one payload to be put. */
   spillMs: number
 }
 
-export interface Spilling {
+interface Spilling {
   /** @throws Refusal `payload_too_large` without a store; `unavailable` when it failed or took too long: nothing was kept. */
   put(ref: string, text: string): Promise<void>
   /** Deletes a payload that no message refers to. Rejects where the store does. */
@@ -36,7 +36,7 @@ export function createSpilling({ spill, inlineBytes, spillMs }: SpillingOptions)
       }
       const late = () => new Refusal('unavailable', `not put within ${spillMs} ms`)
       try {
-        await within(put, { ms: spillMs, late })
+        await runWithin(put, { ms: spillMs, late })
       } catch (cause) {
         // Now, and once more when it has ended: what was given up may arrive all the same.
         discard(ref)

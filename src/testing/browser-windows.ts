@@ -1,33 +1,21 @@
 /** The contract suite of a browser-window registry's inspector. */
 import {
+  BROWSER_WINDOW_FAMILY,
   BrowserWindow,
+  BrowserWindowFilter,
   type BrowserWindowRegistryInspector,
-  tellWindow,
-  WindowState,
-  WindowStatus,
-  WindowType,
 } from '../contract/browser-windows.js'
-import { Ownership } from '../contract/contexts.js'
 import { countCases } from './counts.js'
-import type { ContractCase } from './expect.js'
+import { type ContractCase, toCases } from './expect.js'
+import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
 import { listCases, type MakeInspector } from './lists.js'
 import { userCases } from './users.js'
 
-const FILTERS = [
-  'user_id',
-  'client_id',
-  'ownership',
-  'status',
-  'type',
-  'state',
-  'focused',
-  'incognito',
-  'draining',
-] as const
+const FILTERS = BrowserWindowFilter.keyof().options
 
 /** Holds a browser-window registry's inspector to its contract. `make` gives one with the same windows each time. */
 export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
-  return [
+  return toCases([
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'listBrowserWindows',
       list: (windows, filter) => (page, ask) => windows.listBrowserWindows(filter, page, ask),
@@ -40,12 +28,45 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
       name: 'countBrowserWindows',
       list: (windows, filter, page, ask) => windows.listBrowserWindows(filter, page, ask),
       count: (windows, filter, ask) => windows.countBrowserWindows?.(filter, ask),
-      by: { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
+      by: BROWSER_WINDOW_FAMILY.counted,
       filters: FILTERS,
     }),
-    ...userCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
-      list: (windows, page, ask) => windows.listBrowserWindows({}, page, ask),
-      tell: tellWindow,
-    }),
-  ]
+    ...userCases(make, BROWSER_WINDOW_FAMILY.users),
+  ])
+}
+
+/** What the fakes know of browser windows. */
+export interface BrowserWindowWorld {
+  browserWindows?: Partly<BrowserWindow>[]
+}
+
+const toWindow: Make<BrowserWindow> = (given, place) =>
+  fill(
+    {
+      ...CLIENT,
+      window_id: `window-${place}`,
+      ownership: 'user-owned',
+      focused: false,
+      type: 'normal',
+      state: 'normal',
+      incognito: false,
+      tab_count: 0,
+      capacity: null,
+      draining: false,
+      status: 'open',
+      worker_count: null,
+      idle_count: null,
+      busy_count: null,
+      counts_source: 'snapshot',
+      updated_at: FAKE_TIME,
+    },
+    given,
+  )
+
+export function fakeBrowserWindows(world: BrowserWindowWorld): BrowserWindowRegistryInspector | undefined {
+  if (!world.browserWindows) return undefined
+  return {
+    listBrowserWindows: (filter, page) => pageOf(toWindow, world.browserWindows, filter, page),
+    getBrowserWindow: (window_id) => find(toWindow, world.browserWindows, { window_id }),
+  }
 }

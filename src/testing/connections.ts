@@ -1,27 +1,39 @@
 /** The contract suite of a connection registry's inspector. */
 import {
   ActionObservation,
-  ClientType,
+  CONNECTION_FAMILY,
   Connection,
   ConnectionEvent,
-  ConnectionStatus,
+  ConnectionFilter,
   type RegistryInspector,
-  tellConnection,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
+import type { Page, PageQuery } from '../contract/page.js'
 import { countCases } from './counts.js'
-import { ASK, type ContractCase, check, checkEqual, checkSchema } from './expect.js'
-import { filtersIn, listCases, type MakeInspector, NO_PAGE, NOBODY, walk, walkAll } from './lists.js'
+import { ASK, type ContractCase, check, checkEqual, checkSchema, notTested, toCases } from './expect.js'
+import {
+  FAKE_TIME,
+  fill,
+  find,
+  hasAll,
+  INSTANCE,
+  type Make,
+  type Partly,
+  pageOf,
+  wholeRecords,
+} from './fake-records.js'
+import { filtersIn, NOBODY } from './filters.js'
+import { listCases, type MakeInspector, NO_PAGE, walk, walkAll } from './lists.js'
 import { userCases } from './users.js'
 
-const FILTERS = ['user_id', 'client_id', 'client_type', 'status'] as const
+const FILTERS = ConnectionFilter.keyof().options
 
 const connectionsOf = (registry: RegistryInspector) =>
   walk<Connection>((page, ask) => registry.listConnections({}, page, ask), 100, 'listConnections')
 
 /** Holds a registry inspector to its contract. `make` gives one with the same connections each time. */
 export function registryContract(make: MakeInspector<RegistryInspector>): ContractCase[] {
-  return [
+  return toCases([
     ...listCases<RegistryInspector, Connection>(make, {
       name: 'listConnections',
       list: (registry, filter) => (page, ask) => registry.listConnections(filter, page, ask),
@@ -34,21 +46,18 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
       name: 'countConnections',
       list: (registry, filter, page, ask) => registry.listConnections(filter, page, ask),
       count: (registry, filter, ask) => registry.countConnections?.(filter, ask),
-      by: { status: ConnectionStatus, client_type: ClientType },
+      by: CONNECTION_FAMILY.counted,
       filters: FILTERS,
     }),
-    ...userCases<RegistryInspector, Connection>(make, {
-      list: (registry, page, ask) => registry.listConnections({}, page, ask),
-      tell: tellConnection,
-    }),
+    ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory tells the steps of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'listActions lists by name what connected connections offer', run: () => checkActions(make) },
-  ]
+  ])
 }
 
 async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.listConnectionHistory) return
+  if (!registry?.listConnectionHistory) return notTested('there is no listConnectionHistory')
   const eventsOf = (id: string) =>
     walkAll<ConnectionEvent>(
       async (page, ask) => (await registry.listConnectionHistory?.(id, page, ask)) ?? NO_PAGE,
@@ -59,24 +68,28 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
     for (const [i, event] of events.entries()) {
       checkSchema(ConnectionEvent, event, 'listConnectionHistory')
       checkEqual(event.connection_id, connection_id, 'listConnectionHistory shows another connection')
-      check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory is not oldest first')
+      check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory must be oldest first')
     }
   }
   const unknown = await registry.listConnectionHistory(NOBODY, { limit: 1, cursor: null }, ASK)
-  check(unknown === null, 'listConnectionHistory of an unknown connection is not null')
+  check(unknown === null, 'listConnectionHistory of an unknown connection must be null')
 }
 
 async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.listActions) return
+  if (!registry?.listActions) return notTested('there is no listActions')
   const connections = await connectionsOf(registry)
   for (const filter of [{}, ...filtersIn(connections, ['user_id', 'client_type'])]) {
+    // No index answers that.
+    if ((await registry.listActions(filter, { limit: 1, cursor: null }, ASK)) === null) continue
     const actions = await walkAll<ActionObservation>(
       async (page, ask) => (await registry.listActions?.(filter, page, ask)) ?? NO_PAGE,
       'listActions',
+      ({ name }) => name,
     )
     const names = actions.map((action) => action.name)
-    checkEqual(names, [...new Set(names)].sort(compareIds), 'listActions is not ordered by name')
+    const ordered = [...new Set(names)].sort(compareIds)
+    check(names.join('\n') === ordered.join('\n'), `listActions is not ordered by name: ${names.join(', ')}`)
     const offered = connections.filter(
       (connection) =>
         connection.status === 'connected' &&
@@ -94,4 +107,99 @@ function checkAction(action: ActionObservation, connections: readonly Connection
   checkEqual(action.observed_connections ?? offering.length, offering.length, `connections that offer ${action.name}`)
   const users = new Set(offering.map((connection) => connection.user_id)).size
   checkEqual(action.observed_users ?? users, users, `users that offer ${action.name}`)
+}
+
+/** What the fakes know of connections. */
+export interface ConnectionWorld {
+  connections?: Partly<Connection>[]
+  /** Makes the registry list its actions; numbers that are not given are taken from `connections`. */
+  actions?: Partly<ActionObservation>[]
+  /** Makes the registry answer for the history of connections. */
+  connectionEvents?: Partly<ConnectionEvent>[]
+}
+
+const toConnection: Make<Connection> = (given, place) =>
+  fill(
+    {
+      ...INSTANCE,
+      connection_id: `connection-${place}`,
+      client_type: 'console',
+      node_id: null,
+      status: 'connected',
+      connected_at: FAKE_TIME,
+      last_seen_at: FAKE_TIME,
+      disconnected_at: given.status === 'disconnected' ? FAKE_TIME : null,
+      actions: [],
+      metadata: {},
+    },
+    given,
+  )
+
+const toConnectionEvent: Make<ConnectionEvent> = (given) =>
+  fill({ connection_id: 'connection-1', event: 'connected', at: FAKE_TIME, reason: null }, given)
+
+/** What an action is without the numbers, which are taken from the connections unless they are given. */
+type FakeAction = Pick<ActionObservation, 'name' | 'description' | 'parameters_schema'> & Partial<ActionObservation>
+
+const toAction: Make<FakeAction> = (given, place) =>
+  fill({ name: `action-${place}`, description: null, parameters_schema: null }, given)
+
+export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefined {
+  const connections = () => wholeRecords(toConnection, world.connections)
+  if (!world.connections && !world.actions && !world.connectionEvents) return undefined
+  return {
+    listConnections: (filter, page) => pageOf(toConnection, world.connections, filter, page),
+    getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
+    ...(world.actions && {
+      listActions: (filter, page) => listActions(wholeRecords(toAction, world.actions), connections(), filter, page),
+    }),
+    ...(world.connectionEvents && {
+      listConnectionHistory(connection_id, page) {
+        const known =
+          find(toConnection, world.connections, { connection_id }) ??
+          find(toConnectionEvent, world.connectionEvents, { connection_id })
+        return known && pageOf(toConnectionEvent, world.connectionEvents, { connection_id }, page)
+      },
+    }),
+  }
+}
+
+function observeAction(
+  action: FakeAction,
+  connections: readonly Connection[],
+  filter: object,
+): ActionObservation | undefined {
+  const wanted = Object.entries(filter)
+  const offering = connections.filter(
+    (connection) =>
+      connection.status === 'connected' && connection.actions.includes(action.name) && hasAll(connection, wanted),
+  )
+  if (offering.length === 0 && wanted.length > 0) return undefined
+  return {
+    observed_connections: offering.length,
+    observed_users: new Set(offering.map((connection) => connection.user_id)).size,
+    observed_client_types: [...new Set(offering.map((connection) => connection.client_type))].sort(),
+    ...action,
+  }
+}
+
+/** `actions` and what connected connections offer, in the order of their names. */
+function listActions(
+  actions: readonly FakeAction[],
+  connections: readonly Connection[],
+  filter: object,
+  page: PageQuery,
+): Page<ActionObservation> {
+  const known = new Map(actions.map((action) => [action.name, action]))
+  const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? actions : []))
+  for (const name of offered)
+    if (!known.has(name)) known.set(name, { name, description: null, parameters_schema: null })
+  const after = page.cursor
+  const items = [...known.values()]
+    .filter(({ name }) => after === null || compareIds(name, after) > 0)
+    .sort((a, b) => compareIds(a.name, b.name))
+    .flatMap((action) => observeAction(action, connections, filter) ?? [])
+  const has_more = items.length > page.limit
+  const shown = items.slice(0, page.limit)
+  return { items: shown, next_cursor: has_more ? (shown.at(-1)?.name ?? null) : null, has_more }
 }

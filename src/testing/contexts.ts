@@ -1,24 +1,24 @@
 /** The contract suite of a context registry's inspector. */
-import { ClientType } from '../contract/connections.js'
 import {
+  CONTEXT_FAMILY,
   Context,
+  ContextFilter,
   type ContextRegistryInspector,
-  ContextStatus,
   countWorker,
   noWorkersIn,
-  Ownership,
-  tellContext,
 } from '../contract/contexts.js'
 import { countCases } from './counts.js'
-import { ASK, type ContractCase, check, checkEqual } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
+import { ASK, type ContractCase, check, checkEqual, notTested, toCases } from './expect.js'
+import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
 import { userCases } from './users.js'
 
-const FILTERS = ['user_id', 'client_id', 'client_type', 'status', 'ownership', 'window_id'] as const
+const FILTERS = ContextFilter.keyof().options
 
 /** Holds a context registry's inspector to its contract. `make` gives one with the same contexts each time. */
 export function contextRegistryContract(make: MakeInspector<ContextRegistryInspector>): ContractCase[] {
-  return [
+  return toCases([
     ...listCases<ContextRegistryInspector, Context>(make, {
       name: 'listContexts',
       list: (contexts, filter) => (page, ask) => contexts.listContexts(filter as object, page, ask),
@@ -31,20 +31,17 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
       name: 'countContexts',
       list: (contexts, filter, page, ask) => contexts.listContexts(filter as object, page, ask),
       count: (contexts, filter, ask) => contexts.countContexts?.(filter as object, ask),
-      by: { status: ContextStatus, client_type: ClientType, ownership: Ownership },
+      by: CONTEXT_FAMILY.counted,
       filters: FILTERS,
     }),
-    ...userCases<ContextRegistryInspector, Context>(make, {
-      list: (contexts, page, ask) => contexts.listContexts({}, page, ask),
-      tell: tellContext,
-    }),
+    ...userCases(make, CONTEXT_FAMILY.users),
     { name: 'countByWindow counts the workers of a window as a walk does', run: () => checkWindows(make) },
-  ]
+  ])
 }
 
 async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Promise<void> {
   const contexts = await make()
-  if (!contexts?.countByWindow) return
+  if (!contexts?.countByWindow) return notTested('there is no countByWindow')
   const entries = await walk<Context>((page, ask) => contexts.listContexts({}, page, ask), 100, 'listContexts')
   const ids = [...new Set(entries.flatMap((entry) => entry.window_id ?? []))].slice(0, 499)
   const counted = new Map(
@@ -59,5 +56,36 @@ async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Prom
       `countByWindow leaves out ${window_id}, which has workers`,
     )
     if (found) checkEqual(found, expected, 'countByWindow')
+  }
+}
+
+/** What the fakes know of contexts. */
+export interface ContextWorld {
+  contexts?: Partly<Context>[]
+}
+
+const toContext: Make<Context> = (given, place) =>
+  fill(
+    {
+      ...CLIENT,
+      context_id: `context-${place}`,
+      instance_id: null,
+      client_type: 'console',
+      status: 'active',
+      ownership: given.task_id ? 'worker' : 'user-owned',
+      window_id: null,
+      task_id: null,
+      task_assigned_at: given.task_id ? FAKE_TIME : null,
+      created_at: FAKE_TIME,
+      updated_at: FAKE_TIME,
+    },
+    given,
+  )
+
+export function fakeContexts(world: ContextWorld): ContextRegistryInspector | undefined {
+  if (!world.contexts) return undefined
+  return {
+    listContexts: (filter, page) => pageOf(toContext, world.contexts, filter, page),
+    getContext: (context_id) => find(toContext, world.contexts, { context_id }),
   }
 }

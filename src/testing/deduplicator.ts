@@ -1,44 +1,71 @@
 /** The contract suite of a deduplicator's inspector. */
 import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
-import { ASK, type ContractCase, check, checkEqual, checkSchema, checkSettles } from './expect.js'
-import { type MakeInspector, NOBODY } from './lists.js'
+import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
+import { fill, find, type Make, type Partly } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import type { MakeInspector } from './lists.js'
 
 /** Holds a deduplicator's inspector to its contract. `users`: users with entries, for they cannot be listed. */
 export function deduplicatorContract(
   make: MakeInspector<DeduplicatorInspector>,
   { users = [] }: { users?: readonly string[] } = {},
 ): ContractCase[] {
-  return [
+  return toCases([
     {
       name: 'summary is within its capacity',
       async run() {
         const deduplicator = await make()
-        if (!deduplicator) return
+        if (!deduplicator) return notTested('there is no deduplicator')
         const summary = await deduplicator.summary(ASK)
         checkSchema(DeduplicatorSummary, summary, 'summary')
-        check(summary.entries <= (summary.capacity ?? summary.entries), 'more entries than the capacity')
-        await checkSettles((ask) => deduplicator.summary(ask), 'summary')
+        check(
+          summary.entries <= (summary.capacity ?? summary.entries),
+          `summary has ${summary.entries} entries and a capacity of ${summary.capacity}`,
+        )
+        await checkEnds((ask) => deduplicator.summary(ask), 'summary')
       },
     },
     {
       name: 'userSummary speaks of the user asked for, and is null for an unknown one',
       async run() {
         const deduplicator = await make()
-        if (!deduplicator?.userSummary) return
+        if (!deduplicator?.userSummary) return notTested('there is no userSummary')
         const { entries } = await deduplicator.summary(ASK)
         for (const userId of users) {
           const summary = await deduplicator.userSummary(userId, ASK)
           checkSchema(DeduplicatorUserSummary, summary, `userSummary of ${userId}`)
           checkEqual(summary?.user_id, userId, 'userSummary speaks of')
-          check((summary?.entries ?? 0) <= entries, `${userId} has more entries than there are`)
+          check(
+            (summary?.entries ?? 0) <= entries,
+            `userSummary of ${userId} has ${summary?.entries} entries, and summary ${entries} in all`,
+          )
         }
         for (const unknown of [NOBODY, '__proto__'].filter((user) => !users.includes(user)))
           check(
             (await deduplicator.userSummary(unknown, ASK)) === null,
             `${unknown} does not exist, and its answer is not null`,
           )
-        await checkSettles((ask) => deduplicator.userSummary?.(NOBODY, ask), 'userSummary')
+        await checkEnds((ask) => deduplicator.userSummary?.(NOBODY, ask), 'userSummary')
       },
     },
-  ]
+  ])
+}
+
+/** What the fakes know of a deduplicator. */
+export interface DeduplicatorWorld {
+  deduplicator?: { summary?: Partly<DeduplicatorSummary>; users?: Partly<DeduplicatorUserSummary>[] }
+}
+
+const toDeduplicatorSummary = (given: Partly<DeduplicatorSummary> = {}): DeduplicatorSummary =>
+  fill({ entries: 0, capacity: null, ttl_ms: null, accepted: 0, duplicates: 0, evicted: 0 }, given)
+
+const toDeduplicatorUser: Make<DeduplicatorUserSummary> = (given, place) =>
+  fill({ user_id: `user-${place}`, entries: 0, accepted: 0, duplicates: 0, oldest_at: null }, given)
+
+export function fakeDeduplicator({ deduplicator }: DeduplicatorWorld): DeduplicatorInspector | undefined {
+  if (!deduplicator) return undefined
+  return {
+    summary: () => toDeduplicatorSummary(deduplicator.summary),
+    ...(deduplicator.users && { userSummary: (user_id) => find(toDeduplicatorUser, deduplicator.users, { user_id }) }),
+  }
 }

@@ -1,33 +1,57 @@
 /** The contract suite of a dispatcher's inspector: its evidence, and that no payload is part of it. */
 import {
   type CommandKey,
+  type DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
   DeliveryStatus,
   DeliverySummary,
   DeliveryTenant,
 } from '../contract/delivery.js'
-import { ASK, type ContractCase, check, checkEqual, checkExact, checkSettles, orRefusal } from './expect.js'
-import { listCases, type MakeInspector, NOBODY } from './lists.js'
+import { admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
+import { checkSegment } from '../contract/ids.js'
+import { Refusal } from '../refusal.js'
+import { commandCases, keyOf } from './commands.js'
+import {
+  ASK,
+  type ContractCase,
+  check,
+  checkEnds,
+  checkEqual,
+  checkExact,
+  notTested,
+  orRefusal,
+  toCases,
+} from './expect.js'
+import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf, wholeRecords } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
 
-/** Holds a delivery inspector to its contract. `commands`: retained commands, for they cannot be listed. */
+/** Holds a delivery inspector to its contract. `commands`: retained commands, for whoever does not list them. */
 export function deliveryContract(
   make: MakeInspector<DeliveryInspector>,
   { commands = [] }: { commands?: readonly CommandKey[] } = {},
 ): ContractCase[] {
   const of = (work: (delivery: DeliveryInspector) => Promise<void>) => async () => {
     const delivery = await make()
-    if (delivery) await work(delivery)
+    if (!delivery) return notTested('there is no delivery')
+    await work(delivery)
   }
-  return [
+  return toCases([
     {
       name: 'summary counts what is tracked, and carries no payload',
       run: of(async (delivery) => {
         const summary = await delivery.summary(ASK)
         checkExact(DeliverySummary, summary, 'summary')
-        check(summary.due_commands <= summary.tracked_commands, 'more commands are due than tracked')
-        check(summary.sample_size <= summary.tracked_commands, 'more commands were sampled than are tracked')
-        await checkSettles((ask) => delivery.summary(ask), 'summary')
+        check(
+          summary.due_commands <= summary.tracked_commands,
+          `summary has ${summary.due_commands} commands due of ${summary.tracked_commands} tracked`,
+        )
+        check(
+          summary.sample_size <= summary.tracked_commands,
+          `summary has sampled ${summary.sample_size} commands of ${summary.tracked_commands} tracked`,
+        )
+        await checkEnds((ask) => delivery.summary(ask), 'summary')
       }),
     },
     ...listCases<DeliveryInspector, DeliveryNode>(make, {
@@ -43,7 +67,13 @@ export function deliveryContract(
       item: DeliveryTenant,
       exact: true,
       id: 'scope_id',
+      get: async (delivery, id, ask) => {
+        if (delivery.getTenant) return delivery.getTenant(id, ask)
+        const listed = await walk((page) => delivery.listTenants(page, ask), 100, 'listTenants')
+        return listed.find(({ scope_id }) => scope_id === id) ?? null
+      },
     }),
+    ...commandCases(make),
     {
       name: 'status answers the evidence of the command asked for, and no payload',
       run: of(async (delivery) => {
@@ -51,29 +81,131 @@ export function deliveryContract(
           const key = { user_id, client_id, command_id }
           const status = await delivery.status(key, ASK)
           checkExact(DeliveryStatus, status, `status of ${command_id}`)
-          checkEqual(status && { ...key, ...pick(status) }, key, 'status speaks of')
+          checkEqual(status && { ...key, ...keyOf(status) }, key, 'status speaks of')
           for (const part of Object.keys(key)) {
             const other = await delivery.status({ ...key, [part]: NOBODY }, ASK)
-            check(other === null, `status answers for another ${part}`)
+            check(other === null, `status must be null for another ${part}`)
           }
         }
-        await checkSettles((ask) => delivery.status({ ...NO_COMMAND }, ask), 'status')
+        await checkEnds((ask) => delivery.status({ ...NO_COMMAND }, ask), 'status')
       }),
     },
     {
       name: 'status is null for an unknown command, and refuses what can be none with invalid_identity alone',
       run: of(async (delivery) => {
-        check((await delivery.status(NO_COMMAND, ASK)) === null, 'an unknown command is not null')
-        for (const impossible of ['.', '..', 'a/b']) {
-          const answer = await orRefusal(() => delivery.status({ ...NO_COMMAND, command_id: impossible }, ASK))
-          if ('code' in answer) checkEqual(answer.code, 'invalid_identity', `status refuses ${impossible} with`)
-          else check(answer.value === null, `status answers for ${impossible}`)
+        check((await delivery.status(NO_COMMAND, ASK)) === null, 'status of an unknown command must be null')
+        for (const malformed of ['.', '..', 'a/b']) {
+          const answer = await orRefusal(
+            () => delivery.status({ ...NO_COMMAND, command_id: malformed }, ASK),
+            `status of ${malformed}`,
+            'invalid_identity',
+          )
+          if ('code' in answer) checkEqual(answer.code, 'invalid_identity', `status refuses ${malformed} with`)
+          else check(answer.value === null, `status must be null for the id ${malformed}`)
         }
       }),
     },
-  ]
+  ])
 }
 
 const NO_COMMAND: CommandKey = { user_id: NOBODY, client_id: NOBODY, command_id: NOBODY }
 
-const pick = ({ user_id, client_id, command_id }: DeliveryStatus) => ({ user_id, client_id, command_id })
+/** What the fakes know of delivery. */
+export interface DeliveryWorld {
+  delivery?: {
+    summary?: Partly<DeliverySummary>
+    nodes?: Partly<DeliveryNode>[]
+    tenants?: Partly<DeliveryTenant>[]
+    /** Makes the inspector list its commands; those are overdue whose deadline is not after the time of the fakes. */
+    statuses?: Partly<DeliveryStatus>[]
+  }
+}
+
+const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary =>
+  fill(
+    {
+      deployment_id: null,
+      mode: 'direct',
+      tracked_commands: 0,
+      due_commands: 0,
+      oldest_deadline_at: null,
+      oldest_queued_age_ms: null,
+      sample_size: 0,
+      legacy_stream_depth: null,
+      legacy_pending_depth: null,
+      observed_at: FAKE_TIME,
+    },
+    given,
+  )
+
+const toNode: Make<DeliveryNode> = (given, place) => {
+  // Of a node that is silent nobody knows what runs there.
+  const alive = given.stale ? null : true
+  const now = given.stale ? null : 0
+  return fill(
+    {
+      node_id: `node-${place}`,
+      mailbox_listener_alive: null,
+      reconciliation_loop_alive: alive,
+      active_drainers: now,
+      connection_waiters: now,
+      updated_at: FAKE_TIME,
+      stale: false,
+      staleness_ms: 0,
+      counters: { recovery: {}, outcome: {}, acknowledgement: {}, other: {} },
+    },
+    given,
+  )
+}
+
+const toTenant: Make<DeliveryTenant> = (given, place) =>
+  fill({ scope_id: `scope-${place}`, reserved_commands: 0, oldest_deadline_at: null }, given)
+
+const END: NonNullable<DeliveryStatus['terminal']> = { state: 'resulted', at: FAKE_TIME, reason: null }
+
+const toStatus: Make<DeliveryStatus> = ({ terminal, ...given }, place) =>
+  fill<DeliveryStatus>(
+    {
+      ...CLIENT,
+      command_id: `command-${place}`,
+      admission: {
+        state: 'admitted',
+        at: FAKE_TIME,
+        scope_id: given.user_id ?? CLIENT.user_id,
+        deadline_at: null,
+      },
+      attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+      acknowledgement: { state: 'none', at: null, instance_id: null },
+      recovery: { count: 0, last_at: null, reason: null },
+      terminal: terminal ? fill(END, terminal) : null,
+    },
+    given,
+  )
+
+const FAKE_NOW = Date.parse(FAKE_TIME)
+const itself: Make<DeliveryCommand> = (command) => command as DeliveryCommand
+
+export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | undefined {
+  if (!delivery) return undefined
+  return {
+    summary: () => toDeliverySummary(delivery.summary),
+    listNodes: (page) => pageOf(toNode, delivery.nodes, {}, page),
+    listTenants: (page) => pageOf(toTenant, delivery.tenants, {}, page),
+    getTenant: (scope_id) => find(toTenant, delivery.tenants, { scope_id }),
+    ...(delivery.statuses && {
+      listCommands(filter, page) {
+        const commands = wholeRecords(toStatus, delivery.statuses).map((status) => toDeliveryCommand(status, FAKE_NOW))
+        return pageOf(
+          itself,
+          commands.filter((command) => admitsCommand(filter, command)),
+          {},
+          page,
+        )
+      },
+    }),
+    status(key) {
+      if (checkSegment(key.client_id) || checkSegment(key.command_id)) throw new Refusal('invalid_identity')
+      return find(toStatus, delivery.statuses, key)
+    },
+  }
+}

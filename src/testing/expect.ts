@@ -4,11 +4,60 @@ import { canonicalJson, type Json } from '../contract/json.js'
 import type { Ask } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
-/** One promise of a contract. `run` rejects with a readable error where it is broken. */
+/** What became of a promise that was not broken. */
+export type ContractOutcome = 'tested' | 'not tested'
+
+/** What the context of a test runner may have: node:test and Vitest hand one to each test. */
+export interface TestContext {
+  skip?(reason?: string): unknown
+}
+
+/**
+ * One promise of a contract. `run` rejects with a readable error where it is broken. Where the inspector, or the optional
+ * method that the promise is about, is absent, it answers `not tested`, and tells the runner's own context so.
+ */
 export interface ContractCase {
+  name: string
+  run: {
+    /** As a test runner calls it: the types of some take no answer from a test. */
+    (context: TestContext): Promise<void>
+    (): Promise<ContractOutcome>
+  }
+}
+
+/** What a suite is written as: `run` throws `NotTested` where there is nothing to hold. */
+export interface Promised {
   name: string
   run(): Promise<void>
 }
+
+/** There is nothing that the promise is about. */
+class NotTested extends Error {}
+
+/** @throws NotTested, which its case reports. */
+export function notTested(reason: string): never {
+  throw new NotTested(reason)
+}
+
+function toCase({ name, run: hold }: Promised): ContractCase {
+  function run(context: TestContext): Promise<void>
+  function run(): Promise<ContractOutcome>
+  // Without a parameter of its own: some runners take that for a callback to wait for.
+  async function run(...[context]: [TestContext?]): Promise<unknown> {
+    try {
+      await hold()
+      return 'tested'
+    } catch (error) {
+      if (!(error instanceof NotTested)) throw error
+      context?.skip?.(`not tested: ${error.message}`)
+      return 'not tested'
+    }
+  }
+  return { name, run }
+}
+
+/** `promised` as any runner takes them. */
+export const toCases = (promised: readonly Promised[]): ContractCase[] => promised.map(toCase)
 
 /** An inspector breaks a promise of its contract. */
 export class ContractBroken extends Error {
@@ -26,10 +75,77 @@ export const textOf = (value: unknown): string => canonicalJson(JSON.parse(JSON.
 const SHOWN = 300
 const shorten = (text: string) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
-/** @throws ContractBroken unless the two are equal as JSON. */
+/** How far two answers may be apart in an instant that the inspector works out anew: from "idle for n ms", for example. */
+const TOLERANCE_MS = 1_000
+
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/
+
+function isSameTime(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'string' || typeof b !== 'string' || !INSTANT.test(a) || !INSTANT.test(b)) return false
+  return Math.abs(Date.parse(a) - Date.parse(b)) <= TOLERANCE_MS
+}
+
+const namesOf = (ids: readonly string[]) => `${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''}`
+
+/** Which of `expected` are missing in `actual`, and which are there besides; `undefined` for none. */
+export function differenceOfIds(actual: readonly string[], expected: readonly string[]): string | undefined {
+  const [there, wanted, once] = [new Set(actual), new Set(expected), new Set<string>()]
+  const missing = expected.filter((id) => !there.has(id))
+  const surplus = actual.filter((id) => !wanted.has(id))
+  const twice = actual.filter((id) => once.size === once.add(id).size)
+  const parts = [
+    ...(missing.length > 0 ? [`missing ${namesOf(missing)}`] : []),
+    ...(surplus.length > 0 ? [`surplus ${namesOf(surplus)}`] : []),
+    ...(twice.length > 0 ? [`more than once ${namesOf(twice)}`] : []),
+  ]
+  return parts.length > 0 ? parts.join('; ') : undefined
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string')
+
+/** The first place in which the two differ, and how; `undefined` for none. */
+function difference(actual: Json | undefined, expected: Json | undefined, path: string): string | undefined {
+  if (isSameTime(actual, expected)) return undefined
+  if (isTexts(actual) && isTexts(expected)) {
+    const ids = differenceOfIds(actual, expected)
+    if (ids !== undefined) return `${path}${ids}`
+  }
+  const isNested = [actual, expected].every((value) => value !== null && typeof value === 'object')
+  if (isNested && Array.isArray(actual) === Array.isArray(expected)) {
+    const [a, b] = [actual as { [name: string]: Json }, expected as { [name: string]: Json }]
+    for (const name of [...new Set([...Object.keys(b), ...Object.keys(a)])].sort()) {
+      const found = difference(a[name], b[name], `${path}${name}: `)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  const [a, b] = [actual, expected].map((value) => (value === undefined ? 'nothing' : canonicalJson(value)))
+  return a === b ? undefined : `${path}expected ${shorten(b as string)}, got ${shorten(a as string)}`
+}
+
+const plainJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json
+
+/**
+ * @throws ContractBroken unless the two are equal as JSON, instants to within a second: names the first field that differs, and of
+ * lists of names those that are missing and those that are there besides.
+ */
 export function checkEqual(actual: unknown, expected: unknown, promise: string): void {
-  const [a, b] = [textOf(actual), textOf(expected)]
-  check(a === b, `${promise}: expected ${shorten(b)}, got ${shorten(a)}`)
+  const found = difference(plainJson(actual), plainJson(expected), '')
+  if (found !== undefined) throw new ContractBroken(`${promise}: ${found}`)
+}
+
+/** @throws ContractBroken unless both hold the same entries, in any order: names the missing and the surplus ones. */
+export function checkEntries<Item>(
+  actual: readonly Item[],
+  expected: readonly Item[],
+  idOf: (entry: Item) => string,
+  promise: string,
+): void {
+  const ids = differenceOfIds(actual.map(idOf), expected.map(idOf))
+  if (ids !== undefined) throw new ContractBroken(`${promise}: ${ids}`)
+  const known = new Map(actual.map((entry) => [idOf(entry), entry]))
+  for (const entry of expected) checkEqual(known.get(idOf(entry)), entry, `${promise}: ${idOf(entry)}`)
 }
 
 /** What a schema of the contract can do; the suites need no more of it. */
@@ -49,13 +165,24 @@ export function checkExact(schema: Schema, value: unknown, what: string): void {
   checkEqual(value, schema.safeParse(value).data, `${what} carries what its schema does not name`)
 }
 
-/** The value, or the code of the refusal in its place. Any other error goes on. */
-export async function orRefusal<T>(work: () => T | Promise<T>): Promise<{ value: T } | { code: RefusalCode }> {
+/**
+ * The value, or the code of the refusal in its place.
+ *
+ * @param code What would be right to refuse with here.
+ * @throws ContractBroken for any other error, which says what to throw instead.
+ */
+export async function orRefusal<T>(
+  work: () => T | Promise<T>,
+  what: string,
+  code: RefusalCode,
+): Promise<{ value: T } | { code: RefusalCode }> {
   try {
     return { value: await work() }
   } catch (error) {
     if (error instanceof Refusal) return { code: error.code }
-    throw error
+    const thrown = shorten(String(error))
+    const instead = `to say no, throw new Refusal('${code}') of relayscope; anything else is a 500`
+    throw new ContractBroken(`${what} threw ${thrown}: ${instead}`, { cause: error })
   }
 }
 
@@ -63,10 +190,10 @@ export async function orRefusal<T>(work: () => T | Promise<T>): Promise<{ value:
 export const ASK: Ask = { signal: new AbortController().signal }
 
 // Long enough for a store across a network, short enough to wait for in a test.
-const SETTLE_MS = 2_000
+const END_MS = 2_000
 
-/** @throws ContractBroken unless `work` settles, either way, although its signal has been aborted. */
-export async function checkSettles(work: (ask: Ask) => unknown, what: string): Promise<void> {
-  const { cut } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], SETTLE_MS)
-  check(cut === 0, `${what} did not settle within ${SETTLE_MS} ms of its signal's abort`)
+/** @throws ContractBroken unless `work` ends, either way, although its signal has been aborted. */
+export async function checkEnds(work: (ask: Ask) => unknown, what: string): Promise<void> {
+  const { cut } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], END_MS)
+  check(cut === 0, `${what} had not ended ${END_MS} ms after its signal aborted; it should stop with its signal`)
 }

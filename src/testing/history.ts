@@ -1,33 +1,39 @@
 /** The contract suite of a message history's inspector. */
-import { type HistoryInspector, HistoryMessage, HistoryStream, tellStream } from '../contract/history.js'
-import { ASK, type ContractCase, check, checkEqual, checkSchema, checkSettles } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
+import {
+  HISTORY_FAMILY,
+  type HistoryInspector,
+  HistoryMessage,
+  HistoryStream,
+  HistoryStreamFilter,
+} from '../contract/history.js'
+import { userStream } from '../contract/streams.js'
+import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
+import { CLIENT, FAKE_TIME, fill, INSTANCE, type Make, type Partly, pageOf, wholeRecords } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
 import { userCases } from './users.js'
 
 const NONE = { items: [], next_cursor: null, has_more: false }
 
 /** Holds a history inspector to its contract. `make` gives one with the same messages each time. */
 export function historyContract(make: MakeInspector<HistoryInspector>): ContractCase[] {
-  return [
+  return toCases([
     ...listCases<HistoryInspector, HistoryStream>(make, {
       name: 'listStreams',
       list: (history, filter) =>
         history.listStreams && (async (page, ask) => (await history.listStreams?.(filter, page, ask)) ?? NONE),
       item: HistoryStream,
       id: 'stream',
-      filters: ['user_id'],
+      filters: HistoryStreamFilter.keyof().options,
     }),
-    ...userCases<HistoryInspector, HistoryStream>(make, {
-      list: (history, page, ask) => history.listStreams?.({}, page, ask),
-      tell: tellStream,
-    }),
+    ...userCases(make, HISTORY_FAMILY.users),
     { name: 'readMessages answers the newest messages of one stream, oldest first', run: () => checkMessages(make) },
-  ]
+  ])
 }
 
 async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<void> {
   const history = await make()
-  if (!history) return
+  if (!history) return notTested('there is no history')
   const streams = await walk<HistoryStream>(
     async (page, ask) => (await history.listStreams?.({}, page, ask)) ?? NONE,
     100,
@@ -40,14 +46,76 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
       checkSchema(HistoryMessage, message, `a message of ${stream}`)
       checkEqual(message.stream, stream, 'readMessages shows another stream')
       const before = whole.items[i - 1]
-      check(!before || before.sequence < message.sequence, `${stream} is not oldest first`)
+      check(!before || before.sequence < message.sequence, `messages of ${stream} must be oldest first`)
     }
     for (const limit of [1, 2]) {
       const sample = await history.readMessages({ stream, limit }, ASK)
       checkEqual(sample.items, whole.items.slice(-limit), `the newest ${limit} of ${stream}`)
-      check(sample.truncated || message_count <= limit, `${stream} was cut to ${limit}, and is not truncated`)
+      check(
+        sample.truncated || message_count <= limit,
+        `${stream} was cut to ${limit} messages, and must say truncated`,
+      )
     }
   }
   checkEqual((await history.readMessages({ stream: NOBODY, limit: 1 }, ASK)).items, [], 'an unknown stream')
-  await checkSettles((ask) => history.readMessages({ stream: NOBODY, limit: 1 }, ask), 'readMessages')
+  await checkEnds((ask) => history.readMessages({ stream: NOBODY, limit: 1 }, ask), 'readMessages')
+}
+
+/** What the fakes know of histories. */
+export interface HistoryWorld {
+  messages?: Partly<HistoryMessage>[]
+  /** Makes the history list its streams. */
+  streams?: Partly<HistoryStream>[]
+}
+
+const streamOf = ({ user_id = CLIENT.user_id }: { user_id?: string | undefined }) => userStream(user_id, 'stream-1')
+
+const OUTSIDE: NonNullable<HistoryMessage['externalized']> = { ref: 'payload-1', bytes: 0, hydration: 'not_configured' }
+
+const toMessage: Make<HistoryMessage> = ({ externalized, ...given }, place, all) => {
+  const stream = given.stream ?? streamOf(given)
+  return fill<HistoryMessage>(
+    {
+      ...INSTANCE,
+      message_id: `message-${place}`,
+      stream,
+      sequence: all.slice(0, place - 1).filter((other) => (other.stream ?? streamOf(other)) === stream).length + 1,
+      kind: 'event',
+      recorded_at: FAKE_TIME,
+      payload: null,
+      externalized: externalized ? fill(OUTSIDE, externalized) : null,
+    },
+    given,
+  )
+}
+
+/** A stream counts what `messages` hold of it, unless it says a number itself. */
+const toStreamOver =
+  (messages: readonly HistoryMessage[]): Make<HistoryStream> =>
+  (given) => {
+    const stream = given.stream ?? streamOf(given)
+    return fill(
+      {
+        stream,
+        user_id: CLIENT.user_id,
+        message_count: messages.filter((message) => message.stream === stream).length,
+        first_recorded_at: FAKE_TIME,
+        last_recorded_at: FAKE_TIME,
+      },
+      given,
+    )
+  }
+
+export function fakeHistory(world: HistoryWorld): HistoryInspector | undefined {
+  if (!world.messages && !world.streams) return undefined
+  const messages = () => wholeRecords(toMessage, world.messages)
+  return {
+    readMessages({ stream, limit }) {
+      const retained = messages().filter((message) => message.stream === stream)
+      return { items: retained.slice(-limit), truncated: retained.length > limit }
+    },
+    ...(world.streams && {
+      listStreams: (filter, page) => pageOf(toStreamOver(messages()), world.streams, filter, page),
+    }),
+  }
 }

@@ -1,20 +1,24 @@
 /** What every list of every inspector promises: walks that end, limits, filters, tokens, records by id. */
-import { compareIds, utf8Length } from '../contract/ids.js'
+import { utf8Length } from '../contract/ids.js'
 import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import {
   ASK,
   ContractBroken,
-  type ContractCase,
   check,
+  checkEnds,
+  checkEntries,
   checkEqual,
   checkExact,
   checkSchema,
-  checkSettles,
+  differenceOfIds,
+  notTested,
   orRefusal,
+  type Promised,
   type Schema,
   textOf,
 } from './expect.js'
+import { filtersIn, IDS_TRIED, NOBODY } from './filters.js'
 
 /** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
 export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
@@ -31,7 +35,7 @@ export async function walk<Item>(list: List<Item>, limit: number, what: string):
   let cursor: string | null = null
   for (let pages = 0; pages < PAGES_MAX; pages++) {
     const query = { limit, cursor }
-    const answer = await orRefusal(() => list(query, ASK))
+    const answer = await orRefusal(() => list(query, ASK), what, 'unavailable')
     if ('code' in answer) throw new ContractBroken(`${what} refused a walk with ${answer.code}`)
     const page: Page<Item> = answer.value
     checkPage(page, limit, what)
@@ -51,8 +55,11 @@ function checkPage(page: Page<unknown>, limit: number, what: string): void {
   check(page.items.length <= limit, `${what} answered ${page.items.length} items for a limit of ${limit}`)
   if (!page.has_more) return
   const token = page.next_cursor
-  check(typeof token === 'string' && token.isWellFormed(), `${what} has more, but no next_cursor`)
-  check(utf8Length(token as string) <= TOKEN_BYTES, `${what} has a token over ${TOKEN_BYTES} bytes`)
+  check(typeof token === 'string' && token.isWellFormed(), `${what} has more, and must have a well-formed next_cursor`)
+  check(
+    utf8Length(token as string) <= TOKEN_BYTES,
+    `${what} has a token of ${utf8Length(token as string)} bytes, at most ${TOKEN_BYTES}`,
+  )
 }
 
 // A bound as a host may lower it to.
@@ -67,12 +74,18 @@ function checkExamined({ examined, items }: Page<unknown>, bound: number, what: 
 
 const LIMITS = [1, 2, 100]
 
-/** Walks with several limits; they must show the same entries. Answers those of the last, in its order. */
-export async function walkAll<Item>(list: List<Item>, what: string): Promise<Item[]> {
+/**
+ * Walks with several limits; they must show the same entries. Answers those of the last, in its order.
+ *
+ * @param idOf What no two entries share. Without it the order is a promise, and is held too.
+ */
+export async function walkAll<Item>(list: List<Item>, what: string, idOf?: (entry: Item) => string): Promise<Item[]> {
   let whole: Item[] | undefined
   for (const limit of LIMITS) {
     const items = await walk(list, limit, what)
-    if (whole) checkEqual(sorted(items), sorted(whole), `${what} shows other entries with a limit of ${limit}`)
+    const promise = `${what} shows other entries with a limit of ${limit}`
+    if (whole && idOf) checkEntries(items.map(steady), whole.map(steady), idOf, promise)
+    else if (whole) checkEqual(items, whole, promise)
     whole = items
   }
   return whole ?? []
@@ -82,15 +95,13 @@ export async function walkAll<Item>(list: List<Item>, what: string): Promise<Ite
 const VOLATILE = ['age_ms', 'staleness_ms', 'observed_at']
 
 /** A record without what passes with time. */
-function steady(record: unknown): unknown {
+function steady<T>(record: T): T {
   if (record === null || typeof record !== 'object') return record
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !VOLATILE.includes(name)))
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !VOLATILE.includes(name))) as T
 }
 
-const sorted = (items: readonly unknown[]) => items.map((item) => textOf(steady(item))).sort(compareIds)
-
 /** One list of an inspector. */
-export interface ListContract<Inspector, Item extends object> {
+interface ListContract<Inspector, Item extends object> {
   /** The method, as it is named in errors. */
   name: string
   /** The method under a filter, or nothing where the inspector lacks it. */
@@ -98,8 +109,8 @@ export interface ListContract<Inspector, Item extends object> {
   item: Schema
   /** Refuse fields that the schema does not name. */
   exact?: boolean
-  /** The field that no two entries share. */
-  id: keyof Item & string
+  /** The field that no two entries share, or what is made of several. */
+  id: (keyof Item & string) | ((entry: Item) => string)
   /** Fields that the list can be filtered by. */
   filters?: readonly (keyof Item & string)[]
   /** The method that finds one entry. */
@@ -108,9 +119,6 @@ export interface ListContract<Inspector, Item extends object> {
 
 /** What there is of a list that an inspector has not. */
 export const NO_PAGE: Page<never> = { items: [], next_cursor: null, has_more: false }
-
-/** An id that no entry has. */
-export const NOBODY = 'no-such-entry-4f1d'
 
 const MALFORMED = [
   '',
@@ -126,50 +134,55 @@ const MALFORMED = [
   'z'.repeat(360),
 ]
 
-// Values of a filter and records by id that are tried; more would only take longer.
-const TRIED = 20
-
 /** The cases of one list. */
 export function listCases<Inspector, Item extends object>(
   make: MakeInspector<Inspector>,
   contract: ListContract<Inspector, Item>,
-): ContractCase[] {
+): Promised[] {
   const { name, id, item, filters = [], get } = contract
+  const idOf = (entry: Item) => (typeof id === 'function' ? id(entry) : String(entry[id]))
   const of =
     (work: (whole: List<Item>, inspector: Inspector) => Promise<void>): (() => Promise<void>) =>
     async () => {
       const inspector = await make()
       const whole = inspector && contract.list(inspector, {})
-      if (inspector && whole) await work(whole, inspector)
+      if (!inspector || !whole) return notTested(`there is no ${name}`)
+      await work(whole, inspector)
     }
   const under = (inspector: Inspector, filter: Partial<Item>) => contract.list(inspector, filter) as List<Item>
-  const cases: ContractCase[] = [
+  const cases: Promised[] = [
     {
       name: `${name} ends and shows each entry once, whatever the limit`,
       run: of(async (whole) => {
-        const ids = (await walkAll(whole, name)).map((entry) => entry[id])
-        checkEqual(ids.length, new Set(ids).size, `${name} shows an entry more than once`)
+        const ids = (await walkAll(whole, name, idOf)).map(idOf)
+        const twice = differenceOfIds(ids, ids)
+        check(twice === undefined, `${name} shows entries ${twice}`)
       }),
     },
     {
       name: `${name} answers what its schema says`,
       run: of(async (whole) => {
         for (const entry of await walk(whole, 100, name))
-          (contract.exact ? checkExact : checkSchema)(item, entry, `${name}: ${String(entry[id])}`)
+          (contract.exact ? checkExact : checkSchema)(item, entry, `${name}: ${idOf(entry)}`)
       }),
     },
     {
       name: `${name} refuses a token that is not its own, or takes no harm from it`,
       run: of(async (whole) => {
-        const known = new Set((await walk(whole, 100, name)).map((entry) => entry[id]))
+        const known = new Set((await walk(whole, 100, name)).map(idOf))
         for (const cursor of MALFORMED) {
-          const answer = await orRefusal(() => whole({ limit: 2, cursor }, ASK))
+          const answer = await orRefusal(
+            () => whole({ limit: 2, cursor }, ASK),
+            `${name} for the token ${JSON.stringify(cursor)}`,
+            'invalid_cursor',
+          )
           if ('code' in answer) {
             checkEqual(answer.code, 'invalid_cursor', `${name} refuses a malformed token with`)
             continue
           }
           checkPage(answer.value, 2, name)
-          for (const entry of answer.value.items) check(known.has(entry[id]), `${name} made an entry of a token`)
+          for (const entry of answer.value.items)
+            check(known.has(idOf(entry)), `${name} must not make an entry of a token`)
         }
       }),
     },
@@ -183,8 +196,8 @@ export function listCases<Inspector, Item extends object>(
       }),
     },
     {
-      name: `${name} settles when its signal is aborted`,
-      run: of((whole) => checkSettles((ask) => whole({ limit: 1, cursor: null }, ask), name)),
+      name: `${name} ends when its signal is aborted`,
+      run: of((whole) => checkEnds((ask) => whole({ limit: 1, cursor: null }, ask), name)),
     },
   ]
   if (filters.length > 0)
@@ -195,7 +208,7 @@ export function listCases<Inspector, Item extends object>(
         for (const filter of filtersIn(entries, filters)) {
           const expected = entries.filter((entry) => matches(entry, filter))
           const found = await walk(under(inspector, filter), 2, name)
-          checkEqual(sorted(found), sorted(expected), `${name} under ${textOf(filter)}`)
+          checkEntries(found.map(steady), expected.map(steady), idOf, `${name} under ${textOf(filter)}`)
         }
       }),
     })
@@ -204,14 +217,17 @@ export function listCases<Inspector, Item extends object>(
       name: `${name}: an entry asked for by its id is the one that is listed, and an unknown one is null`,
       run: of(async (whole, inspector) => {
         const entries = await walk(whole, 100, name)
-        for (const entry of entries.slice(0, TRIED)) {
-          const found = await get(inspector, String(entry[id]), ASK)
-          checkEqual(steady(found), steady(entry), `the entry ${String(entry[id])} by its id`)
+        for (const entry of entries.slice(0, IDS_TRIED)) {
+          const found = await get(inspector, idOf(entry), ASK)
+          checkEqual(steady(found), steady(entry), `the entry ${idOf(entry)} by its id`)
         }
-        const known = new Set(entries.map((entry) => String(entry[id])))
+        const known = new Set(entries.map((entry) => idOf(entry)))
         for (const unknown of [NOBODY, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
-          check((await get(inspector, unknown, ASK)) === null, `${unknown} does not exist, and its answer is not null`)
-        await checkSettles((ask) => get(inspector, NOBODY, ask), `${name} by id`)
+          check(
+            (await get(inspector, unknown, ASK)) === null,
+            `the answer for ${unknown}, who does not exist, must be null`,
+          )
+        await checkEnds((ask) => get(inspector, NOBODY, ask), `${name} by id`)
       }),
     })
   return cases
@@ -219,24 +235,3 @@ export function listCases<Inspector, Item extends object>(
 
 const matches = (entry: object, filter: object) =>
   Object.entries(filter).every(([name, value]) => entry[name as keyof object] === value)
-
-/** Filters worth trying: every value that occurs, one that no entry has, and all values of one entry together. */
-export function filtersIn<Item extends object>(
-  entries: readonly Item[],
-  fields: readonly (keyof Item & string)[],
-): Partial<Item>[] {
-  const found: Partial<Item>[] = []
-  for (const field of fields) {
-    const values = [...new Set(entries.map((entry) => entry[field]))].filter((value) => value !== null)
-    for (const value of values.slice(0, TRIED)) found.push({ [field]: value } as unknown as Partial<Item>)
-    if (field.endsWith('_id')) found.push({ [field]: NOBODY } as unknown as Partial<Item>)
-  }
-  const last = entries.at(-1)
-  if (last)
-    found.push(
-      Object.fromEntries(
-        fields.filter((field) => last[field] !== null).map((field) => [field, last[field]]),
-      ) as Partial<Item>,
-    )
-  return found
-}

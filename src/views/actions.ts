@@ -5,7 +5,7 @@ import {
   type ActionFilter,
   ActionObservation,
   type ClientType,
-  type Connection,
+  Connection,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
@@ -49,7 +49,7 @@ async function readConnections(
   view: ViewAsk,
 ): Promise<Reading<Page<ActionObservation>>> {
   const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
-  const reading = await walk('registry', list, view, new Map<string, Offer>(), addOffers)
+  const reading = await walk('registry', { entry: Connection, list }, view, new Map<string, Offer>(), addOffers)
   return { ...reading, value: reading.value && pageOfOffers(reading.value, page) }
 }
 

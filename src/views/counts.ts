@@ -1,76 +1,46 @@
 /** Counts: exact where an inspector keeps an index, and otherwise a sample that says so. */
 import * as z from 'zod'
-import { WindowState, WindowStatus, WindowType } from '../contract/browser-windows.js'
+import { BROWSER_WINDOW_FAMILY } from '../contract/browser-windows.js'
 import { Completeness, type SourceName } from '../contract/completeness.js'
-import { ClientType, ConnectionStatus } from '../contract/connections.js'
-import { ContextStatus, Ownership } from '../contract/contexts.js'
+import { CONNECTION_FAMILY } from '../contract/connections.js'
+import { CONTEXT_FAMILY } from '../contract/contexts.js'
+import { type Counted, type CountedFields, countBy } from '../contract/counts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
-import { answerOf, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
+import type { Awaitable, Indexed } from '../contract/page.js'
+import { answerOf, type Entries, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
 const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
 
 /** A count for every value of an enum, zero included. */
-export function countsBy<Value extends string>(values: z.ZodEnum<Record<Value, Value>>) {
-  return z.object(Object.fromEntries(values.options.map((value) => [value, Count])) as Record<Value, typeof Count>)
+export function countsBy<Values extends z.ZodEnum>(values: Values) {
+  const shape = Object.fromEntries(values.options.map((value) => [value, Count]))
+  return z.object(shape as Record<z.output<Values>, typeof Count>)
 }
 
-export const ConnectionCount = z.object({
-  ...counts,
-  by_status: countsBy(ConnectionStatus),
-  by_client_type: countsBy(ClientType),
-})
-export const ContextCount = z.object({
-  ...counts,
-  by_status: countsBy(ContextStatus),
-  by_client_type: countsBy(ClientType),
-  by_ownership: countsBy(Ownership),
-})
-export const BrowserWindowCount = z.object({
-  ...counts,
-  by_status: countsBy(WindowStatus),
-  by_ownership: countsBy(Ownership),
-  by_type: countsBy(WindowType),
-  by_state: countsBy(WindowState),
-})
-
-type Fields<Entry> = Partial<Record<keyof Entry & string, z.ZodEnum>>
-type Counted<F> = { total: number } & {
-  [K in keyof F & string as `by_${K}`]: Record<
-    F[K] extends z.ZodType<infer Value extends string> ? Value : never,
-    number
-  >
+/** The answer of a route that counts by `fields`. */
+function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
+  const by = Object.entries(fields).map(([field, values]) => [`by_${field}`, countsBy(values)])
+  return z.object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })
 }
 
-function tallyOf<Entry, F extends Fields<Entry>>(fields: F, entries: Iterable<Entry>): Counted<F> {
-  let total = 0
-  const tallies: Record<string, Record<string, number>> = {}
-  for (const [field, { options }] of Object.entries(fields) as [string, z.ZodEnum][])
-    tallies[`by_${field}`] = Object.fromEntries(options.map((option) => [option, 0]))
-  for (const entry of entries) {
-    total += 1
-    for (const field of Object.keys(fields) as (keyof Entry & string)[]) {
-      const tally = tallies[`by_${field}`] as Record<string, number>
-      const value = String(entry[field])
-      // Counted nowhere but in the total, it would make the parts look smaller than the whole.
-      if (!Object.hasOwn(tally, value)) throw new TypeError(`${field}: not one of its values`)
-      tally[value] = (tally[value] ?? 0) + 1
-    }
-  }
-  return { total, ...tallies } as Counted<F>
+type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
+  [K in keyof F & string as `by_${K}`]: z.ZodObject<Record<z.output<F[K]>, typeof Count>>
 }
+
+export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
+export const ContextCount = countOf(CONTEXT_FAMILY.counted)
+export const BrowserWindowCount = countOf(BROWSER_WINDOW_FAMILY.counted)
 
 /**
  * Counts by `fields`: what `exact` answers, or else what a walk over `list` finds within the bound.
  */
-export async function count<Entry, F extends Fields<Entry>, Exact extends { total: number } & Indexed>(
+export async function count<Entry, F extends CountedFields<Entry>, Exact extends { total: number } & Indexed>(
   source: SourceName,
   fields: F,
   from: {
     exact: () => Awaitable<Exact | null | undefined>
-    list: (page: PageQuery, ask: Ask) => Awaitable<Page<Entry>>
-  },
+  } & Entries<Entry>,
   view: ViewAsk,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())
@@ -85,7 +55,7 @@ export async function count<Entry, F extends Fields<Entry>, Exact extends { tota
     const { value, completeness } = answerOf(kept, view)
     return { ...value, completeness, observed_at }
   }
-  const reading = await walk<Entry, Entry[]>(source, from.list, view, [], (entries, items) => entries.push(...items))
+  const reading = await walk<Entry, Entry[]>(source, from, view, [], (entries, items) => entries.push(...items))
   const { value, completeness } = answerOf(reading, view)
-  return { ...tallyOf(fields, value), completeness, observed_at }
+  return { ...countBy(fields, value), completeness, observed_at }
 }

@@ -1,7 +1,9 @@
 /** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
 
-import { unlessAborted } from '../async/abort.js'
+import type * as z from 'zod'
+import { raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
+import { BadRecord, readRecord } from '../contract/bad-record.js'
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import {
@@ -13,6 +15,7 @@ import {
   type Indexed,
   type Page,
   type PageQuery,
+  withOnError,
   withRemaining,
 } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
@@ -22,7 +25,7 @@ export interface ViewAsk {
   /** What every call of an inspector gets, and all that it gets: the signal, and the bounds of the request. */
   readonly ask: Ask
   now(): number
-  report(source: SourceName, error: unknown): void
+  onError(source: SourceName, error: unknown): void
 }
 
 /** What one source answered, and how far it was read for it. */
@@ -41,6 +44,12 @@ export interface Reading<T = unknown> {
 // Sources that answer at once would keep the event loop, and every other request with it, for as long as a walk lasts.
 const TURN_MS = 10
 
+/** `view` for one of several sources: what an inspector passes over is told under its name. */
+export function viewOf(view: ViewAsk, source: SourceName): ViewAsk {
+  const onError = (error: unknown) => view.onError(source, error)
+  return { ...view, ask: withOnError(view.ask, onError) }
+}
+
 /** What is left of what one request may take from one source. */
 export interface Budget {
   entries: number
@@ -49,7 +58,7 @@ export interface Budget {
   turnAt: number
 }
 
-export function budgetOf(view: ViewAsk): Budget {
+export function budgetOf(view: Pick<ViewAsk, 'ask'>): Budget {
   return { entries: examinable(view.ask), pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
 }
 
@@ -76,25 +85,42 @@ export async function readPage<T>(
   cursor: string | null,
   limit: number,
   budget: Budget,
-  { ask }: ViewAsk,
+  { ask }: Pick<ViewAsk, 'ask'>,
 ): Promise<Page<T>> {
   const { signal } = ask
   const query = { limit: Math.min(limit, budget.entries), cursor }
   const whole = budget.entries >= examinedMax(ask)
-  const page = await unlessAborted(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
+  const page = await raceAbort(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
   checkPage(page, query.limit)
   budget.entries -= examinedOf(page, page.items.length)
   budget.pages -= 1
   return page
 }
 
+/** The records of a page as `entry` reads them. One that it refuses is left out, and `onError` hears of it. */
+export function readable<T>(source: SourceName, entry: z.ZodType<T>, page: Page<unknown>, view: ViewAsk): T[] {
+  const records: T[] = []
+  for (const [index, item] of page.items.entries()) {
+    const read = readRecord(entry, item, index)
+    if (read instanceof BadRecord) view.onError(source, read)
+    else records.push(read.data)
+  }
+  return records
+}
+
+/** A list, and what each of its entries must be. */
+export interface Entries<T> {
+  readonly entry: z.ZodType<T>
+  readonly list: List<unknown>
+}
+
 /**
- * Walks `list` from its start and adds each page to `value`, until the list or the budget ends.
- * Failing before the first page is a failed reading, failing later a truncated one (its error is reported).
+ * Walks `list` from its start and adds the records of each page to `value`, until the list or the budget ends. Where a
+ * record was left out the reading is a truncated one. Failing before the first page is a failed reading, failing later a truncated one (`onError` hears why).
  */
 export async function walk<T, Value>(
   source: SourceName,
-  list: List<T>,
+  { entry, list }: Entries<T>,
   view: ViewAsk,
   value: Value,
   add: (value: Value, items: T[]) => void,
@@ -107,9 +133,10 @@ export async function walk<T, Value>(
   const seen = new Set<string>()
   try {
     while (budget.entries > 0 && budget.pages > 0) {
-      const page: Page<T> = await readPage(list, cursor, PAGE_MAX, budget, view)
-      add(value, page.items)
-      omitted ||= (page.omitted ?? 0) > 0
+      const page: Page<unknown> = await readPage(list, cursor, PAGE_MAX, budget, view)
+      const records = readable(source, entry, page, view)
+      add(value, records)
+      omitted ||= (page.omitted ?? 0) > 0 || records.length < page.items.length
       if (!page.has_more) return reading(omitted)
       cursor = page.next_cursor as string
       if (seen.has(cursor)) break
@@ -118,19 +145,21 @@ export async function walk<T, Value>(
     }
     return reading(true)
   } catch (error) {
-    view.report(source, error)
+    view.onError(source, error)
     return seen.size > 0 ? { ...reading(true), error } : failed(source, error)
   }
 }
 
 /** @throws TypeError for a page that breaks the promises of `Page`. */
 function checkPage(page: Page<unknown>, limit: number): void {
-  if (page.items.length > limit) throw new TypeError('a page holds more items than its limit')
-  if (page.has_more && typeof page.next_cursor !== 'string') throw new TypeError('a page has more, but no token')
+  const { length } = page.items
+  if (length > limit) throw new TypeError(`a page holds ${length} items for a limit of ${limit}`)
+  if (page.has_more && typeof page.next_cursor !== 'string')
+    throw new TypeError('a page with has_more must have a next_cursor, which is a string')
 }
 
 /**
- * Asks `source` once; `null` where that is its answer, for it keeps nothing of the kind. What it throws is reported and becomes a failed reading.
+ * Asks `source` once; `null` where that is its answer, for it keeps nothing of the kind. What it throws goes to `onError` and becomes a failed reading.
  *
  * @param examined Entries that it looked at for its answer.
  */
@@ -141,11 +170,12 @@ export async function readOnce<T extends Indexed>(
   examined: (value: T) => number,
 ): Promise<Reading<T> | null> {
   try {
-    const value = await unlessAborted(work(), view.ask.signal)
-    if (value === undefined) throw new TypeError(`${source} answered nothing`)
+    const value = await raceAbort(work(), view.ask.signal)
+    if (value === undefined)
+      throw new TypeError(`${source} answered undefined; it must answer a value, or null for none`)
     return value && { source, examined: examined(value), truncated: value.truncated === true, value }
   } catch (error) {
-    view.report(source, error)
+    view.onError(source, error)
     return failed(source, error)
   }
 }

@@ -30,7 +30,7 @@ export const UserObservation = z.object({
 export type UserObservation = z.infer<typeof UserObservation>
 
 /** One user, source by source: `null` where a source says for certain that it knows no such user, none where it could not say. */
-export type SourceParts = ReadonlyMap<SourceName, UserPart | null>
+type SourceParts = ReadonlyMap<SourceName, UserPart | null>
 
 export function partsOf(userId: string, readings: readonly UserReading[]): SourceParts {
   const parts = new Map<SourceName, UserPart | null>()

@@ -5,6 +5,7 @@ import { budgetOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, wal
 import type { UserSource } from './user-sources.js'
 
 type Parts = Map<string, UserPart>
+type Entry = { user_id: string }
 
 /** The parts of some users, as one source has them. */
 export interface KnownUsers {
@@ -35,18 +36,19 @@ export async function readIndex(
   const reading = await readOnce(name, read, view, (known) =>
     known.examined === undefined ? parts.size : examinedOf(known, 0),
   )
-  return reading && knowing({ ...reading, value: reading.value && parts })
+  return reading && toUserReading({ ...reading, value: reading.value && parts })
 }
 
-/** The users whom `isWanted` accepts, as the entries of `source` tell of them. */
+/** The users whom `isWanted` accepts, as the entries of `source` say of them. */
 export async function readEntries(
   source: UserSource,
   view: ViewAsk,
   isWanted: (userId: string) => boolean,
 ): Promise<UserReading> {
   const list = (page: PageQuery, ask: Ask) => source.list({}, page, ask)
-  const reading = await walk<unknown, Parts>(source.name, list, view, new Map(), adderOf(source, isWanted))
-  return knowing(reading)
+  const from = { entry: source.entry, list }
+  const reading = await walk<Entry, Parts>(source.name, from, view, new Map(), adderOf(source, isWanted))
+  return toUserReading(reading)
 }
 
 async function readEach(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<UserReading> {
@@ -56,16 +58,17 @@ async function readEach(source: UserSource, userIds: readonly string[], view: Vi
   for (const user_id of userIds) {
     const list = (page: PageQuery, ask: Ask) => source.list({ user_id }, page, ask)
     const isWanted = (id: string) => id === user_id
-    const reading = await walk<unknown, Parts>(source.name, list, view, parts, adderOf(source, isWanted), budget)
+    const from = { entry: source.entry, list }
+    const reading = await walk<Entry, Parts>(source.name, from, view, parts, adderOf(source, isWanted), budget)
     whole = { ...joined(whole, reading), value: whole.value ?? reading.value }
     if (!reading.value) break
   }
-  return knowing(whole)
+  return toUserReading(whole)
 }
 
-/** Adds the entries of one page to the parts of their users: all of them, or none where one is not what its list promises. */
-const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (parts: Parts, page: unknown[]) => {
-  for (const entry of source.entries.parse(page)) {
+/** Adds the entries of one page to the parts of their users. */
+const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (parts: Parts, page: Entry[]) => {
+  for (const entry of page) {
     if (!isWanted(entry.user_id)) continue
     const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
     parts.set(entry.user_id, part)
@@ -73,7 +76,7 @@ const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (
   }
 }
 
-const knowing = (reading: Reading<Parts>): UserReading => ({
+const toUserReading = (reading: Reading<Parts>): UserReading => ({
   ...reading,
   value: reading.value && { parts: reading.value, exhaustive: !reading.truncated },
 })

@@ -4,10 +4,10 @@ import { WindowStatus } from '../contract/browser-windows.js'
 import { Completeness } from '../contract/completeness.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
-import type { Inspectors } from '../contract/inspectors.js'
+import type { Inspectors } from '../contract/families.js'
 import type { UserPart } from '../contract/observation.js'
 import { countsBy } from './counts.js'
-import { completenessOf, examinedOf, readOnce, type ViewAsk } from './reading.js'
+import { completenessOf, examinedOf, readOnce, type ViewAsk, viewOf } from './reading.js'
 import { countOf, namesOf, ObservedCount, observe, partsOf, UserObservation } from './user-observation.js'
 import { readUsers } from './user-parts.js'
 import { userSources } from './user-sources.js'
@@ -31,7 +31,7 @@ export async function summarizeUser(
   view: ViewAsk,
 ): Promise<UserSummary | null> {
   const [readings, counted] = await Promise.all([
-    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], view))),
+    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewOf(view, source.name)))),
     readDeduplicator(inspectors, userId, view),
   ])
   const parts = partsOf(userId, readings)

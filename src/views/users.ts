@@ -1,11 +1,13 @@
 /** The users view: who is known to any source, a page at a time. */
+
 import type * as z from 'zod'
 import { Completeness } from '../contract/completeness.js'
+import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
-import type { Inspectors } from '../contract/inspectors.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
+import { shown } from '../contract/options.js'
 import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
-import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk } from './reading.js'
+import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, viewOf } from './reading.js'
 import { observe, partsOf, UserObservation } from './user-observation.js'
 import { type KnownUsers, readEntries, readIndex, readUsers } from './user-parts.js'
 import { type UserSource, userSources } from './user-sources.js'
@@ -23,16 +25,19 @@ interface Candidates extends KnownUsers {
 
 function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQuery): UserIds | null {
   if (ids === null) return null
-  if (!Array.isArray(ids) || ids.length > limit) throw new TypeError('listUserIds: not a list within its limit')
+  if (!Array.isArray(ids)) throw new TypeError(`listUserIds answered ${shown(ids)}, not a list`)
+  if (ids.length > limit) throw new TypeError(`listUserIds answered ${ids.length} ids for a limit of ${limit}`)
   let last = after
-  for (const id of ids) {
+  for (const [i, id] of ids.entries()) {
     if (typeof id !== 'string' || (last !== null && compareIds(id, last) <= 0))
-      throw new TypeError('listUserIds: not in order')
+      throw new TypeError(
+        `listUserIds: id ${i} must be greater than the one before it, and than the end of the page before`,
+      )
     last = id
   }
   const { reached } = ids
   if (reached !== undefined && (typeof reached !== 'string' || (last !== null && compareIds(reached, last) < 0)))
-    throw new TypeError('listUserIds: reached less than it lists')
+    throw new TypeError('listUserIds: `reached` must not be less than the last id that it lists')
   return ids
 }
 
@@ -41,8 +46,8 @@ async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise
   const { index, name } = source
   // One more than the page: that is how the page knows that another follows.
   const query = { after: page.cursor, limit: Math.min(page.limit + 1, examinable(view.ask)) }
-  const ask = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ask), query) : null)
-  const reading = await readOnce(name, ask, view, (ids) => examinedOf(ids, ids.length))
+  const readIds = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ask), query) : null)
+  const reading = await readOnce(name, readIds, view, (ids) => examinedOf(ids, ids.length))
   if (!reading?.value) return reading as Reading<never> | null
   const ids = reading.value
   const isCut = ids.length === query.limit && query.limit <= page.limit
@@ -51,7 +56,7 @@ async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise
   return { ...reading, value: { ids, reached, parts, exhaustive: !reading.truncated } }
 }
 
-/** The users whom a walk over the entries of a source meets, with what the entries tell. */
+/** The users whom a walk over the entries of a source meets, with what the entries say of them. */
 async function sample(source: UserSource, { cursor }: PageQuery, view: ViewAsk): Promise<Reading<Candidates>> {
   const reading = await readEntries(source, view, (id) => cursor === null || compareIds(id, cursor) > 0)
   const { value } = reading
@@ -62,7 +67,8 @@ async function sample(source: UserSource, { cursor }: PageQuery, view: ViewAsk):
  * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
-async function find(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Reading<Candidates>> {
+async function find(source: UserSource, page: PageQuery, asked: ViewAsk): Promise<Reading<Candidates>> {
+  const view = viewOf(asked, source.name)
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
   if (!found.value?.ids.length) return found
@@ -85,10 +91,10 @@ export async function listUsers(inspectors: Inspectors, page: PageQuery, view: V
   const merged = [...new Set(candidates.flatMap(({ ids }) => ids))].sort(compareIds)
   // Beyond where one source stopped, users of its own may come before those of others: they are for the next page.
   const [reached = null] = candidates.flatMap(({ reached }) => reached ?? []).sort(compareIds)
-  const within = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
-  const ids = within.slice(0, page.limit)
+  const inReach = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
+  const ids = inReach.slice(0, page.limit)
   const observed = ids.map((id) => observe(id, partsOf(id, found)))
-  const last = within.length > ids.length ? (ids.at(-1) ?? null) : reached
+  const last = inReach.length > ids.length ? (ids.at(-1) ?? null) : reached
   return {
     items: observed.map(({ user }) => user).filter((user) => user.sources.length > 0),
     next_cursor: last,

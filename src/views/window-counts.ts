@@ -1,15 +1,20 @@
 /** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
-import { unlessAborted } from '../async/abort.js'
-import type { BrowserWindow } from '../contract/browser-windows.js'
+import { raceAbort } from '../async/abort.js'
+import { BadRecord, readRecord } from '../contract/bad-record.js'
+import { BrowserWindow } from '../contract/browser-windows.js'
 import {
-  type Context,
+  Context,
   type ContextRegistryInspector,
   countWorker,
   type WindowCounts,
   type WindowKey,
 } from '../contract/contexts.js'
 import type { Ask, PageQuery } from '../contract/page.js'
-import { budgetOf, type ViewAsk, walk } from './reading.js'
+import { budgetOf, type ViewAsk, viewOf, walk } from './reading.js'
+
+const SOURCE = 'context_registry'
+
+const keyOf = ({ window_id, user_id, client_id }: BrowserWindow): WindowKey => ({ window_id, user_id, client_id })
 
 const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
 const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
@@ -26,27 +31,28 @@ export async function withLiveCounts(
   view: ViewAsk,
 ): Promise<BrowserWindow[]> {
   if (!contexts) return [...windows]
-  const counts = windows.length === 0 ? new Map() : await countByWindow(windows, contexts, view)
-  return windows.map((window) => ({
-    ...window,
-    ...(counts.get(window.window_id) ?? UNKNOWN),
-    window_id: window.window_id,
-    counts_source: 'contexts',
-  }))
+  // What its schema refuses is no window; it is left out where it would be shown.
+  const read = windows.map((window, i) => readRecord(BrowserWindow, window, i))
+  const keys = read.flatMap((one) => (one instanceof BadRecord ? [] : keyOf(one.data)))
+  const counts = keys.length === 0 ? new Map() : await countByWindow(keys, contexts, viewOf(view, SOURCE))
+  return read.map((one, i) => {
+    if (one instanceof BadRecord) return windows[i] as BrowserWindow
+    const { window_id } = one.data
+    return { ...one.data, ...(counts.get(window_id) ?? UNKNOWN), window_id, counts_source: 'contexts' }
+  })
 }
 
 type Counts = Omit<WindowCounts, 'window_id'>
 
 async function countByWindow(
-  windows: readonly BrowserWindow[],
+  keys: readonly WindowKey[],
   contexts: ContextRegistryInspector,
   view: ViewAsk,
 ): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
-  const keys = windows.map(({ window_id, user_id, client_id }): WindowKey => ({ window_id, user_id, client_id }))
   if (contexts.countByWindow) {
     const ids = keys.map((key) => key.window_id)
-    const counted = await unlessAborted(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
+    const counted = await raceAbort(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
     // One that was not reached must not look like one without workers.
     if (!counted.truncated) for (const id of ids) counts.set(id, NONE)
     for (const { window_id, ...found } of counted) counts.set(window_id, found)
@@ -58,10 +64,11 @@ async function countByWindow(
     const addIn = (counted: Counts, found: Context[]) => {
       for (const context of found) if (isIn(key, context)) countWorker(counted, context)
     }
-    const reading = await walk('context_registry', list, view, { ...NONE }, addIn, budget)
+    const reading = await walk(SOURCE, { entry: Context, list }, view, { ...NONE }, addIn, budget)
     if ('error' in reading) throw reading.error
-    if (reading.truncated || !reading.value) break
-    counts.set(key.window_id, reading.value)
+    // A context that cannot be read leaves its own window uncounted, and no other.
+    if (!reading.truncated && reading.value) counts.set(key.window_id, reading.value)
+    if (budget.entries <= 0 || budget.pages <= 0) break
   }
   return counts
 }

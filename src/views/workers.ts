@@ -3,8 +3,8 @@ import * as z from 'zod'
 import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
-import type { Ask, Page, PageQuery } from '../contract/page.js'
-import { answerOf, betweenPages, budgetOf, readPage, type ViewAsk, walk } from './reading.js'
+import { type Ask, omitting, type Page, type PageQuery } from '../contract/page.js'
+import { answerOf, betweenPages, budgetOf, readable, readPage, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -29,8 +29,7 @@ export function workerState(context: Context): keyof ByState {
   return context.status === 'idle' ? 'idle' : 'other'
 }
 
-// What no schema accepts must not pass for a context of somebody else, nor be counted as none.
-const Contexts = z.array(Context)
+const SOURCE = 'context_registry'
 
 type ByState = Record<'idle' | 'assigned' | 'other', Context[]>
 
@@ -72,9 +71,8 @@ export async function countWorkers(
 function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
   const list = (page: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), page, ask)
   const none: ByState = { idle: [], assigned: [], other: [] }
-  return walk('context_registry', list, view, none, (found, page) => {
-    for (const context of Contexts.parse(page))
-      if (context.ownership === 'worker') found[workerState(context)].push(context)
+  return walk(SOURCE, { entry: Context, list }, view, none, (found, page) => {
+    for (const context of page) if (context.ownership === 'worker') found[workerState(context)].push(context)
   })
 }
 
@@ -92,11 +90,18 @@ export async function pageWorkers(
   const list = (query: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), query, ask)
   const budget = budgetOf(view)
   let cursor = page.cursor
+  let omitted = 0
   while (true) {
     const listed: Page<Context> = await readPage(list, cursor, page.limit, budget, view)
-    const items = Contexts.parse(listed.items).filter((context) => context.ownership === 'worker' && accept(context))
+    const contexts = readable(SOURCE, Context, listed, view)
+    // What no schema accepts must not pass for a context of somebody else.
+    omitted += (listed.omitted ?? 0) + listed.items.length - contexts.length
+    const items = contexts.filter((context) => context.ownership === 'worker' && accept(context))
     const isSpent = budget.entries <= 0 || budget.pages <= 0 || listed.next_cursor === cursor
-    if (items.length > 0 || !listed.has_more || isSpent) return { ...listed, items }
+    if (items.length > 0 || !listed.has_more || isSpent) {
+      const { next_cursor, has_more } = listed
+      return { items, next_cursor, has_more, ...omitting(omitted) }
+    }
     cursor = listed.next_cursor
     await betweenPages(budget, view.ask)
   }

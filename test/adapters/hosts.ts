@@ -72,21 +72,21 @@ const ALONE: Spelling = { refused: 400 }
 const PASSED_ON: Spelling = { refused: 404 }
 const RESOLVED_BEFORE: Spelling = { refused: 404, resolves: true }
 
-const frameworks: Omit<Host, 'start'>[] = [
-  { name: 'node:http', spelling: ALONE },
-  { name: 'Express 5', spelling: PASSED_ON, own: { notFound: 'Cannot GET /elsewhere' } },
-  { name: 'Hono', spelling: { refused: 404, dots: 400 }, own: { notFound: '404 Not Found' } },
-  { name: 'Fastify', spelling: PASSED_ON, own: { notFound: 'Route GET:/elsewhere not found' } },
-  { name: 'Koa', spelling: PASSED_ON, own: { notFound: 'Not Found' } },
+/** What runs on Node, each from its file of `hosts/`. */
+const frameworks: (Omit<Host, 'start'> & { file: string })[] = [
+  { file: 'node', name: 'node:http', spelling: ALONE },
+  { file: 'express', name: 'Express 5', spelling: PASSED_ON, own: { notFound: 'Cannot GET /elsewhere' } },
+  { file: 'hono-node', name: 'Hono', spelling: { refused: 404, dots: 400 }, own: { notFound: '404 Not Found' } },
+  { file: 'fastify', name: 'Fastify', spelling: PASSED_ON, own: { notFound: 'Route GET:/elsewhere not found' } },
+  { file: 'koa', name: 'Koa', spelling: PASSED_ON, own: { notFound: 'Not Found' } },
 ]
-const files = ['node', 'express', 'hono-node', 'fastify', 'koa']
 
 const nodes: Host[] = [
-  ...frameworks.map((framework, i) => ({
+  ...frameworks.map(({ file, name, ...framework }) => ({
     differs: onNode,
     ...framework,
-    name: `${framework.name} on this Node`,
-    start: () => runNode(process.execPath, files[i] as string),
+    name: `${name} on this Node`,
+    start: () => runNode(process.execPath, file),
   })),
   ...olderAndNewer.map(({ version, command, missing }) => ({
     name: `node:http on Node ${version}`,

@@ -3,6 +3,8 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
 import { toProblem } from '../../src/http/problem.js'
 import { serve } from './server.js'
 import { exchange, open, requestText } from './wire.js'
@@ -16,6 +18,18 @@ describe('toNodeHandler', () => {
     const port = await serve(toNodeHandler((_, { remoteAddress }) => new Response(remoteAddress ?? 'unknown')))
     const answer = await exchange(port, requestText(port, 'GET /', ['X-Forwarded-For: 10.0.0.1']))
     expect(answer?.body).toBe('127.0.0.1')
+  })
+
+  it('tells the audit trail of the diagnostics router the same', async () => {
+    const addresses: unknown[] = []
+    const router = createDiagnosticsRouter({
+      inspectors: {},
+      auth: noopAuth(),
+      onAccess: ({ remote_address }) => addresses.push(remote_address),
+    })
+    const port = await serve(toNodeHandler(router))
+    await exchange(port, requestText(port, 'GET /capabilities', ['X-Forwarded-For: 10.0.0.1']))
+    expect(addresses).toEqual(['127.0.0.1'])
   })
 
   it('passes on what the handler does not own, and calls one that cannot tell', async () => {

@@ -13,7 +13,7 @@ const neverCalled: FetchHandler = () => {
 
 describe('a handler with reply', () => {
   const replying = (answer: NonNullable<FetchHandler['reply']>) =>
-    serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer })))
+    serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer }), { onError: null }))
 
   it('may answer with a Response, which is carried as any other', async () => {
     const port = await replying((request) => {

@@ -9,8 +9,8 @@ const hostsDir = fileURLToPath(new URL('./hosts/', import.meta.url))
 // Below node_modules, so that the bundles find the frameworks, and git ignores them.
 const bundlesDir = fileURLToPath(new URL('../../node_modules/.cache/relayscope-hosts/', import.meta.url))
 
-/** Bundles `hosts/<name>.ts` for any runtime and returns the file. */
-async function bundle(name: string): Promise<string> {
+/** Bundles `hosts/<name>.ts` and returns the file: for any runtime, unless it finds its packages as Node does. */
+async function bundle(name: string, packages: 'bundle' | 'external' = 'bundle'): Promise<string> {
   await build({
     entryPoints: [`${hostsDir}${name}.ts`],
     outdir: bundlesDir,
@@ -19,14 +19,16 @@ async function bundle(name: string): Promise<string> {
     platform: 'neutral',
     target: 'es2023',
     mainFields: ['module', 'main'],
-    external: ['node:*', 'express', 'fastify', 'koa'],
+    packages,
+    external: ['node:*'],
     define: { RELAYSCOPE_VERSION: JSON.stringify(VERSION) },
     logLevel: 'error',
   })
   return `${bundlesDir}${name}.js`
 }
 
-export const runNode = async (node: string, name: string): Promise<Running> => run(node, [await bundle(name)])
+export const runNode = async (node: string, name: string): Promise<Running> =>
+  run(node, [await bundle(name, 'external')])
 
 export const runDeno = async (deno: string, name: string): Promise<Running> =>
   run(deno, ['run', '--no-config', '--no-lock', '--allow-net=127.0.0.1', await bundle(name)])

@@ -1,6 +1,6 @@
 /** Waiting that ends when a signal aborts: once, with one listener, and leaving nothing behind. */
 import { describe, expect, it, vi } from 'vitest'
-import { unlessAborted, whenAborted } from '../../src/async/abort.js'
+import { onAbort, raceAbort } from '../../src/async/abort.js'
 
 const never = new Promise<never>(() => {})
 const away = new Error('away')
@@ -17,9 +17,9 @@ function counted() {
 describe('work unless aborted', () => {
   it('is the work where no one aborts, at once or by promise, and leaves no listener', async () => {
     const { signal, listeners } = counted()
-    expect(await unlessAborted(7, signal)).toBe(7)
-    expect(await unlessAborted(Promise.resolve(8), signal)).toBe(8)
-    await expect(unlessAborted(Promise.reject(new Error('its own')), signal)).rejects.toThrow('its own')
+    expect(await raceAbort(7, signal)).toBe(7)
+    expect(await raceAbort(Promise.resolve(8), signal)).toBe(8)
+    await expect(raceAbort(Promise.reject(new Error('its own')), signal)).rejects.toThrow('its own')
     await Promise.resolve()
     expect(listeners()).toBe(0)
   })
@@ -27,14 +27,14 @@ describe('work unless aborted', () => {
   it.each(['before', 'during'])('ends with the reason of a signal that aborts %s', async (when) => {
     const { controller, signal } = counted()
     if (when === 'before') controller.abort(away)
-    const waits = unlessAborted(never, signal)
+    const waits = raceAbort(never, signal)
     controller.abort(away)
     await expect(waits).rejects.toBe(away)
   })
 
   it('stays what it was when the signal aborts after', async () => {
     const { controller, signal } = counted()
-    const worked = unlessAborted(Promise.resolve('done'), signal)
+    const worked = raceAbort(Promise.resolve('done'), signal)
     await worked
     controller.abort(away)
     expect(await worked).toBe('done')
@@ -48,7 +48,7 @@ describe('work unless aborted', () => {
     const work = () => new Promise<never>((_, reject) => fails.push(() => reject(new Error('late'))))
     const waits = [work(), work()].map((working, i) => {
       if (i === 1) controller.abort(away)
-      return unlessAborted(working, signal).catch(() => {})
+      return raceAbort(working, signal).catch(() => {})
     })
     for (const fail of fails) fail()
     await Promise.all(waits)
@@ -61,7 +61,7 @@ describe('work unless aborted', () => {
 describe('what is called when a signal aborts', () => {
   it('waits under one listener, which goes with the last of them', () => {
     const { signal, listeners, added } = counted()
-    const forgets = Array.from({ length: 20 }, () => whenAborted(signal, () => {}))
+    const forgets = Array.from({ length: 20 }, () => onAbort(signal, () => {}))
     expect(added).toHaveBeenCalledTimes(1)
     for (const forget of forgets) forget()
     for (const forget of forgets) forget()
@@ -71,8 +71,8 @@ describe('what is called when a signal aborts', () => {
   it('is called once, also for one who waits again after all had left', () => {
     const { controller, signal } = counted()
     const act = vi.fn()
-    whenAborted(signal, act)()
-    whenAborted(signal, act)
+    onAbort(signal, act)()
+    onAbort(signal, act)
     controller.abort()
     controller.abort()
     expect(act).toHaveBeenCalledTimes(1)
@@ -80,9 +80,9 @@ describe('what is called when a signal aborts', () => {
 
   it('is called at once where the signal has aborted, and never where there is no signal', () => {
     const act = vi.fn()
-    whenAborted(AbortSignal.abort(), act)
+    onAbort(AbortSignal.abort(), act)
     expect(act).toHaveBeenCalledTimes(1)
-    whenAborted(undefined, act)
+    onAbort(undefined, act)
     expect(act).toHaveBeenCalledTimes(1)
   })
 
@@ -90,8 +90,8 @@ describe('what is called when a signal aborts', () => {
     const { controller, signal } = counted()
     const act = vi.fn()
     let forget = () => {}
-    whenAborted(signal, () => forget())
-    forget = whenAborted(signal, act)
+    onAbort(signal, () => forget())
+    forget = onAbort(signal, act)
     controller.abort()
     expect(act).not.toHaveBeenCalled()
   })

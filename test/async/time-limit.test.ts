@@ -1,7 +1,7 @@
 /** Work that ends in time or is given up, with its timer and its listener gone either way. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { endWithin } from '../../src/async/ending.js'
-import { within, withTimeout } from '../../src/async/time-limit.js'
+import { runWithin, withTimeout } from '../../src/async/time-limit.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -16,7 +16,7 @@ describe('work within a time', () => {
   ])('is what it comes to %s', async (_, work) => {
     const { signal } = new AbortController()
     const remove = vi.spyOn(signal, 'removeEventListener')
-    expect(await within(work, { ms: 100, late, signal })).toBe(7)
+    expect(await runWithin(work, { ms: 100, late, signal })).toBe(7)
     expect(vi.getTimerCount()).toBe(0)
     expect(remove).toHaveBeenCalledTimes(1)
   })
@@ -30,7 +30,7 @@ describe('work within a time', () => {
     ],
     ['rejects', () => Promise.reject(new Error('its own'))],
   ])('fails as it does when it %s, and leaves no timer', async (_, work) => {
-    await expect(within(work, { ms: 100, late })).rejects.toThrow('its own')
+    await expect(runWithin(work, { ms: 100, late })).rejects.toThrow('its own')
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -40,7 +40,7 @@ describe('work within a time', () => {
       given = signal
       return never()
     }
-    const given_up = expect(within(work, { ms: 100, late })).rejects.toThrow('late')
+    const given_up = expect(runWithin(work, { ms: 100, late })).rejects.toThrow('late')
     await vi.advanceTimersByTimeAsync(100)
     await given_up
     expect(given?.reason).toEqual(new Error('late'))
@@ -52,7 +52,7 @@ describe('work within a time', () => {
       [() => new Error('left'), 'left'],
     ] as const) {
       const controller = new AbortController()
-      const working = expect(within(never, { ms: 100, late, signal: controller.signal, left })).rejects.toThrow(said)
+      const working = expect(runWithin(never, { ms: 100, late, signal: controller.signal, left })).rejects.toThrow(said)
       controller.abort(new Error('away'))
       await working
       expect(vi.getTimerCount()).toBe(0)
@@ -62,7 +62,7 @@ describe('work within a time', () => {
   it('is not begun for who has left before', async () => {
     const work = vi.fn()
     const signal = AbortSignal.abort(new Error('away'))
-    await expect(within(work, { ms: 100, late, signal })).rejects.toThrow('away')
+    await expect(runWithin(work, { ms: 100, late, signal })).rejects.toThrow('away')
     expect(work).not.toHaveBeenCalled()
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -72,7 +72,7 @@ describe('work within a time', () => {
     process.on('unhandledRejection', unhandled)
     let fail = () => {}
     const work = () => new Promise<never>((_, reject) => (fail = () => reject(new Error('afterwards'))))
-    const given_up = within(work, { ms: 100, late }).catch(() => {})
+    const given_up = runWithin(work, { ms: 100, late }).catch(() => {})
     await vi.advanceTimersByTimeAsync(100)
     await given_up
     fail()

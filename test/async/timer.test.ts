@@ -32,9 +32,9 @@ describe('an alarm', () => {
   it('is only ever brought forward, and goes off once', async () => {
     const act = vi.fn()
     const alarm = createAlarm(act, Date.now)
-    alarm.within(100)
-    alarm.within(50)
-    alarm.within(200)
+    alarm.advance(100)
+    alarm.advance(50)
+    alarm.advance(200)
     expect(vi.getTimerCount()).toBe(1)
     await vi.advanceTimersByTimeAsync(50)
     expect(act).toHaveBeenCalledTimes(1)
@@ -43,21 +43,21 @@ describe('an alarm', () => {
   })
 
   it('can be set again from within, and cleared', async () => {
-    const act = vi.fn(() => alarm.within(10))
+    const act = vi.fn(() => alarm.advance(10))
     const alarm = createAlarm(act, Date.now)
-    alarm.within(10)
+    alarm.advance(10)
     await vi.advanceTimersByTimeAsync(30)
     expect(act).toHaveBeenCalledTimes(3)
     alarm.clear()
     expect(vi.getTimerCount()).toBe(0)
-    alarm.within(10)
+    alarm.advance(10)
     expect(vi.getTimerCount()).toBe(1)
   })
 
   it('goes off at all although its clock stands still', async () => {
-    const act = vi.fn(() => alarm.within(10))
+    const act = vi.fn(() => alarm.advance(10))
     const alarm = createAlarm(act, () => 0)
-    alarm.within(10)
+    alarm.advance(10)
     await vi.advanceTimersByTimeAsync(20)
     expect(act).toHaveBeenCalledTimes(2)
     alarm.clear()
@@ -109,7 +109,7 @@ it('keeps a process alive for no alarm and no ticker but one that is to', () => 
   const made = [createTicker(() => {}, 60_000), createTicker(() => {}, 60_000, true)]
   const alarm = createAlarm(() => {})
   for (const ticker of made) ticker.start()
-  alarm.within(60_000)
+  alarm.advance(60_000)
   expect(timers.map((timer) => timer.hasRef())).toEqual([false, true, false])
   for (const ticker of made) ticker.stop()
   alarm.clear()

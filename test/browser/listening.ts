@@ -27,25 +27,25 @@ export function createHandNetwork() {
     url: 'http://relay.test',
     streams,
     /** How many of them the client has let go of. */
-    letGo: 0,
+    cancelled: 0,
     async fetch() {
       const body = new ReadableStream({
         start: (stream) => void streams.push(stream),
-        cancel: () => void network.letGo++,
+        cancel: () => void network.cancelled++,
       })
       return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
     },
     /** Writes to the newest stream, and lets the client read. */
     async write(text: string) {
       streams.at(-1)?.enqueue(new TextEncoder().encode(text))
-      await settle()
+      await flushPromises()
     },
   }
   return network
 }
 
 /** Lets the client do all that it can do without time. */
-export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+export const flushPromises = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** Subscribes and writes down everything that is said, in order. */
 export function listen(

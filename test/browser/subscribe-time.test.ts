@@ -1,6 +1,6 @@
 /** What the subscription does with time: how long it takes silence for life, and when it comes back. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createHandNetwork, event, listen, settle } from './listening.js'
+import { createHandNetwork, event, flushPromises, listen } from './listening.js'
 import { frame, ready } from './relay.js'
 
 beforeEach(() => {
@@ -13,14 +13,14 @@ afterEach(() => {
 /** Moves time, and lets the client do what it does then. */
 async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms)
-  await settle()
+  await flushPromises()
 }
 
 describe('subscribe', () => {
   it('comes back after a shutdown, not before the wait that the relay sent with it', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
-    await settle()
+    await flushPromises()
     await network.write(`${ready()}retry: 300\n${frame('end', { reason: 'shutdown' })}`)
     await pass(299)
     expect(network.streams).toHaveLength(1)
@@ -34,14 +34,14 @@ describe('subscribe', () => {
   it('takes a connection without a byte for two and a half heartbeats for dead', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
-    await settle()
+    await flushPromises()
     await network.write(ready({ heartbeat_ms: 200 }))
     await pass(499)
     await network.write(frame('site_event', event(1)))
     await pass(499)
-    expect(network.letGo).toBe(0)
+    expect(network.cancelled).toBe(0)
     await pass(1)
-    expect(network.letGo).toBe(1)
+    expect(network.cancelled).toBe(1)
     await pass(150)
     expect(network.streams).toHaveLength(2)
     await network.write(ready())
@@ -51,7 +51,7 @@ describe('subscribe', () => {
   it('takes heartbeats for life', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
-    await settle()
+    await flushPromises()
     await network.write(ready({ heartbeat_ms: 200 }))
     for (let beat = 0; beat < 8; beat++) {
       await pass(400)
@@ -65,7 +65,7 @@ describe('subscribe', () => {
   it('is not driven into a loop by a heartbeat longer than a timer can be', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
-    await settle()
+    await flushPromises()
     await network.write(ready({ heartbeat_ms: 1e12 }))
     await pass(200)
     await network.write(frame('site_event', event(1)))

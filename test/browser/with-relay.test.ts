@@ -97,7 +97,7 @@ async function startAll() {
     const client = createCooperativeSiteClient({ baseUrl, sessionId, headers })
     const callbacks = { onEvent: hear('event'), onGap: hear('gap'), onReady: hear('ready'), onEnd: hear('end') }
     const ended = client.subscribe({ ...callbacks, signal: left.signal })
-    const hears = (count: number) => expect.poll(() => heard.length, { timeout: 15_000 }).toBe(count)
+    const hears = (count: number) => expect.poll(() => heard.length).toBe(count)
     return { client, ended, heard, hears }
   }
   return { ask, facilities, publisher, relay, runtime, sessions, sites, sessionId, watch, instance }

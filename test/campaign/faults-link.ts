@@ -1,4 +1,4 @@
-/** The link of one node to the store, through this process: it can be reset, held, made to lose bytes, or to bring them late. */
+/** The link of one node to all servers of the store, through this process: it can be reset, held, made to lose bytes, or to bring them late. */
 import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
 import { createCutter } from '../redis/resp.js'
@@ -12,7 +12,8 @@ import { createCutter } from '../redis/resp.js'
 export type Cut = 'reset' | 'hold' | 'swallow' | 'late'
 
 export interface Link {
-  readonly port: number
+  /** Where the node reaches each server, in their order. */
+  readonly ports: readonly number[]
   /** Begins a cut; `mend` ends it. */
   cut(how: Cut): void
   mend(): void
@@ -35,21 +36,20 @@ interface Pair {
   late: Buffer[]
 }
 
-/** A link on a free port to the store on `port`. */
-export async function startLink(port: number): Promise<Link> {
+/** A link on free ports to the servers on `stores`. */
+export async function startLink(stores: readonly number[]): Promise<Link> {
   const pairs = new Set<Pair>()
   let state: Cut | 'whole' = 'whole'
   let fuse: { left: number; isRun: boolean; dies: () => void } | undefined
-  const server = createServer(serve)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const servers = stores.map((port) => createServer((near) => serve(near, port)).listen(0, '127.0.0.1'))
+  await Promise.all(servers.map((server) => once(server, 'listening')))
 
   function end(pair: Pair) {
     pair.near.destroy()
     if (pair.late.length === 0) pair.far.destroy()
   }
 
-  function serve(near: Socket) {
+  function serve(near: Socket, port: number) {
     const far = createConnection(port, '127.0.0.1')
     const pair: Pair = { near, far, isSpoilt: false, late: [] }
     pairs.add(pair)
@@ -94,7 +94,7 @@ export async function startLink(port: number): Promise<Link> {
   }
 
   return {
-    port: (server.address() as { port: number }).port,
+    ports: servers.map((server) => (server.address() as { port: number }).port),
     cut(how) {
       state = how === 'reset' ? 'whole' : how
       if (how === 'reset') for (const pair of pairs) end(pair)
@@ -122,12 +122,12 @@ export async function startLink(port: number): Promise<Link> {
       fuse = { left: nth, isRun, dies }
     },
     async close() {
-      server.close()
+      for (const server of servers) server.close()
       for (const { near, far } of pairs) {
         near.destroy()
         far.destroy()
       }
-      await once(server, 'close')
+      await Promise.all(servers.map((server) => once(server, 'close')))
     },
   }
 }

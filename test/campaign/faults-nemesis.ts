@@ -7,7 +7,8 @@ import type { Random } from './fuzz-random.js'
 
 export interface NemesisOptions {
   nodes: readonly CampaignNode[]
-  store: { pause(): void; resume(): void }
+  /** Those of the store; one of them stalls. */
+  servers: readonly { pause(): void; resume(): void }[]
   random: Random
   record: (entry: Entry) => void
   now: () => number
@@ -34,7 +35,7 @@ const FAULTS: readonly Fault[] = ['kill', 'kill', 'kill', 'stop', 'cut', 'cut', 
 /** With what every campaign begins, however short it is. */
 const FIRST: readonly Fault[] = ['stop', 'kill', 'cut']
 
-export function startNemesis({ nodes, store, random, record, now, move }: NemesisOptions): Nemesis {
+export function startNemesis({ nodes, servers, random, record, now, move }: NemesisOptions): Nemesis {
   const busy = new Set<CampaignNode>()
   const underWay = new Set<Promise<void>>()
   let isStopped = false
@@ -74,9 +75,10 @@ export function startNemesis({ nodes, store, random, record, now, move }: Nemesi
 
   async function stall() {
     note('stall', 'store')
-    store.pause()
+    const server = random.pick(servers)
+    server.pause()
     await pause(300 + random.below(2_500))
-    store.resume()
+    server.resume()
   }
 
   let isStalled = false

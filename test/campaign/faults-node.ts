@@ -29,14 +29,29 @@ const say = (word: Word) =>
 
 /** Of the two clients the one that is asked for: a process that is born often should not load both. */
 async function connectStore(): Promise<RedisClient> {
+  const host = '127.0.0.1'
+  const [{ link: port }] = plan.servers as [NodePlan['servers'][number]]
+  const isCluster = plan.servers.length > 1
+  // What the servers of a Cluster say of each other leads past the link.
+  const through = Object.fromEntries(plan.servers.map(({ port, link }) => [`${host}:${port}`, { host, port: link }]))
   if (plan.client === 'ioredis') {
-    const { Redis } = await import('ioredis')
-    const client = new Redis(plan.port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null })
+    const { Cluster, Redis } = await import('ioredis')
+    const retry = { retryStrategy: () => 50, maxRetriesPerRequest: null }
+    const client = isCluster
+      ? new Cluster(Object.values(through), { natMap: through, clusterRetryStrategy: () => 50 })
+      : new Redis(port, host, retry)
     client.on('error', () => {})
     return client
   }
-  const { createClient } = await import('redis')
-  const client = createClient({ url: `redis://127.0.0.1:${plan.port}`, socket: { reconnectStrategy: 50 } })
+  const { createClient, createCluster } = await import('redis')
+  const socket = { reconnectStrategy: 50 }
+  const client = isCluster
+    ? createCluster({
+        rootNodes: Object.values(through).map((each) => ({ socket: { ...each, ...socket } })),
+        defaults: { socket },
+        nodeAddressMap: through,
+      })
+    : createClient({ url: `redis://${host}:${port}`, socket })
   client.on('error', () => {})
   client.connect().catch(() => {})
   return client as unknown as RedisClient
@@ -127,7 +142,7 @@ async function connect({ what: _, ...instance }: Extract<Call, { what: 'connect'
 
 async function take(call: Extract<Call, { what: 'ingest' }>) {
   const { user_id, client_id, instance_id, site_id, message_id, n } = call
-  const sites = { get: () => siteOf(site_id, user_id) }
+  const sites = { get: async () => siteOf(site_id, user_id) }
   const stream = `sites/${site_id}/events`
   const message = {
     kind: 'event',

@@ -8,8 +8,8 @@ import type { ClientKind, NodePlan, Order, Word } from './faults-words.js'
 export interface NodesOptions {
   /** The bundled program of a node. */
   program: string
-  /** Port of the store. */
-  port: number
+  /** Ports of the store: several of a Cluster. */
+  ports: readonly number[]
   client: ClientKind
   deploymentId: string
   shards: number
@@ -77,9 +77,10 @@ export async function startNodes(options: NodesOptions): Promise<Nodes> {
     }
   }
 
-  function born(name: string, port: number): Life {
-    const { client, deploymentId, shards, program } = options
-    const plan: NodePlan = { port, client, deploymentId, shards, nodeId: name.split('.')[0] as string }
+  function born(name: string, links: readonly number[]): Life {
+    const { client, deploymentId, shards, program, ports } = options
+    const servers = ports.map((port, i) => ({ port, link: links[i] as number }))
+    const plan: NodePlan = { servers, client, deploymentId, shards, nodeId: name.split('.')[0] as string }
     const child = fork(program, [JSON.stringify(plan)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     child.on('error', () => {})
     const life: Life = { name, child, open: new Map(), isReady: false, isKilled: false, gone: Promise.resolve() }
@@ -99,7 +100,7 @@ export async function startNodes(options: NodesOptions): Promise<Nodes> {
   }
 
   async function createNode(index: number): Promise<CampaignNode> {
-    const link = await startLink(options.port)
+    const link = await startLink(options.ports)
     let lived = 0
     let life: Life | undefined
     const node: CampaignNode = {
@@ -122,7 +123,7 @@ export async function startNodes(options: NodesOptions): Promise<Nodes> {
         })
       },
       async start() {
-        const own = born(`n${index}.${++lived}`, link.port)
+        const own = born(`n${index}.${++lived}`, link.ports)
         life = own
         await new Promise<void>((resolve) => {
           own.child.on('message', (word: Word) => {

@@ -15,8 +15,8 @@ export interface ReaderOptions {
   client: RedisClient
   deploymentId: string
   shards: number
-  /** One command to the store over a connection of its own. */
-  command: (...args: string[]) => Promise<string>
+  /** One command to the server of its key, over a connection of its own. */
+  command: (name: string, key: string) => Promise<unknown>
 }
 
 /** Messages of one stream that a campaign sends at most. */

@@ -15,6 +15,7 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '4' },
     shards: { type: 'string', default: '1' },
     client: { type: 'string', default: 'node-redis' },
+    cluster: { type: 'boolean', default: false },
     history: { type: 'string' },
     check: { type: 'string' },
   },
@@ -46,6 +47,6 @@ export async function main(folder: string): Promise<void> {
     throw new Error('--seed, --seconds, --nodes (at least 2) and --shards are numbers from 1')
   const file = values.history === undefined ? undefined : createWriteStream(values.history)
   const record = (entry: Entry) => void file?.write(`${JSON.stringify(entry)}\n`)
-  report(await runFaults({ seed, seconds, nodes, shards, client, folder, record }))
+  report(await runFaults({ seed, seconds, nodes, shards, client, cluster: values.cluster, folder, record }))
   file?.end()
 }

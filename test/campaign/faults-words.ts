@@ -5,8 +5,8 @@ export type ClientKind = 'node-redis' | 'ioredis'
 
 /** What a node is started with. */
 export interface NodePlan {
-  /** Of the link to the store. */
-  port: number
+  /** Ports of the store's servers, and those of the link to each. Several are a Cluster. */
+  servers: { port: number; link: number }[]
   client: ClientKind
   deploymentId: string
   nodeId: string

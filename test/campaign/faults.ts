@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { startServer, clients as storeClients } from '../redis/server.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { startCluster, startServer, clients as storeClients } from '../redis/server.js'
 import { checkHistory } from './faults-checker.js'
 import { createClients, pause } from './faults-clients.js'
 import { figuresOf } from './faults-figures.js'
@@ -24,6 +25,8 @@ export interface FaultsOptions {
   nodes: number
   shards: number
   client: ClientKind
+  /** A Cluster of three servers instead of a single one. */
+  cluster?: boolean
   /** Where the sources of the campaign are: a program that was built of them is somewhere else. */
   folder: string
   /** Told every entry as it is written down. */
@@ -58,7 +61,7 @@ async function until(check: () => Promise<boolean> | boolean, isOver: () => bool
 }
 
 export async function runFaults({ folder, record, ...options }: FaultsOptions): Promise<FaultsReport> {
-  const { seed, seconds, shards, client, nodes: count } = options
+  const { seed, seconds, shards, client, cluster, nodes: count } = options
   const history: Entry[] = []
   const write = (entry: Entry) => {
     history.push(entry)
@@ -71,19 +74,21 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
   const dir = await mkdtemp(join(tmpdir(), 'relayscope-faults-'))
   const program = join(dir, 'node.mjs')
   await buildNode(folder, program)
-  const server = await startServer()
-  const direct = await storeClients['node-redis']([server.port])
+  const servers = cluster ? (await startCluster()).servers : [await startServer()]
+  const ports = servers.map(({ port }) => port)
+  const direct = await storeClients[cluster ? 'node-redis cluster' : 'node-redis'](ports)
+  const store = createStore({ client: direct.client, deploymentId, commandTimeoutMs: 20_000 })
   const closing: (() => Promise<unknown>)[] = [
     () => rm(dir, { recursive: true, force: true }),
-    () => server.stop(),
+    ...servers.map((server) => () => server.stop()),
     () => direct.close(),
   ]
   try {
     // The number of shards is the first writer's.
-    await server.cli('SET', `relayscope:{${deploymentId}:0}:shards`, String(shards))
+    await store.command(['SET', store.key(0, 'shards'), String(shards)], store.key(0))
     let senders: Senders
     const nodes = await startNodes({
-      ...{ program, port: server.port, client, deploymentId, shards, count, record: write, now },
+      ...{ program, ports, client, deploymentId, shards, count, record: write, now },
       onHandedOver: (word) => clients.handedOver(word),
       onSuperseded: (word) => clients.superseded(word),
     })
@@ -94,7 +99,7 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
     closing.push(() => clients.close())
     closing.push(() => senders.close())
     const random = createRandom(seed, 3)
-    const nemesis = startNemesis({ nodes: nodes.all, store: server, random, record: write, now, move: clients.move })
+    const nemesis = startNemesis({ nodes: nodes.all, servers, random, record: write, now, move: clients.move })
     await pause(1_000 * seconds)
     await nemesis.stop()
     for (const node of nodes.all) if (!node.isUp) await node.start()
@@ -104,7 +109,12 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
     const isOver = () => performance.now() > end
     await senders.stop()
     await senders.probe(isOver)
-    const reader = createReader({ client: direct.client, deploymentId, shards, command: server.cli })
+    const reader = createReader({
+      client: direct.client,
+      deploymentId,
+      shards,
+      command: (...args) => store.command(args, args[1]),
+    })
     await until(async () => nodes.open === 0 && clients.areIdle && (await reader.tracked()) === 0, isOver)
     await until(async () => !(await reader.holds()), isOver)
     await senders.catchUp(isOver)

@@ -39,7 +39,7 @@ describe('the arguments of the command', () => {
   })
 
   it.each([
-    [[], /say what to do/],
+    [[], /say observe/],
     [['watch', ...store], /only command is observe/],
     [['observe', '--deployment', 'prod'], /--redis is missing/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
@@ -78,7 +78,7 @@ describeRedis('relayscope observe', () => {
 
   it('shows a deployment to whoever has the key, under its read-only permissions, and ends on SIGTERM', async () => {
     const { client, close } = await clients['node-redis']([server.port])
-    await createRedisFacilities({ client, deploymentId: 'prod' }).contexts.report(context)
+    await createRedisFacilities({ client, deploymentId: 'prod', onError: null }).contexts.report(context)
     await close()
     await server.cli(...(await publishedAcl('prod')))
     const command = observe([...at(server.port, 'observer:change-me@'), '--prefix', '/ops'], {
@@ -106,7 +106,7 @@ describeRedis('relayscope observe', () => {
     expect((await get(`${url}contexts`)).status).toBe(503)
     expect((await get(`${url}capabilities`)).status).toBe(200)
     own = await startServer({ port })
-    await expect.poll(async () => (await get(`${url}contexts`)).status, { timeout: 15_000 }).toBe(200)
+    await expect.poll(async () => (await get(`${url}contexts`)).status).toBe(200)
     command.signal('SIGINT')
     expect((await command.ended).code).toBe(0)
     await own.stop()
@@ -134,7 +134,7 @@ describeRedis('relayscope observe', () => {
     }
     command.signal('SIGTERM')
     expect(await command.ended).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('without a key answers only who names this machine', async () => {
     const url = await observe(at(server.port)).ready()
@@ -153,7 +153,7 @@ describeRedis('relayscope observe', () => {
     const cluster = await startCluster()
     const ports = cluster.servers.map(({ port }) => port)
     const { client, close } = await clients['ioredis cluster'](ports)
-    const { contexts } = createRedisFacilities({ client, deploymentId: 'prod', shards: 6 })
+    const { contexts } = createRedisFacilities({ client, deploymentId: 'prod', shards: 6, onError: null })
     for (let i = 0; i < 12; i++) await contexts.report({ ...context, context_id: `ctx-${i}`, user_id: `u${i}` })
     const command = observe(at(ports[0] as number))
     expect((await get(`${await command.ready()}contexts?limit=20`)).body.items).toHaveLength(12)
@@ -169,7 +169,7 @@ describeRedis('relayscope observe', () => {
     command.signal('SIGTERM')
     const { code, err } = await command.ended
     expect([code, err]).toEqual([0, expect.stringMatching(/nothing of deployment "elsewhere" is in this store/)])
-    expect(err).toMatch(/no SERVICE_ADMIN_KEY/)
+    expect(err).toMatch(/SERVICE_ADMIN_KEY is not set/)
   })
 
   it('says that the store is down, without the password', async () => {
@@ -208,7 +208,7 @@ describeRedis('relayscope observe', () => {
     const { port } = store.address() as { port: number }
     for (const host of ['0.0.0.0', '::', '192.168.0.1']) {
       const { code, err } = await observe([...at(port), '--host', host]).ended
-      expect([code, err]).toEqual([2, expect.stringMatching(/set SERVICE_ADMIN_KEY to listen on/)])
+      expect([code, err]).toEqual([2, expect.stringMatching(/SERVICE_ADMIN_KEY must be set to listen on/)])
     }
     expect(connections).toBe(0)
     store.close()

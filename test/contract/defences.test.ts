@@ -68,7 +68,7 @@ describe('a bus that does not know what it has had', () => {
     const published: unknown[] = []
     let isDown = false
     const bus = {
-      publish(_: string, given: unknown) {
+      async publish(_: string, given: unknown) {
         if (isDown) throw new Error('down')
         return published.push(given)
       },

@@ -61,7 +61,9 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
         terminal: { state: 'rejected', at: at(), reason: 'capacity_exceeded' },
       })
       expect(await status('c2')).toEqual(refused)
-      expect(await tenants()).toEqual([{ scope_id: 'ada', reserved_commands: 1, oldest_deadline_at: at(30_000) }])
+      expect(await tenants()).toEqual([
+        { scope_id: 'ada', reserved_commands: 1, oldest_deadline_at: at(30_000), capacity: 1 },
+      ])
       await dispatcher.settle({ ...key('c1'), state: 'resulted' })
       expect((await dispatcher.dispatch(command('c2', { action: 'other' }))).admission.state).toBe('admitted')
     })

@@ -7,6 +7,7 @@ import type { Subject } from './delivery-subject.js'
 export function inspectionContract({
   clock,
   dispatcher,
+  open,
   advance,
   status,
   terminal,
@@ -58,6 +59,35 @@ export function inspectionContract({
           's5',
           's6',
         ])
+    })
+
+    it('show what a scope was held to last, and find one by its id', async () => {
+      let most = 2
+      await open({ capacity: (scope) => (scope === 'open' ? Number.POSITIVE_INFINITY : most) })
+      const red = async () => {
+        const listed = (await tenants()).find(({ scope_id }) => scope_id === 'red')
+        expect(await dispatcher.inspector.getTenant?.('red', ASK)).toEqual(listed ?? null)
+        return listed && [listed.reserved_commands, listed.capacity]
+      }
+      expect(await red()).toBeUndefined()
+      await dispatcher.dispatch(command('c1', { scope_id: 'red' }))
+      expect(await red()).toEqual([1, 2])
+      most = 5
+      await dispatcher.dispatch(command('c2', { scope_id: 'red' }))
+      expect(await red()).toEqual([2, 5])
+      most = 1
+      expect((await dispatcher.dispatch(command('c3', { scope_id: 'red' }))).admission.state).toBe('rejected')
+      expect(await red()).toEqual([2, 1])
+      await dispatcher.dispatch(command('c4', { scope_id: 'open' }))
+      expect(await dispatcher.inspector.getTenant?.('open', ASK)).toMatchObject({
+        reserved_commands: 1,
+        capacity: null,
+      })
+      for (const id of ['c1', 'c2']) await dispatcher.cancel(key(id))
+      expect(await red()).toBeUndefined()
+      most = 3
+      await dispatcher.dispatch(command('c5', { scope_id: 'red' }))
+      expect(await red()).toEqual([1, 3])
     })
 
     it('refuse a token that is none of theirs', async () => {

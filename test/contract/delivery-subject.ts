@@ -2,6 +2,8 @@
 import { afterEach, beforeEach } from 'vitest'
 import {
   type CommandDispatcher,
+  type CommandFilter,
+  DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
   DeliveryStatus,
@@ -15,8 +17,9 @@ import { key } from './delivery-commands.js'
 /** What a test may set; everything else is the default of the contract. */
 export interface DispatcherSettings {
   now: () => number
-  capacity?: number
+  capacity?: number | ((scope_id: string) => number)
   ackTimeoutMs?: number
+  maxRetained?: number
 }
 
 export type TestedDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
@@ -63,6 +66,13 @@ export function createSubject<Settings extends { now?: () => number }>(
       for (const item of answer.items) DeliveryTenant.strict().parse(item)
       return answer
     }, limit)
+  const commands = (filter: CommandFilter = {}, limit = 100) =>
+    walk(async (page) => {
+      const answer = await dispatcher.inspector.listCommands?.(filter, page, ASK)
+      if (!answer) throw new Error('the inspector lists no commands')
+      for (const item of answer.items) DeliveryCommand.strict().parse(item)
+      return answer
+    }, limit)
   const node = async () => {
     const nodes = await walk((page) => dispatcher.inspector.listNodes(page, ASK))
     return DeliveryNode.strict().parse(nodes[0])
@@ -74,6 +84,6 @@ export function createSubject<Settings extends { now?: () => number }>(
   })
   afterEach(() => dispatcher.close())
 
-  return { clock, dispatcher, open, advance, status, terminal, summary, tenants, node }
+  return { clock, dispatcher, open, advance, status, terminal, summary, tenants, commands, node }
 }
 export type Subject = ReturnType<typeof createSubject<DispatcherSettings>>

@@ -6,6 +6,7 @@ import { command, connection, first } from './delivery-commands.js'
 import { endContract } from './delivery-end.js'
 import { handoverContract } from './delivery-handover.js'
 import { inspectionContract } from './delivery-inspection.js'
+import { listContract } from './delivery-list.js'
 import { recoveryContract } from './delivery-recovery.js'
 import { createSubject, type DispatcherSettings, type TestedDispatcher } from './delivery-subject.js'
 
@@ -20,6 +21,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
   acknowledgementContract(subject)
   endContract(subject)
   inspectionContract(subject)
+  listContract(subject)
 
   it('refuses commands and waiters once it is closed, and can be closed twice', async () => {
     await dispatcher.close()

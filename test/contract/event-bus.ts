@@ -23,7 +23,7 @@ export const dataOf = (deliveries: BusItem[]) =>
 export interface BusUnderTest {
   bus: SiteEventBus
   /** Resolves when everything published before has reached this process. */
-  settled(): Promise<void>
+  delivered(): Promise<void>
   close(): Promise<void>
 }
 
@@ -39,9 +39,9 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
 
   describe(`the event bus over ${name}`, () => {
     it('yields events in order to every subscription, with a seq that counts from 1', () =>
-      using({}, async ({ bus, settled }) => {
+      using({}, async ({ bus, delivered }) => {
         const readers = [bus.subscribe('t'), bus.subscribe('t')]
-        await settled()
+        await delivered()
         for (let n = 1; n <= 5; n++) await bus.publish('t', event(n))
         for (const reader of readers) {
           const got = await collect(reader, 5)
@@ -51,21 +51,21 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
       }))
 
     it('replays nothing to a later subscription', () =>
-      using({}, async ({ bus, settled }) => {
+      using({}, async ({ bus, delivered }) => {
         await bus.publish('t', event(1))
-        await settled()
+        await delivered()
         const late = bus.subscribe('t')
-        await settled()
+        await delivered()
         await bus.publish('t', event(2))
         expect(dataOf(await collect(late, 1))).toEqual([2])
         expect(late.position.seq).toBe(2)
       }))
 
     it('keeps topics apart', () =>
-      using({}, async ({ bus, settled }) => {
+      using({}, async ({ bus, delivered }) => {
         const a = bus.subscribe('a')
         const b = bus.subscribe('b')
-        await settled()
+        await delivered()
         await bus.publish('b', event(1))
         await bus.publish('a', event(2))
         expect(dataOf(await collect(a, 1))).toEqual([2])
@@ -73,11 +73,11 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
       }))
 
     it('drops the oldest of a reader that stalls, and says exactly what is missing where it is missing', () =>
-      using({}, async ({ bus, settled }) => {
+      using({}, async ({ bus, delivered }) => {
         const stalled = bus.subscribe('t')
-        await settled()
+        await delivered()
         for (let n = 1; n <= 250; n++) await bus.publish('t', event(n))
-        await settled()
+        await delivered()
         expect(stalled.pending).toBe(100)
         expect(stalled.dropped).toBe(150)
         const [gap, ...rest] = await collect(stalled, 101)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { resolveBounds, shareOf } from '../../src/contract/options.js'
+import { resolveBounds, shareOf, shown } from '../../src/contract/options.js'
 import { Holders } from '../../src/fair-share/holders.js'
 
 describe('the bounds of a factory', () => {
@@ -17,7 +17,7 @@ describe('the bounds of a factory', () => {
     '10' as unknown as number,
     null as unknown as number,
   ])('are not %s, and the option is named', (value) => {
-    const refused = new RangeError('maxSites must be a whole number from 1')
+    const refused = new RangeError(`maxSites must be a whole number from 1, not ${shown(value)}`)
     expect(() => resolveBounds({ maxSites: value }, { maxSites: 5 })).toThrow(refused)
   })
 

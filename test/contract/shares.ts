@@ -92,7 +92,7 @@ export function connectionSharesBattery(
   })
 }
 
-interface ReportedBounds {
+interface PresenceBounds {
   now: () => number
   ttlMs?: number
   maxEntries?: number
@@ -104,11 +104,11 @@ type Reports = (user_id: string, id: string) => Awaitable<unknown>
 /** `reports` reports an entry to what it is given. */
 export function reportedSharesBattery<F extends Pick<ContextRegistry | BrowserWindowRegistry, 'close'>>(
   name: string,
-  make: (options: ReportedBounds) => Awaitable<F>,
+  make: (options: PresenceBounds) => Awaitable<F>,
   reports: (facility: F) => Reports,
 ): void {
   describe(`shares of ${name}`, () => {
-    async function start(bounds: Omit<ReportedBounds, 'now'>): Promise<{ clock: Clock; report: Reports }> {
+    async function start(bounds: Omit<PresenceBounds, 'now'>): Promise<{ clock: Clock; report: Reports }> {
       const clock = createClock()
       return { clock, report: reports(await make({ now: clock.now, ...bounds })) }
     }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSitePublisher, createRemoteSiteRegistry, RelayError } from '../../src/publisher/index.js'
 import { Refusal } from '../../src/refusal.js'
-import { badHooks, settled } from '../bad-hooks.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { json, startHandRelay } from '../publisher/relay.js'
 import { sendRaw, startControl, TOKEN } from './wire.js'
 
@@ -69,7 +69,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
     'x'.repeat(257),
   ])('answers 422 to the id %s, and declares nothing', async (id) => {
     const put: unknown[] = []
-    const sites = { get: () => null, delete: () => put.push(1) > 0, put: () => Promise.reject(put.push(1)) }
+    const sites = { get: async () => null, delete: async () => put.push(1) > 0, put: () => Promise.reject(put.push(1)) }
     const { server } = await startControl({ sites })
     for (const line of [`PUT /sites/${id}`, `DELETE /sites/${id}`, `POST /sites/${id}/events`]) {
       const host = `Host: 127.0.0.1:${server.port}`
@@ -183,7 +183,7 @@ describe('POST /sites/{site_id}/events', () => {
     await ask('PUT', '/sites/notes', notes)
     const answer = await ask('POST', '/sites/notes/events', { name: 'note_changed' })
     expect(answer).toMatchObject({ status: 502, body: { code: 'relay_refused' } })
-    await settled()
+    await flushPromises()
   })
 
   it('answers 502 when the publisher returns what is no answer of a relay', async () => {

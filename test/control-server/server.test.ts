@@ -8,7 +8,7 @@ const AUTHORIZED = `Authorization: Bearer ${TOKEN}`
 
 describe('starting', () => {
   const parts = {
-    sites: { get: () => null, put: () => Promise.reject(), delete: () => false },
+    sites: { get: async () => null, put: () => Promise.reject(), delete: async () => false },
     publisher: { publish: () => Promise.reject() },
   }
 
@@ -61,7 +61,7 @@ describe('starting', () => {
   })
 })
 
-describe('the door over the wire', () => {
+describe('the guard over the wire', () => {
   const line = 'DELETE /sites/notes HTTP/1.1'
 
   it('lets the right caller in, by each of its names', async () => {

@@ -30,7 +30,7 @@ export async function startControl(options: Partial<CooperativeSiteControlServer
     },
   }
   const sites = createSiteRegistry()
-  const server = await startCooperativeSiteControlServer({ token: TOKEN, sites, publisher, ...options })
+  const server = await startCooperativeSiteControlServer({ token: TOKEN, sites, publisher, onError: null, ...options })
   onTestFinished(async () => void (await server.close()))
 
   /** One request with the token, as `curl` would send it. */

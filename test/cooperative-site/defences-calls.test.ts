@@ -6,7 +6,7 @@ import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.
 import { Refusal } from '../../src/refusal.js'
 import { claimOf } from '../contract/idempotency.js'
 import { createWorld as createGate, refusal, START } from './gate-world.js'
-import { settle } from './viewer.js'
+import { flushPromises } from './viewer.js'
 import { createWorld, laptop } from './world.js'
 
 const ask = { signal: new AbortController().signal }
@@ -67,9 +67,7 @@ describe('an idempotency key', () => {
     const store = createIdempotencyStore({ maxKeys: 2 })
     await store.claim(claimOf({ user_id: 'ann' }))
     await store.claim(claimOf({ user_id: 'bob' }))
-    expect(() => store.claim(claimOf({ user_id: 'carol' }))).toThrow(
-      expect.objectContaining(refusal('capacity_exceeded')),
-    )
+    await expect(store.claim(claimOf({ user_id: 'carol' }))).rejects.toMatchObject(refusal('capacity_exceeded'))
   })
 })
 
@@ -152,7 +150,7 @@ describe('a grant', () => {
     })
     const grant = grants.hold({ fresh: () => {}, ended: () => {} }, { user_id: 'bob' }, 's1')
     grant.refresh()
-    await settle()
+    await flushPromises()
     expect(grant.isFresh).toBe(true)
     answer = () => new Promise(() => {})
     changed()

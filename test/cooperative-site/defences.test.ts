@@ -9,7 +9,7 @@ import { createTopic } from '../../src/event-ring/topic.js'
 import { collect, event } from '../contract/event-bus.js'
 import { deferred } from './deferred.js'
 import { createWorld as createGate, refusal } from './gate-world.js'
-import { holdTime, publish, START, settle, watch } from './viewer.js'
+import { flushPromises, holdTime, publish, START, watch } from './viewer.js'
 import { createWorld } from './world.js'
 
 describe('the gate', () => {
@@ -95,7 +95,7 @@ describe('the gate', () => {
 
 describe('a handler`s lease', () => {
   it('comes back when the handler fails', async () => {
-    const handlers = createActionHandlers()
+    const handlers = createActionHandlers({ onError: null })
     let runs = 0
     handlers.handle('archive_note', { parameters: z.looseObject({}), lease: true }, () => {
       if (++runs === 1) throw new Error('x')
@@ -163,10 +163,10 @@ describe('a grant', () => {
     const fresh = vi.fn()
     const grant = grants.hold({ fresh, ended: () => {} }, { user_id: 'bob' }, 's1')
     grant.refresh()
-    await settle()
+    await flushPromises()
     changed()
     first.resolve(session)
-    await settle()
+    await flushPromises()
     expect(grant.isFresh).toBe(false)
     expect(fresh).not.toHaveBeenCalled()
     expect(answers).toEqual([])

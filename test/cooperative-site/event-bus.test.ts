@@ -8,7 +8,7 @@ import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.j
 
 eventBusBattery('one process', async (options) => {
   const bus = createCooperativeSiteEventBus(options)
-  return { bus, settled: async () => {}, close: async () => bus.close() }
+  return { bus, delivered: async () => {}, close: async () => bus.close() }
 })
 
 /** Everything that is there, without waiting. */
@@ -21,7 +21,7 @@ function drain(subscription: Subscription): BusItem[] {
 }
 
 describe('the event bus of one process', () => {
-  it('agrees with a model of one bounded queue per subscription, whatever happens in whatever order', () => {
+  it('agrees with a model of one bounded queue per subscription, whatever happens in whatever order', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('publish' as const), n: fc.integer({ min: 1, max: 9 }) }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant('subscribe' as const), n: fc.constant(0) }) },
@@ -29,8 +29,8 @@ describe('the event bus of one process', () => {
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('begin to read' as const), n: fc.nat(20) }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), n: fc.nat(5) }) },
     )
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 60 }), (queueSize, steps) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 60 }), async (queueSize, steps) => {
         const bus = createCooperativeSiteEventBus({ queueSize })
         let seq = 0
         let readers: {
@@ -48,7 +48,7 @@ describe('the event bus of one process', () => {
           if (kind === 'publish')
             for (let i = 0; i < n; i++) {
               seq++
-              expect(bus.publish('t', event(seq))).toBe(readers.length)
+              expect(await bus.publish('t', event(seq))).toBe(readers.length)
               for (const each of readers) if (each.queue.push(seq) > queueSize) each.lost += each.queue.shift() ? 1 : 0
             }
           if (kind === 'close' && reader) {
@@ -87,14 +87,14 @@ describe('the event bus of one process', () => {
     )
   })
 
-  it('answers how many subscriptions an event reaches, and counts on without any', () => {
+  it('answers how many subscriptions an event reaches, and counts on without any', async () => {
     const bus = createCooperativeSiteEventBus()
-    expect(bus.publish('t', event(1))).toBe(0)
+    expect(await bus.publish('t', event(1))).toBe(0)
     const reader = bus.subscribe('t')
     expect(reader.position.seq).toBe(1)
-    expect(bus.publish('t', event(2))).toBe(1)
+    expect(await bus.publish('t', event(2))).toBe(1)
     reader.close()
-    expect(bus.publish('t', event(3))).toBe(0)
+    expect(await bus.publish('t', event(3))).toBe(0)
     expect(bus.subscribe('t').position.seq).toBe(3)
   })
 
@@ -204,7 +204,7 @@ describe('the event bus of one process', () => {
       break
     }
     expect(reader.closed).toBe(true)
-    expect(bus.publish('t', event(2))).toBe(0)
+    expect(await bus.publish('t', event(2))).toBe(0)
   })
 
   it('leaves nothing behind when subscriptions come and go', async () => {
@@ -218,7 +218,7 @@ describe('the event bus of one process', () => {
       controller.abort()
       await waiting
     }
-    expect(bus.publish('t', event(0))).toBe(0)
+    expect(await bus.publish('t', event(0))).toBe(0)
   })
 
   it('keeps neither events nor readers for nobody', async () => {
@@ -255,7 +255,7 @@ describe('the event bus of one process', () => {
     await Promise.resolve()
     expect(woken).toEqual(['first', 'third'])
     expect(second.closed).toBe(true)
-    expect(bus.publish('t', event(2))).toBe(2)
+    expect(await bus.publish('t', event(2))).toBe(2)
   })
 
   it('gives the newest hundred in order to every reader of 100,000 events in one tick', async () => {
@@ -286,22 +286,22 @@ describe('the event bus of one process', () => {
     expect(second.position.epoch).not.toBe(epoch)
   })
 
-  it('keeps at most ten thousand unread topics and forgets the longest untouched, never one that is read', () => {
+  it('keeps at most ten thousand unread topics and forgets the longest untouched, never one that is read', async () => {
     const bus = createCooperativeSiteEventBus()
     const reader = bus.subscribe('read')
     bus.publish('first', event(1))
     for (let n = 0; n < 10_000; n++) bus.publish(`t${n}`, event(1))
     expect(bus.subscribe('first').position.seq).toBe(0)
     expect(bus.subscribe('t9999').position.seq).toBe(1)
-    expect(bus.publish('read', event(1))).toBe(1)
+    expect(await bus.publish('read', event(1))).toBe(1)
     expect(drain(reader)).toHaveLength(1)
   })
 
-  it('refuses a queue size that is none, and everything once it is closed', () => {
+  it('refuses a queue size that is none, and everything once it is closed', async () => {
     expect(() => createCooperativeSiteEventBus({ queueSize: 0 })).toThrow(RangeError)
     const bus = createCooperativeSiteEventBus()
     bus.close()
-    expect(() => bus.publish('t', event(1))).toThrow('closed')
+    await expect(bus.publish('t', event(1))).rejects.toThrow('closed')
     expect(() => bus.subscribe('t')).toThrow('closed')
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { event } from '../contract/event-bus.js'
 import { deferred } from './deferred.js'
-import { type Frame, holdTime, publish, settle, watch } from './viewer.js'
+import { type Frame, flushPromises, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC, type World } from './world.js'
 
 holdTime()
@@ -15,7 +15,7 @@ describe('the event stream ends', () => {
     const viewer = await watch(world)
     await viewer.read()
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     const closing = world.sessions.close(world.session_id)
     publish(world, 1, 5)
     await closing
@@ -45,7 +45,7 @@ describe('the event stream ends', () => {
     const world = await createWorld({ policy: { check: async () => may } })
     const viewer = await watch(world)
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     may = false
     await vi.advanceTimersByTimeAsync(1_000)
     publish(world, 1, 1)
@@ -87,7 +87,7 @@ describe('the event stream ends', () => {
     const world = await createWorld()
     const viewer = await watch(world)
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     await world.sites.delete('notes')
     if (what === 'taken over') await world.sites.put({ site_id: 'notes', owner: 'mallory', mode: 'cooperative' })
     await vi.advanceTimersByTimeAsync(1_000)
@@ -118,7 +118,7 @@ describe('the event stream ends', () => {
     const [waiting, stalled] = [await watch(world), await watch(world)]
     await stalled.read()
     const rest = waiting.drain()
-    await settle()
+    await flushPromises()
     world.bus.close()
     await rest
     await stalled.drain()
@@ -137,7 +137,7 @@ describe('the event stream ends', () => {
     await rest
     expect(aborted.frames.map(({ event: name }) => name)).toEqual(['ready'])
     expect(world.relay.streams).toBe(0)
-    expect(world.bus.publish(TOPIC, event(1))).toBe(0)
+    expect(await world.bus.publish(TOPIC, event(1))).toBe(0)
   })
 
   it('before it begins when the client has gone already', async () => {
@@ -158,7 +158,7 @@ describe('the event stream ends', () => {
     const word = deferred<{ user_id: string }>()
     const world = await createWorld({ authenticateViewer: () => word.promise })
     const opening = watch(world)
-    await settle()
+    await flushPromises()
     const closing = world.relay.close()
     word.resolve({ user_id: 'bob' })
     const viewer = await opening

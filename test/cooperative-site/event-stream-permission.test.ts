@@ -1,7 +1,7 @@
 /** How often, and when, a stream asks again whether its viewer may read. */
 import { describe, expect, it, vi } from 'vitest'
 import { deferred } from './deferred.js'
-import { holdTime, publish, START, settle, watch } from './viewer.js'
+import { flushPromises, holdTime, publish, START, watch } from './viewer.js'
 import { createWorld } from './world.js'
 
 holdTime()
@@ -26,7 +26,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, asked } = await counting()
     const viewers = [await watch(world), await watch(world), await watch(world)]
     for (const viewer of viewers) void viewer.drain()
-    await settle()
+    await flushPromises()
     asked.length = 0
     for (let n = 0; n < 40; n++) {
       publish(world, n, n)
@@ -42,15 +42,15 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     const word = deferred<boolean>()
     say(() => word.promise)
     vi.setSystemTime(START + 500)
     publish(world, 1, 1)
-    await settle()
+    await flushPromises()
     expect(viewer.frames).toHaveLength(1)
     word.resolve(true)
-    await settle()
+    await flushPromises()
     expect(viewer.frames).toHaveLength(2)
     const no = deferred<boolean>()
     say(() => no.promise)
@@ -65,16 +65,16 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     void viewer.drain()
-    await settle()
+    await flushPromises()
     const word = deferred<boolean>()
     say(() => word.promise)
     vi.setSystemTime(START + 500)
     publish(world, 1, 100)
-    await settle()
+    await flushPromises()
     publish(world, 101, 250)
-    await settle()
+    await flushPromises()
     word.resolve(true)
-    await settle()
+    await flushPromises()
     expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'gap', ...Array(100).fill('site_event')])
     expect(viewer.frames[1]?.data).toMatchObject({ dropped: 150, dropped_total: 150, first_seq: 1, last_seq: 150 })
   })
@@ -83,18 +83,18 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, asked, say } = await counting()
     const viewers = [await watch(world), await watch(world)]
     for (const viewer of viewers) void viewer.drain()
-    await settle()
+    await flushPromises()
     asked.length = 0
     const word = deferred<boolean>()
     say(() => word.promise)
     vi.setSystemTime(START + 500)
     for (let n = 1; n <= 5; n++) {
       publish(world, n, n)
-      await settle()
+      await flushPromises()
     }
     expect(asked).toHaveLength(1)
     word.resolve(true)
-    await settle()
+    await flushPromises()
     for (const viewer of viewers) expect(viewer.frames).toHaveLength(6)
   })
 
@@ -102,12 +102,12 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     const word = deferred<boolean>()
     say(() => word.promise)
     vi.setSystemTime(START + 500)
     publish(world, 1, 1)
-    await settle()
+    await flushPromises()
     await world.sessions.close(world.session_id)
     word.resolve(true)
     await rest
@@ -117,21 +117,21 @@ describe('the event stream asks again whether the viewer may read', () => {
   it('about two hundred viewers at a time when time alone asks, until all were asked about', async () => {
     const { world, asked, say } = await counting()
     for (let n = 0; n < 300; n++) void (await watch(world, `user-${n}`)).drain()
-    await settle()
+    await flushPromises()
     asked.length = 0
     const word = deferred<boolean>()
     say(() => word.promise)
     await vi.advanceTimersByTimeAsync(500)
     expect(asked).toHaveLength(200)
     word.resolve(true)
-    await settle()
+    await flushPromises()
     expect(new Set(asked.map(({ user }) => user)).size).toBe(300)
   })
 
   it('again when no answer came within five seconds', async () => {
     const { world, asked, say } = await counting()
     void (await watch(world)).drain()
-    await settle()
+    await flushPromises()
     asked.length = 0
     say(() => new Promise(() => {}))
     await vi.advanceTimersByTimeAsync(500)
@@ -144,7 +144,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
-    await settle()
+    await flushPromises()
     say(() => Promise.reject(new Error('the policy is out of reach')))
     await vi.advanceTimersByTimeAsync(600)
     publish(world, 1, 1)

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { event } from '../contract/event-bus.js'
 import { deferred } from './deferred.js'
-import { holdTime, publish, settle, watch } from './viewer.js'
+import { flushPromises, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC } from './world.js'
 
 holdTime()
@@ -60,10 +60,10 @@ describe('the relay', () => {
     await viewer.read()
     expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event'])
     await viewer.reader.cancel()
-    await settle()
+    await flushPromises()
     expect(reported).toEqual(expected)
     expect(world.relay.streams).toBe(0)
-    expect(world.bus.publish(TOPIC, event(2))).toBe(0)
+    expect(await world.bus.publish(TOPIC, event(2))).toBe(0)
   })
 
   it('ends a watch once it is known how, when the viewer has left before', async () => {
@@ -75,7 +75,7 @@ describe('the relay', () => {
     const viewer = await watch({ ...world, session_id: base.session_id })
     await viewer.reader.cancel()
     word.resolve(() => ended++)
-    await settle()
+    await flushPromises()
     expect(ended).toBe(1)
   })
 
@@ -100,7 +100,7 @@ describe('the relay', () => {
     const answer = await world.ask('bob', 'GET', `/sessions/${world.session_id}/events`)
     expect(answer.status).toBe(500)
     expect(world.relay.streams).toBe(0)
-    expect(bus.publish(TOPIC, event(1))).toBe(0)
+    expect(await bus.publish(TOPIC, event(1))).toBe(0)
   })
 
   it('keeps no timer, no stream and no permission when viewers come and go', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { ActionFailure } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
-import { badHooks, settled } from '../bad-hooks.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal } from './gate-world.js'
 
@@ -57,7 +57,7 @@ describe('what the application does', () => {
     expect(await invoke()).toMatchObject({ status: 'failed', error: { code: 'handler_error', message: null } })
     const asked = createWorld({ onError, approve: () => Promise.reject(new Error('secret')) })
     await expect(asked.invoke()).rejects.toMatchObject(refusal('approval_denied'))
-    await settled()
+    await flushPromises()
   })
 
   it('shows at most 1,024 well-formed characters of a handler`s words', async () => {

@@ -52,6 +52,7 @@ export function createWorld(options: Partial<Parameters<typeof createCooperative
     },
     now: () => world.time,
     newId: () => 'i1',
+    onError: null,
     ...options,
   })
   const invoke = (input: object = {}) =>

@@ -6,7 +6,7 @@ import { at, createWorld, refusal, START } from './gate-world.js'
 
 describe('the action gate', () => {
   it('refuses to be built without a policy', () => {
-    expect(() => createWorld({ policy: undefined as never })).toThrow(new TypeError('policy is required'))
+    expect(() => createWorld({ policy: undefined as never })).toThrow(/^policy must be createSessionPolicy/)
   })
 
   it('takes what a port does not know for absent, whichever way it says so', async () => {
@@ -47,15 +47,18 @@ describe('the action gate', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('takes a policy that throws for a no, and a store out of reach for what it is', async () => {
+  it('takes a policy that throws for neither a yes nor a no, and tells of it; a store out of reach for what it is', async () => {
+    const told: unknown[] = []
     const broken = createWorld({
+      onError: (error) => told.push(error),
       policy: {
         check: async () => {
           throw new Error('secret')
         },
       },
     })
-    await expect(broken.invoke()).rejects.toMatchObject(refusal('session_not_found'))
+    await expect(broken.invoke()).rejects.toMatchObject(refusal('unavailable'))
+    expect(told).toEqual([new Error('secret')])
     const away = createWorld({
       policy: {
         check: async () => {

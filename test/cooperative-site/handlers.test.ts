@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { ActionFailure, createActionHandlers, type ResultSink } from '../../src/cooperative-site/index.js'
-import { badHooks, settled } from '../bad-hooks.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 
 const reserved = { __cooperative_site_session_id: 's1', __cooperative_site_id: 'notes' }
@@ -67,8 +67,6 @@ describe('the action handlers of an application', () => {
 
   it.each<[string, object, string]>([
     ['an action that nobody declared', { action: 'toString' }, 'unknown_action'],
-    ['parameters that the schema refuses', { parameters: { id: 'seven' } }, 'invalid_parameters'],
-    ['no parameters', { parameters: undefined }, 'invalid_parameters'],
   ])('never reject, and refuse %s', async (_, change, code) => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink })
@@ -80,7 +78,6 @@ describe('the action handlers of an application', () => {
 
   it.each<[string, object, string]>([
     ['authorize says no', { authorize: () => false }, 'not_authorized'],
-    ['authorize throws', { authorize: () => Promise.reject(new Error('secret')) }, 'not_authorized'],
     ['authorize says something else', { authorize: () => 1 }, 'not_authorized'],
     ['approve says no', { approve: () => false }, 'approval_denied'],
     ['both say no', { authorize: () => false, approve: () => false }, 'not_authorized'],
@@ -95,6 +92,54 @@ describe('the action handlers of an application', () => {
       error: { code, message: null },
     })
     expect(ran).toBe(false)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['a value that the schema refuses', { id: 'seven', note: { text: 's3cr3t' } }, 'cannot be read: id'],
+    ['several', { id: 'seven', tags: ['s3cr3t'] }, 'cannot be read: id, tags.0'],
+    ['nothing', undefined, 'cannot be read: id'],
+    ['no object', [], 'cannot be read: id'],
+  ])('say of parameters with %s where, and to the sink what', async (_, given, message) => {
+    const { told, resultSink } = sink()
+    const handlers = createActionHandlers({ resultSink, onError: () => expect.unreachable() })
+    const schema = z.looseObject({ id: z.int(), tags: z.array(z.int()).optional() })
+    handlers.handle('archive_note', { parameters: schema }, () => 'ran')
+    const outcome = await handlers.execute({ action: 'archive_note', parameters: given as never })
+    expect(outcome).toEqual({ ok: false, error: { code: 'invalid_parameters', message } })
+    expect(told).toMatchObject([
+      { outcome, issues: [{ path: ['id'], message: expect.any(String) }, ...(told[0]?.issues?.slice(1) ?? [])] },
+    ])
+  })
+
+  it.each([
+    'authorize',
+    'approve',
+  ])('take what %s throws for an error and not for a no, and tell the application', async (check) => {
+    const told: unknown[] = []
+    const handlers = createActionHandlers({ onError: (error, { action }) => told.push(error, action) })
+    const options = { parameters, [check]: () => Promise.reject(new Error('secret')) }
+    handlers.handle('archive_note', options, () => expect.unreachable())
+    expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({
+      ok: false,
+      error: { code: 'handler_error', message: null },
+    })
+    expect(told).toEqual([new Error('secret'), 'archive_note'])
+  })
+
+  it('tell the application what a handler throws, though nobody waits any more, and not what it says itself', async () => {
+    const told: unknown[] = []
+    const handlers = createActionHandlers({ onError: (error) => told.push(error) })
+    const left = new AbortController()
+    handlers.handle('late', { parameters: z.object({}) }, async () => {
+      left.abort()
+      await flushPromises()
+      throw new Error('late')
+    })
+    handlers.handle('no', { parameters: z.object({}) }, () => Promise.reject(new ActionFailure('locked', 'Not now')))
+    await handlers.execute({ action: 'late' }, { signal: left.signal })
+    await handlers.execute({ action: 'no' })
+    await flushPromises()
+    expect(told).toEqual([new Error('late')])
   })
 
   it('ask for approval of exactly what runs, once per call', async () => {
@@ -121,7 +166,7 @@ describe('the action handlers of an application', () => {
 
   it('answer a handler`s own words, and nothing of any other throw', async () => {
     const { told, resultSink } = sink()
-    const handlers = createActionHandlers({ resultSink })
+    const handlers = createActionHandlers({ resultSink, onError: null })
     handlers.handle('locked', { parameters: z.object({}) }, () => {
       throw new ActionFailure('note_locked', 'Somebody is editing it')
     })
@@ -224,6 +269,6 @@ describe('the action handlers of an application', () => {
       ok: true,
       result: null,
     })
-    await settled()
+    await flushPromises()
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Site } from '../../src/contract/sites.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
-import { badHooks, settled } from '../bad-hooks.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 import { changed, createWorld, laptop, TOPIC } from './world.js'
 
@@ -187,7 +187,7 @@ describe('ingesting a message of a cooperative site', () => {
     const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
     expect(answer).toMatchObject({ accepted: true, published: false, not_published_reason: 'bus_unavailable' })
     found.resolve(await world.sites.get('notes'))
-    await settled()
+    await flushPromises()
     expect(reader.pending).toBe(0)
   })
 
@@ -197,7 +197,7 @@ describe('ingesting a message of a cooperative site', () => {
     const deps = { ...world, ingest: world.facilities.ingest, bus, onError }
     const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
     expect(answer).toMatchObject({ accepted: true, published: null, not_published_reason: 'unknown' })
-    await settled()
+    await flushPromises()
   })
 
   it('takes the user from the authenticated host alone', async () => {

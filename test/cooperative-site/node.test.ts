@@ -103,7 +103,7 @@ describe('the relay on node:http', () => {
       await opened.catch(() => {})
     }
     await until(() => world.relay.streams === 0)
-    expect(world.bus.publish(TOPIC, event(1))).toBe(0)
+    expect(await world.bus.publish(TOPIC, event(1))).toBe(0)
   })
 
   it('cancels the call of a viewer that hangs up', async () => {

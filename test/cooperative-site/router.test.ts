@@ -1,23 +1,27 @@
 /** What holds for every request to the relay router, whatever its route. */
 import { describe, expect, it } from 'vitest'
-import { createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
+import { ActionFailure, createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
-import { badHooks, settled } from '../bad-hooks.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { type Asked, answer } from './answer.js'
 import { deferred } from './deferred.js'
 import { changed, createWorld, whoAsks } from './world.js'
 
 describe('the relay router', () => {
   it('refuses to be built without authenticators and a policy', async () => {
-    const world = await createWorld()
+    const { facilities, sites, sessions, policy, bus, connector } = await createWorld()
     const options = {
-      ...world,
-      ingest: world.facilities.ingest,
+      sites,
+      sessions,
+      policy,
+      bus,
+      connector,
+      ingest: facilities.ingest,
       authenticateHost: whoAsks,
       authenticateViewer: whoAsks,
     }
     for (const missing of ['authenticateHost', 'authenticateViewer', 'policy'])
-      expect(() => createCooperativeSiteRouter({ ...options, [missing]: undefined })).toThrow(TypeError)
+      expect(() => createCooperativeSiteRouter({ ...options, [missing]: undefined })).toThrow(`${missing} must be`)
   })
 
   describe('before any route', () => {
@@ -89,12 +93,35 @@ describe('the relay router', () => {
     })
   })
 
+  it('tells of what broke, by its route, and nothing of what it refuses', async () => {
+    const told: unknown[] = []
+    const onError = (...args: unknown[]) => told.push(args)
+    const refuse = { call: () => Promise.reject(new ActionFailure('note_locked')) }
+    const world = await createWorld({ onError, connector: refuse })
+    const invoke = (user: string | null, action = 'archive_note') =>
+      answer(world, user, 'POST', `/sessions/${world.session_id}/actions/${action}`, {})
+    expect((await invoke('bob')).body).toMatchObject({ status: 'failed', error: { code: 'note_locked' } })
+    for (const [user, action, status] of [
+      [null, 'archive_note', 401],
+      ['mallory', 'archive_note', 404],
+      ['carol', 'archive_note', 403],
+      ['bob', 'remove_note', 403],
+    ] as const)
+      expect((await invoke(user, action)).status).toBe(status)
+    const stale = changed(null, { instance_id: 'laptop-0' })
+    expect((await answer(world, 'alice', 'POST', '/messages', stale)).status).toBe(409)
+    expect(told).toEqual([])
+    const broken = await createWorld({ onError, ingest: () => Promise.reject(new Error('secret')) })
+    expect((await answer(broken, 'alice', 'POST', '/messages', changed())).status).toBe(500)
+    expect(told).toEqual([[new Error('secret'), { route: '/messages' }]])
+  })
+
   it.each(badHooks)('answers the same when the hook that hears of a broken store %s', async (_, onError) => {
     const world = await createWorld({ onError, ingest: () => Promise.reject(new Error('secret')) })
     const got = await answer(world, 'alice', 'POST', '/messages', changed())
     expect([got.status, got.body.code]).toEqual([500, 'internal'])
     expect(JSON.stringify(got.body)).not.toContain('secret')
-    await settled()
+    await flushPromises()
   })
 
   it('closes when the calls under way have ended, not before', async () => {

@@ -78,6 +78,6 @@ export const publish = (world: World, from: number, to: number) => {
 }
 
 /** Lets promises settle; timers stand still. */
-export const settle = async () => {
+export const flushPromises = async () => {
   for (let n = 0; n < 20; n++) await Promise.resolve()
 }

@@ -54,6 +54,7 @@ export async function createWorld(options: Partial<CooperativeSiteRouterOptions>
     authenticateHost: whoAsks,
     authenticateViewer: whoAsks,
     prefix: '/relay',
+    onError: null,
     ...options,
   })
   onTestFinished(async () => {
@@ -87,6 +88,7 @@ export async function createWorld(options: Partial<CooperativeSiteRouterOptions>
     )
   }
 
-  return { facilities, sites, sessions, policy, bus, connector, relay, session, session_id: session.session_id, ask }
+  const { session_id } = session
+  return { facilities, sites, sessions, policy, bus, connector, relay, session, session_id, ask, onError: null }
 }
 export type World = Awaited<ReturnType<typeof createWorld>>

@@ -104,9 +104,10 @@ describe('the document', () => {
   })
 
   it('asks for the key everywhere, by one header', () => {
-    expect(document.security).toEqual([{ adminKey: [] }])
+    expect(document.security).toEqual([{ adminKey: [] }, { bearerKey: [] }])
     expect(document.components.securitySchemes).toEqual({
       adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+      bearerKey: { type: 'http', scheme: 'bearer' },
     })
     for (const asked of CASES) expect(operation(asked).security).toBeUndefined()
   })
@@ -172,7 +173,7 @@ describe('the document', () => {
   })
 
   it('says of every record that all its fields are always there and no others, but for what a page had to omit and a host may add', () => {
-    const sometimes = ['omitted', 'DeliveryNode.metadata', 'DeliveryTenant.metadata']
+    const sometimes = ['omitted', 'DeliveryNode.metadata', 'DeliveryTenant.metadata', 'DeliveryTenant.capacity']
     for (const [name, { properties, required, additionalProperties }] of Object.entries(document.components.schemas)) {
       if (!properties || name === 'Problem') continue
       const always = Object.keys(properties).filter(

@@ -73,6 +73,10 @@ describe('the capabilities', () => {
     [{ contexts: [] }, { context_registry: true }],
     [{ browserWindows: [] }, { browser_window_registry: true }],
     [{ delivery: {} }, { delivery: true }],
+    [
+      { delivery: { statuses: [] } },
+      { delivery: true, extensions: { ...NONE.extensions, operations: ['delivery_commands'] } },
+    ],
   ])('of %j are %j and no more', async (world, flags) => {
     expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags })
   })
@@ -108,13 +112,14 @@ describe('construction', () => {
   cyclic.self = cyclic
   it.each<[what: string, options: object, error: RegExp]>([
     ['no inspectors', { inspectors: undefined }, /inspectors/],
-    ['no authenticator', { auth: undefined }, /auth is required/],
-    ['an authenticator that is none', { auth: {} }, /auth is required/],
+    ['no authenticator', { auth: undefined }, /^auth must be apiKeyAuth/],
+    ['an authenticator that is none', { auth: {} }, /^auth must be apiKeyAuth/],
     ['a mode that is none', { deployment: { id: null, mode: 'shared' } }, /deployment.mode/],
     ['a deployment without an id', { deployment: { mode: 'direct' } }, /deployment.id/],
     ['a deployment whose id is no text', { deployment: { id: 7, mode: 'direct' } }, /deployment.id/],
     ['an extension named deployment_id', { extensions: { deployment_id: 'x' } }, /deployment_id/],
     ['an extension named mode', { extensions: { mode: 'x' } }, /mode/],
+    ['an extension named operations', { extensions: { operations: [] } }, /operations/],
     ['extensions that are a list', { extensions: ['x'] }, /extensions/],
     ['extensions that are null', { extensions: null }, /extensions/],
     ['a dashboard path that is no text', { dashboardPath: 5 }, /dashboardPath/],

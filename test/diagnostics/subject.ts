@@ -1,6 +1,6 @@
 /** The router under test, over instrumented inspectors, and the requests that the tests of the router send. */
 import { expect, vi } from 'vitest'
-import type { Inspectors } from '../../src/contract/inspectors.js'
+import type { Inspectors } from '../../src/contract/families.js'
 import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
 import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
@@ -49,6 +49,7 @@ export function createSubject(options: RouterOptions = {}) {
     auth: apiKeyAuth(KEY),
     prefix: PREFIX,
     now: () => NOW,
+    onError: null,
     ...options,
   })
 }
@@ -124,16 +125,10 @@ export function expectProblem(answer: Answered<unknown>, status: number, code: s
   return problem
 }
 
-/** What stands in a path's braces when the record is one of the world's. */
-const PARAMS: Record<string, string> = {
-  user_id: 'alice',
-  connection_id: 'conn-1',
-  correlation_id: 'call-1',
-  instance_id: 'inst-1',
-  context_id: 'ctx-1',
-  task_id: 'task-1',
-  window_id: 'win-1',
-}
+const RECORDS = Object.values(createWorld()).flatMap((given: object) => (Array.isArray(given) ? given : []))
+
+/** What stands in a path's braces: as the first record of the world has it that has any. */
+const paramOf = (name: string): string => RECORDS.find((record) => typeof record[name] === 'string')[name]
 
 /** The required queries of the routes that have some. */
 const QUERIES: Record<string, string> = {
@@ -159,7 +154,7 @@ export interface RouteCase {
 
 /** Every route with a request for it that the world can answer. */
 export const CASES: RouteCase[] = ROUTES.map((route) => {
-  const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMS[name] as string)
+  const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => paramOf(name))
   const query = QUERIES[route.path] ?? ''
   return { path: route.path, route, target, query, url: query ? `${target}?${query}` : target }
 })

@@ -5,7 +5,7 @@ import type { Context } from '../../src/contract/contexts.js'
 import type { DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
 import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
 import type { PendingCall } from '../../src/contract/rpc.js'
-import type { FakeWorld } from '../../src/testing/fake-inspectors.js'
+import type { FakeWorld } from '../../src/testing/kits.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 /** The instant `ms` after `NOW`, as it stands on the wire. */

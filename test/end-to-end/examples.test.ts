@@ -1,37 +1,12 @@
 /** Boots the small examples whose code stands in the documents. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
 
-/** The first line that `child` prints; fails when it ends without one. */
-async function firstLine(child: { stdout: Readable }): Promise<string> {
-  for await (const line of createInterface({ input: child.stdout })) return line
-  throw new Error('it printed nothing')
-}
-
 const jsonOf = async (response: Response) => ({ status: response.status, body: await response.json() })
-
-describe('examples/first-look', () => {
-  it('serves the user that it has connected, and ends when asked to', async () => {
-    const child = spawn(process.execPath, [example('first-look'), '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const exited = once(child, 'exit')
-    try {
-      const { status, body } = await jsonOf(await fetch(await firstLine(child)))
-      expect(status).toBe(200)
-      expect(body.items).toMatchObject([
-        { user_id: 'ada', observed_connections: 1, observed_action_types: ['report_load'] },
-      ])
-    } finally {
-      child.kill('SIGTERM')
-    }
-    expect(await exited).toEqual([0, null])
-  })
-})
 
 describe('examples/custom-inspector', () => {
   const call = (sequence: number, user: string) => ({ sequence, user, client: 'laptop', action: 'load', startedAt: 0 })

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
 import type { Connection, Context, DeliveryNode, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
 import { describeRedis } from '../redis/server.js'
@@ -15,8 +15,11 @@ type Command = Pick<DeliveryStatus, 'user_id' | 'client_id' | 'command_id'>
 
 // Every folder that anything here makes is in this one.
 const folder = mkdtempSync(join(tmpdir(), 'relayscope-test-'))
-process.env.TMPDIR = folder
-afterAll(() => rmSync(folder, { recursive: true }))
+vi.stubEnv('TMPDIR', folder)
+afterAll(() => {
+  vi.unstubAllEnvs()
+  rmSync(folder, { recursive: true })
+})
 
 describeRedis('the live host on a shared store', () => {
   let host: LiveHost
@@ -144,7 +147,7 @@ describeRedis('the live host on a shared store', () => {
       acknowledgement: { state: 'acknowledged' },
       terminal: { state: 'resulted' },
     })
-  }, 120_000)
+  })
 
   it('shows the dead node stale, and its clients at the other', async () => {
     const nodes = await until('a stale node', async () => {
@@ -173,7 +176,7 @@ describeRedis('the live host on a shared store', () => {
         task_assigned_at === null ? status === 'idle' : task_assigned_at > since
       return workers.filter(isFine).length === 6 && busy.size === 3 ? true : undefined
     })
-  }, 120_000)
+  })
 
   it('ends at once after Ctrl-C, with exit code 0, no process and no folder left', async () => {
     expect(await end(host)).toBe(0)

@@ -53,6 +53,11 @@ async function openTab(client_id: string, instance_id = 'life-1') {
 }
 
 describe('the live host', () => {
+  it('names the page to open before anything else', () => {
+    const [first] = host.text.split('\n').filter((line) => line.includes('http'))
+    expect(first).toBe(`relayscope live host: open ${host.url}/ in a browser to join as a client`)
+  })
+
   it('answers every question that it prints', async () => {
     const answers = await Promise.all(host.questions.map(async (path) => [path, (await host.ask(path)).status]))
     expect(answers).toEqual(host.questions.map((path) => [path, 200]))
@@ -247,7 +252,7 @@ describe('a client that breaks', () => {
     process.kill(pid, 'SIGCONT')
     const after = await until('a new instance', () => connected('console-1'))
     expect(after.instance_id).not.toBe(before?.instance_id)
-  }, 120_000)
+  })
 
   it('dies: its commands expire, its contexts turn stale, its connection loses its heartbeat', async () => {
     const pid = host.pids['console-3'] as number
@@ -271,7 +276,7 @@ describe('a client that breaks', () => {
     })
     const events = await itemsOf<{ event: string; reason: string }>(`/connections/${connection?.connection_id}/history`)
     expect(events.at(-1)).toMatchObject({ event: 'disconnected', reason: 'heartbeat_lost' })
-  }, 120_000)
+  })
 })
 
 describe('the end', () => {

@@ -24,7 +24,8 @@ function toFragment(heading: string): string {
 
 /** Links of a document that lead nowhere within the checkout. */
 function brokenLinks(path: string): string[] {
-  const links = [...textOf(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
+  const prose = textOf(path).replaceAll(/^```[\s\S]*?^```/gm, '')
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
   return links.filter((target) => {
     if (/^https?:/.test(target)) return false
     const [file, fragment] = target.split('#') as [string, string | undefined]

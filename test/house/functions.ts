@@ -6,28 +6,18 @@ const LINES_MAX = 100
 
 /** Every function over 100 lines, by file and name, with what its parts share. One that is split leaves the list. */
 export const LONG_FUNCTIONS: Record<string, string> = {
-  'cooperative-site/actions/dispatch-connector.ts createDispatchConnector': 'the calls under way',
-  'cooperative-site/actions/gate.ts createCooperativeActionGate': 'the options and the calls of each viewer',
+  'cooperative-site/actions/gate.ts openGate': 'the options and the calls of each viewer',
   'cooperative-site/sessions/grants.ts createSessionGrants': 'the grants in the order of their last reads',
   'cooperative-site/sessions/stream.ts openSessionStream': 'the one taker that may be waiting, and the end',
   'diagnostics/router.ts createDiagnosticsRouter': 'the resolved options and the rows',
-  'memory/connections/facility.ts createConnectionRegistry': 'the one look at the clock that settles what is due',
-  'memory/connections/lifecycle.ts createConnectionLives': 'the table and the queues that move together',
-  'memory/cooperative/idempotency.ts createIdempotencyStore': 'the entries, their holders and the bytes of both',
-  'memory/delivery/attempts.ts createDeliveryDrain': 'the moves of a command, which lead to each other',
-  'memory/delivery/calls.ts createDispatch': 'the store and its loop, behind every call of the port',
+  'memory/connections/lifecycle.ts createConnectionLifecycle': 'the table and the queues that move together',
+  'memory/delivery/attempts.ts createDeliveryAttempts': 'the moves of a command, which lead to each other',
   'memory/delivery/commands.ts createDeliveryStore': 'the indexes that one step of a command changes together',
-  'memory/history/facility.ts createMessageHistory': 'the streams and the shares that one append changes together',
-  'memory/rpc.ts createRpcCorrelator': 'the table of pending calls and their counters',
-  'memory/table/presence.ts createReportedTable': 'the table and its three queues',
+  'memory/table/presence.ts createPresenceTable': 'the table and its three queues',
   'memory/table/table.ts createTable': 'the indexes that one record is in, which bench/ pays for',
-  'redis/delivery/facility.ts commandDispatcherOn': 'the parts of a node, which know each other',
   'redis/delivery/loop.ts createDeliveryLoop': 'one timer and what is under way in each shard',
   'redis/delivery/mailboxes.ts createMailboxes': 'the turns of all mailboxes, and what has failed',
   'redis/delivery/waiters.ts createWaiters': 'who waits here, and what the store was told of it',
-  'redis/event-bus/local-topic.ts createLocalTopic': 'the place of the topic, which every message moves',
-  'redis/event-bus/topics.ts createEventTopics': 'the topics that are heard, over one subscriber',
-  'redis/rpc/facility.ts rpcCorrelatorOn': 'the calls that wait here and their counters',
 }
 
 /** The long functions that there are, named as the list names them. */

@@ -1,20 +1,7 @@
 /** The direction table of the house as data, and what of a set of files breaks it. */
-import type { Import, SourceFile } from './imports.js'
-
-/** The families, each under this name in every layer. */
-const FAMILIES = [
-  'history',
-  'connections',
-  'rpc',
-  'deduplicator',
-  'contexts',
-  'browser-windows',
-  'delivery',
-  'sites',
-  'sessions',
-  'event-bus',
-  'idempotency',
-]
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Import, ROOT, type SourceFile } from './imports.js'
 
 interface Layer {
   /** Own paths: a file (`refusal.ts`), a folder (`contract/`), or a folder's types alone (`type cooperative-site/`). */
@@ -24,7 +11,7 @@ interface Layer {
 }
 
 // What http may know of the contract: its grammar (pages, ids, bounds), no family and no inspector.
-const GRAMMAR = ['page', 'ids', 'limits', 'digest'].map((name) => `contract/${name}.ts`)
+const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'bad-record', 'options'].map((name) => `contract/${name}.ts`)
 
 // What stands below both stores.
 const GROUND = ['contract/', 'refusal.ts', 'async/', 'event-ring/', 'spill/']
@@ -50,10 +37,10 @@ const LAYERS: Record<string, Layer> = {
     packages: ['zod'],
   },
   // Facts about names, paths and options that have no dependency of their own.
-  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts'], node: true },
+  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts', 'async/hook.ts'], node: true },
   'relay-client/': { own: [] },
-  'browser/': { own: ['async/', 'relay-client/', 'type contract/'] },
-  'publisher/': { own: ['async/', 'relay-client/', 'type contract/'] },
+  'browser/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },
+  'publisher/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },
   'control-server/': {
     own: ['contract/', 'async/', 'http/', 'publisher/', 'adapters/'],
     packages: ['zod'],
@@ -68,6 +55,11 @@ const STORE_FLOORS: Record<string, string[]> = {
   'redis/': ['store/', 'table/', 'presence/'],
   'memory/': ['table/'],
 }
+
+/** The families, each under this name in every layer: what has a folder in the shared store and is none of its floors. */
+const FAMILIES = readdirSync(join(ROOT, 'src/redis')).filter(
+  (name) => !/\.ts$|^composition$/.test(name) && !STORE_FLOORS['redis/']?.includes(`${name}/`),
+)
 
 /** Families that stand on another one of their store, and on what of it. */
 const FAMILY_IMPORTS: Record<string, string[]> = {

@@ -1,94 +1,9 @@
-/** That no factory takes a bound on trust: nothing is ever more than `NaN`, so such a bound would let everybody in. */
+/** That no factory takes a bound on trust, nor an option that it does not know: nothing is ever more than `NaN`, and a name that is misspelt sets nothing. */
 import { describe, expect, it } from 'vitest'
-import { startNodeServer } from '../../src/adapters/node-server.js'
 import { resolveLimits } from '../../src/contract/limits.js'
-import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
-import * as site from '../../src/cooperative-site/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
-import * as memory from '../../src/memory/index.js'
-import * as redis from '../../src/redis/index.js'
+import { makersOf } from './factories.js'
 import { numberOptions } from './options.js'
-
-/** A client that is closed: what is made over it is only made. */
-const client: redis.RedisClient = {
-  call: async () => null,
-  duplicate: () => client,
-  on: () => client,
-  status: 'end',
-}
-const nodeClient = { sendCommand: async () => null, duplicate: () => nodeClient, on: () => nodeClient, isOpen: false }
-const place = { client, deploymentId: 'd' }
-const unused = undefined as never
-const policy = { check: () => true }
-const relay = { policy, authenticateHost: () => null, authenticateViewer: () => null, sites: unused } as never as {
-  [name in keyof site.CooperativeSiteRouterOptions]: never
-}
-
-type Make = (options: object) => unknown
-
-/** What takes the options of each declaration. */
-const MAKERS: Record<string, Make[]> = {
-  ActionGateOptions: [
-    (o) => site.createCooperativeActionGate({ ...relay, ...o }),
-    (o) => site.createCooperativeSiteRouter({ ...relay, ...o }),
-  ],
-  ClaimOptions: [
-    memory.createDeduplicator,
-    (o) => redis.createRedisDeduplicator({ ...place, ...o }),
-    (deduplicator) => redis.createRedisFacilities({ ...place, deduplicator }),
-  ],
-  CommandDispatcherOptions: [memory.createCommandDispatcher],
-  ConnectionOptions: [
-    memory.createConnectionRegistry,
-    (o) => redis.createRedisConnectionRegistry({ ...place, ...o }),
-    (connections) => redis.createRedisFacilities({ ...place, connections }),
-  ],
-  ControlServerTimeouts: [
-    (timeouts) =>
-      startCooperativeSiteControlServer({ token: 'a'.repeat(16), sites: unused, publisher: unused, timeouts }),
-  ],
-  CooperativeSiteControlServerOptions: [
-    (o) => startCooperativeSiteControlServer({ token: 'a'.repeat(16), sites: unused, publisher: unused, ...o }),
-  ],
-  CooperativeSiteRouterOptions: [(o) => site.createCooperativeSiteRouter({ ...relay, ...o })],
-  DiagnosticsRouterOptions: [(o) => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), ...o })],
-  DispatcherOptions: [
-    memory.createCommandDispatcher,
-    (o) => redis.createRedisCommandDispatcher({ ...place, ...o }),
-    (dispatcher) => redis.createRedisFacilities({ ...place, dispatcher }),
-  ],
-  EventBusOptions: [site.createCooperativeSiteEventBus, (o) => redis.createRedisEventBus({ ...place, ...o })],
-  HistoryOptions: [
-    memory.createMessageHistory,
-    (o) => redis.createRedisMessageHistory({ ...place, ...o }),
-    (history) => redis.createRedisFacilities({ ...place, history }),
-  ],
-  IdempotencyStoreOptions: [site.createIdempotencyStore],
-  IngestSiteMessageDeps: [
-    (o) => site.ingestCooperativeSiteMessage({ ingest: unused, sites: unused, bus: unused, ...o }, {} as never),
-  ],
-  ListenOptions: [(o) => startNodeServer(() => new Response(), o)],
-  MemorySpillStoreOptions: [memory.createMemorySpillStore],
-  RedisIdempotencyStoreOptions: [(o) => redis.createRedisIdempotencyStore({ ...place, ...o })],
-  ReportedOptions: [
-    memory.createContextRegistry,
-    memory.createBrowserWindowRegistry,
-    (o) => redis.createRedisContextRegistry({ ...place, ...o }),
-    (o) => redis.createRedisBrowserWindowRegistry({ ...place, ...o }),
-  ],
-  RpcOptions: [
-    memory.createRpcCorrelator,
-    (o) => redis.createRedisRpcCorrelator({ ...place, ...o }),
-    (rpc) => redis.createRedisFacilities({ ...place, rpc }),
-  ],
-  SessionOptions: [site.createSessionRegistry, (o) => redis.createRedisSessionRegistry({ ...place, ...o })],
-  SiteOptions: [site.createSiteRegistry, (o) => redis.createRedisSiteRegistry({ ...place, ...o })],
-  StoreOptions: [
-    (o) => redis.createRedisFacilities({ ...place, ...o }),
-    (o) => redis.redisComposition({ ...place, ...o }),
-  ],
-  WatchLinkOptions: [(o) => redis.watchLink(nodeClient, o)],
-}
 
 /** Declarations that no host fills in, or whose numbers are of one call and refused by its answer. */
 const OTHERS = ['InvokeOptions', 'ShareBounds', 'SubscriberOptions']
@@ -100,10 +15,12 @@ const wrongFor = (option: string) => (option === 'port' ? WRONG.filter((value) =
 const declared = numberOptions()
 
 it('there is a factory to try for each declaration of options', () => {
-  expect([...declared.keys()].sort()).toEqual([...Object.keys(MAKERS), ...OTHERS].sort())
+  expect([...declared.keys()].filter((name) => makersOf(name).length === 0).sort()).toEqual(OTHERS)
 })
 
-describe.each(Object.entries(MAKERS))('the numbers of %s', (name, makers) => {
+describe.each(
+  [...declared.keys()].map((name) => [name, makersOf(name)] as const),
+)('the numbers of %s', (name, makers) => {
   it.each(declared.get(name) ?? [])('%s is a bound or is refused', async (option) => {
     for (const make of makers)
       for (const value of wrongFor(option)) {
@@ -112,6 +29,18 @@ describe.each(Object.entries(MAKERS))('the numbers of %s', (name, makers) => {
         await expect(made()).rejects.toThrow(RangeError)
       }
   })
+})
+
+/** One call, and no factory. */
+const CALLS = ['IngestSiteMessageDeps']
+
+it.each(
+  [...declared.keys()].filter((name) => ![...OTHERS, ...CALLS].includes(name)),
+)('%s are refused with a name that there is not', async (name) => {
+  for (const make of makersOf(name))
+    await expect((async () => make({ unheardOf: 1 }))()).rejects.toThrow(
+      /^the option (\w+\.)?unheardOf is unknown; known are \w+/,
+    )
 })
 
 it.each(Object.keys(resolveLimits()))('the limit %s of a router is a bound or is refused', (option) => {

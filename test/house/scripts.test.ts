@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { type CounterKind, NODE_COUNTERS, TERMINAL_REASONS, TerminalState } from '../../src/contract/delivery-words.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { readFiles } from './imports.js'
 
@@ -25,6 +26,30 @@ describe('the scripts of a store', () => {
 
   it('are found', () => {
     expect(scripts.length).toBeGreaterThan(30)
+  })
+
+  it('tell of delivery in the words of the contract', () => {
+    const wordsIn = (text: string) => [...text.matchAll(/'([a-z_]+)'/g)].map(([, word]) => word as string)
+    const foreign = new Set<string>()
+    let found = 0
+    const hold = (words: string[], known: readonly string[]) => {
+      found += words.length
+      for (const word of words) if (!known.includes(word)) foreign.add(word)
+    }
+    for (const { source } of scripts.map(({ script }) => script)) {
+      for (const [, kind, name] of source.matchAll(/\bcount\('(\w+)', ([^)\n]*)\)/g)) {
+        const known: readonly string[] = NODE_COUNTERS[kind as CounterKind] ?? []
+        hold(wordsIn(name as string), [...known, 'attempt_'])
+      }
+      for (const [, state, reason] of source.matchAll(/\bfinish\(c, '(\w+)', '(\w+)'/g)) {
+        hold([state as string], TerminalState.options)
+        hold([reason as string], TERMINAL_REASONS)
+      }
+      for (const [, reason] of source.matchAll(/\brefusal = '(\w+)'\n/g)) hold([reason as string], TERMINAL_REASONS)
+      for (const [, reason] of source.matchAll(/\breason = ([^\n]*)\n/g))
+        hold(wordsIn(reason as string), NODE_COUNTERS.recovery)
+    }
+    expect([[...foreign], found > 100]).toEqual([[], true])
   })
 
   it('take their arguments by name', () => {

@@ -30,7 +30,7 @@ describe('what inspectors are asked with', () => {
 
   it('tells of what was passed over', () => {
     const heard: unknown[] = []
-    createAsk(deadline, LIMITS, (error) => heard.push(error)).report?.('a broken record')
+    createAsk(deadline, LIMITS, (error) => heard.push(error)).onError?.('a broken record')
     expect(heard).toEqual(['a broken record'])
   })
 

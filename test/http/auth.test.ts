@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { type AdminAuth, AdminKeyRequiredError, apiKeyAuth, noopAuth, resolveAdminAuth } from '../../src/http/auth.js'
+import {
+  type AdminAuth,
+  AdminKeyRequiredError,
+  apiKeyAuth,
+  bearerAuth,
+  noopAuth,
+  resolveAdminAuth,
+} from '../../src/http/auth.js'
 import { isLoopbackHost } from '../../src/http/loopback.js'
 
 const accepts = async (auth: AdminAuth, key?: string) =>
@@ -31,6 +38,100 @@ describe('apiKeyAuth', () => {
     expect(await accepts(auth, key)).toBe(true)
     for (const other of [`${key}x`, key.slice(1), `y${key.slice(1)}`, undefined])
       expect(await accepts(auth, other)).toBe(false)
+  })
+})
+
+const KEYS = { ada: 'key-of-ada', ci: ['old', 'new'] }
+
+describe('named keys', () => {
+  const nameOf = async (auth: AdminAuth, headers: Record<string, string>) =>
+    (await auth.authenticate(new Request('http://localhost/', { headers })))?.name
+  const by: [what: string, of: (keys: never) => AdminAuth, headerOf: (key: string) => Record<string, string>][] = [
+    ['apiKeyAuth', apiKeyAuth, (key) => ({ 'x-admin-key': key })],
+    ['bearerAuth', bearerAuth, (key) => ({ authorization: `Bearer ${key}` })],
+  ]
+
+  it.each(by)('of %s each name their principal', async (_what, make, headerOf) => {
+    const listed = [
+      { name: 'ada', key: 'key-of-ada' },
+      { name: 'ci', key: 'old' },
+      { name: 'ci', key: 'new' },
+    ]
+    for (const keys of [KEYS, listed]) {
+      const auth = make(keys as never)
+      const names = ['key-of-ada', 'old', 'new', 'none', 'ada', 'ci'].map((key) => nameOf(auth, headerOf(key)))
+      expect(await Promise.all(names)).toEqual(['ada', 'ci', 'ci', undefined, undefined, undefined])
+    }
+    expect(await nameOf(make('one' as never), headerOf('one'))).toBe('admin')
+  })
+
+  it.each(by)('of %s are refused where they name nobody, or two', (_what, make) => {
+    for (const bad of [
+      {},
+      [],
+      { ci: [] },
+      { ci: undefined },
+      { ci: ['new', ''] },
+      { '': 'key' },
+      { 'a\nb': 'key' },
+      { ['n'.repeat(257)]: 'key' },
+      { ada: 'same', ci: ['other', 'same'] },
+      [{ name: 'ada' }],
+      [{ key: 'key' }],
+      ['key'],
+      [null],
+      { ada: { key: 'key' } },
+      { ada: 'kéy' },
+      7,
+      null,
+    ])
+      expect(() => make(bad as never)).toThrow(TypeError)
+    expect(() => make({ ci: ['same', 'same'] } as never)).not.toThrow()
+  })
+
+  it.each(by)('of %s are in no message', (_what, make) => {
+    for (const bad of [{ ada: 'planted-s3cr3t\n' }, { ada: 'planted-s3cr3t', ci: 'planted-s3cr3t' }]) {
+      const message = (() => {
+        try {
+          return make(bad as never)
+        } catch (error) {
+          return String((error as Error).stack)
+        }
+      })()
+      expect(message).toContain('ada')
+      expect(message).not.toContain('s3cr3t')
+    }
+  })
+})
+
+describe('bearerAuth', () => {
+  const ask = async (authorization: string | [string, string]) => {
+    const headers = [authorization].flat().map((value): [string, string] => ['authorization', value])
+    return (await bearerAuth('k3y').authenticate(new Request('http://localhost/', { headers })))?.name
+  }
+  it.each(['Bearer k3y', 'bearer k3y', 'BEARER   k3y', ' Bearer k3y '])('accepts %j', async (header) => {
+    expect(await ask(header)).toBe('admin')
+  })
+  it.each([
+    'k3y',
+    'Bearer',
+    'Bearer k3',
+    'Bearer k3yy',
+    'Bearer k3y, Bearer k3y',
+    'Basic k3y',
+    'Bearerk3y',
+    'Bearer\tk3y',
+    'x Bearer k3y',
+  ])('refuses %j', async (header) => {
+    expect(await ask(header)).toBeUndefined()
+  })
+  it('refuses two of them, and a key in another place', async () => {
+    expect(await ask(['Bearer k3y', 'Bearer k3y'])).toBeUndefined()
+    const headers = { 'x-admin-key': 'k3y', cookie: 'authorization=Bearer k3y' }
+    expect(await bearerAuth('k3y').authenticate(new Request('http://localhost/?key=k3y', { headers }))).toBeNull()
+  })
+  it('takes no key that holds a space', () => {
+    expect(() => bearerAuth('a b')).toThrow(TypeError)
   })
 })
 

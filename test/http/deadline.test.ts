@@ -17,7 +17,7 @@ describe('a deadline', () => {
     const listen = vi.spyOn(client.signal, 'addEventListener')
     const deadline = new Deadline(100, client)
     const value = { items: [] }
-    expect(deadline.settle(value)).toBe(value)
+    expect(deadline.race(value)).toBe(value)
     expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
     deadline.clear()
     expect(deadline.signal.aborted).toBe(false)
@@ -28,7 +28,7 @@ describe('a deadline', () => {
     const client = new AbortController()
     const deadline = new Deadline(100, client)
     const waiting = [1, 2].map(() =>
-      Promise.resolve(deadline.settle(new Promise(() => {}))).catch((reason: unknown) => reason),
+      Promise.resolve(deadline.race(new Promise(() => {}))).catch((reason: unknown) => reason),
     )
     client.abort('left')
     await vi.advanceTimersByTimeAsync(1)
@@ -40,12 +40,12 @@ describe('a deadline', () => {
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')
     const quick = new Deadline(100, client)
-    expect(await quick.settle(Promise.resolve('at hand'))).toBe('at hand')
+    expect(await quick.race(Promise.resolve('at hand'))).toBe('at hand')
     quick.clear()
     expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
 
     const slow = new Deadline(100, client)
-    const work = Promise.resolve(slow.settle(new Promise(() => {}))).catch((reason: unknown) => reason)
+    const work = Promise.resolve(slow.race(new Promise(() => {}))).catch((reason: unknown) => reason)
     await vi.advanceTimersByTimeAsync(1)
     expect(listen).toHaveBeenCalledOnce()
     client.abort('left')
@@ -65,7 +65,7 @@ describe('a deadline', () => {
 
   it('rejects with its reason when it passes, and aborts its signal', async () => {
     const deadline = new Deadline(100, STAYING)
-    const work = Promise.resolve(deadline.settle(new Promise(() => {}))).catch((error: unknown) => error)
+    const work = Promise.resolve(deadline.race(new Promise(() => {}))).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(99)
     expect(deadline.signal.aborted).toBe(false)
     await vi.advanceTimersByTimeAsync(5)
@@ -76,7 +76,7 @@ describe('a deadline', () => {
   it('lets work win that settles because of the abort', async () => {
     const deadline = new Deadline(100, STAYING)
     const listening = new Promise((resolve) => deadline.signal.addEventListener('abort', () => resolve('a part')))
-    const work = deadline.settle(listening)
+    const work = deadline.race(listening)
     await vi.advanceTimersByTimeAsync(200)
     expect(await work).toBe('a part')
   })

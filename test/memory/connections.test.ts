@@ -47,7 +47,7 @@ describe('the connection registry in memory', () => {
     ).toMatchObject({ items: [], next_cursor: null, has_more: false })
   })
 
-  it('is honest while more has come due than one call should settle', async () => {
+  it('is honest while more has come due than one call should sweep', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
     for (let i = 0; i < 25_000; i++) await registry.connect(client(i))

@@ -23,7 +23,7 @@ describe('the context registry in memory', () => {
     await expect(contexts.report(context(3))).rejects.toMatchObject({ code: 'capacity_exceeded' })
   })
 
-  it('is honest while more has gone stale than one call should settle', async () => {
+  it('is honest while more has gone stale than one call should sweep', async () => {
     const clock = createClock()
     const { inspector, ...contexts } = createContextRegistry({ now: clock.now, ttlMs: 1_000 })
     for (let i = 0; i < 40_000; i++) await contexts.report(context(i))

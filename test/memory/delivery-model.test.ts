@@ -44,7 +44,7 @@ const step = fc.oneof(
 )
 
 /** Until every hand-over that is under way has come to rest. */
-const settled = () => new Promise((resolve) => setImmediate(resolve))
+const flushPromises = () => new Promise((resolve) => setImmediate(resolve))
 
 it('gives every admitted command exactly one end, agrees with the model, and leaves nothing behind', async () => {
   await fc.assert(
@@ -120,7 +120,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
           for (const key of model.keys()) open(key)
           await dispatcher.reconcile()
         }
-        await settled()
+        await flushPromises()
         await compare()
       }
 
@@ -128,12 +128,12 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
         clock.advance(DEADLINE_MS)
         for (const key of model.keys()) open(key)
         await dispatcher.reconcile()
-        await settled()
+        await flushPromises()
         await compare()
       }
       for (const { detach } of attached.values()) await detach()
       expect([...model.values()].every(({ terminal }) => terminal !== null)).toBe(true)
-      const { tracked, mailboxes, reservations, queued, deadlines, attempted, backoff, ended, totals } = store
+      const { tracked, mailboxes, reservations, queued, deadlines, attempted, backoff, ended, lists, totals } = store
       expect([tracked, mailboxes, reservations, queued, deadlines, attempted, backoff].map(({ size }) => size)).toEqual(
         [0, 0, 0, 0, 0, 0, 0],
       )
@@ -141,7 +141,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
       expect(ended.size).toBe(model.size)
       clock.advance(3_600_000)
       await dispatcher.reconcile()
-      expect(ended.size + store.rejected.size).toBe(0)
+      expect(ended.size + store.rejected.size + lists.size).toBe(0)
       await dispatcher.close()
 
       async function compare() {
@@ -163,6 +163,13 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
           if (record.terminal) finished.set(key, record)
           else tracked++
         }
+        const page = await dispatcher.inspector.listCommands?.({}, { limit: 500, cursor: null }, ASK)
+        const listed = page?.items.filter(({ state }) => state !== 'rejected') ?? []
+        const stateOf = (key: string, { terminal, acknowledged }: Expected) =>
+          terminal ?? (acknowledged ? 'acknowledged' : handed.has(key) ? 'attempted' : 'waiting')
+        expect(listed.map(({ client_id, command_id, state }) => `${client_id} ${command_id} ${state}`)).toEqual(
+          [...model].map(([key, expected]) => `${key} ${stateOf(key, expected)}`),
+        )
         const summary = await dispatcher.inspector.summary(ASK)
         expect(summary.tracked_commands).toBe(tracked)
         expect(summary.due_commands).toBeLessThanOrEqual(summary.sample_size)

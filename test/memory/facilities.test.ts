@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { capabilitiesOf } from '../../src/contract/inspectors.js'
+import { capabilitiesOf } from '../../src/contract/capabilities.js'
 import { createMemoryFacilities, createMessageHistory, memoryComposition } from '../../src/memory/index.js'
 import { ASK } from '../contract/clock.js'
 

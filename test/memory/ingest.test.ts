@@ -13,7 +13,7 @@ const message = {
   stream: 'log',
   kind: 'event',
 } as const
-const connections = { isCurrentInstance: () => true }
+const connections = { isCurrentInstance: async () => true }
 
 it('loses nothing of a history of the host whose append and release fail, and knows no first', async () => {
   const held: string[] = []
@@ -22,11 +22,11 @@ it('loses nothing of a history of the host whose append and release fail, and kn
   const ingest = createIngest({
     connections,
     deduplicator: {
-      claim: ({ message_id }) => !claimed.has(message_id) && claimed.add(message_id).size > 0,
+      claim: async ({ message_id }) => !claimed.has(message_id) && claimed.add(message_id).size > 0,
       release: () => Promise.reject(new Error('down')),
     },
     history: {
-      append: ({ message_id }) => {
+      append: async ({ message_id }) => {
         if (isFailing) throw new Error('down')
         if (!held.includes(message_id)) held.push(message_id)
         return undefined as never

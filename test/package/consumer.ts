@@ -1,5 +1,6 @@
 /** A project of somebody else's, in a temporary folder, that has installed the packed package and nothing of ours. */
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,10 +24,19 @@ export interface Consumer {
   /** The files in the tarball, relative to the package. */
   files: string[]
   manifest: PackageJson
-  /** `relayscope`, `relayscope/memory`, …: every code subpath of the packed manifest. */
+  /** Every code subpath of the packed manifest. */
   subpaths: string[]
   remove(): Promise<void>
 }
+
+/** `relayscope`, `relayscope/memory`, …: every code subpath of a manifest. */
+const subpathsOf = ({ exports }: PackageJson) =>
+  Object.keys(exports)
+    .filter((path) => path !== './package.json')
+    .map((path) => `relayscope${path.slice(1)}`)
+
+/** Those of this checkout. */
+export const SUBPATHS = subpathsOf(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')))
 
 /**
  * Packs what was built, and unpacks it where npm would install it; its dependencies are those of this checkout. No
@@ -51,9 +61,7 @@ export async function createConsumer(links: string[] = []): Promise<Consumer> {
     dir,
     manifest,
     files: packed.files.map(({ path }) => path).sort(),
-    subpaths: Object.keys(manifest.exports)
-      .filter((path) => path !== './package.json')
-      .map((path) => `relayscope${path.slice(1)}`),
+    subpaths: subpathsOf(manifest),
     remove: () => rm(dir, { recursive: true }),
   }
 }

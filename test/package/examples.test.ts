@@ -10,9 +10,12 @@ import { type Consumer, createConsumer, runIn } from './consumer.js'
 const KEY = 'the-key-of-the-examples'
 const MOST_LINES = 40
 
+/** What is mounted on Node, each by a package of that name. */
+const FRAMEWORKS = ['express', 'hono', 'fastify', 'koa']
+
 let consumer: Consumer
 beforeAll(async () => {
-  consumer = await createConsumer(['express', 'hono', 'fastify', 'koa'])
+  consumer = await createConsumer(FRAMEWORKS)
 })
 afterAll(() => consumer?.remove())
 
@@ -24,7 +27,7 @@ interface Example {
 
 const settings = () => ({ cwd: consumer.dir, env: { SERVICE_ADMIN_KEY: KEY } })
 
-const onNode = ['node', 'express', 'hono', 'fastify', 'koa'].map(
+const onNode = ['node', ...FRAMEWORKS, 'fastify-hooks'].map(
   (name): Example => ({ name, start: (file) => run(process.execPath, [file, '0'], settings()) }),
 )
 
@@ -88,9 +91,21 @@ for (const { name, missing, start } of examples)
     })
   })
 
-describe('examples/unit-test', () => {
+describe('examples/fastify-hooks', () => {
+  it('lets the hooks of the host see what the router answers', async () => {
+    const running = await run(process.execPath, [fileOf('fastify-hooks'), '0'], settings())
+    try {
+      const answer = await fetch(`http://127.0.0.1:${running.port}/ops/diagnostics/nothing`)
+      expect([answer.status, answer.headers.get('x-request-id')]).toEqual([403, expect.stringMatching(/^req-/)])
+    } finally {
+      await running.close()
+    }
+  })
+})
+
+describe.each(['unit-test', 'authorization'])('examples/%s', (name) => {
   it('passes under node:test', async () => {
-    expect(await runIn(consumer, process.execPath, ['--test', fileOf('unit-test')])).toMatch(/fail 0\b/)
+    expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
   })
 })
 

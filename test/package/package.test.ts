@@ -1,9 +1,9 @@
 /** The package as a user gets it: what is in it, what it brings along, and that each part of it works alone. */
-import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, posix } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bun, deno } from '../adapters/runtimes.js'
-import { type Consumer, createConsumer, runIn } from './consumer.js'
+import { type Consumer, createConsumer, ROOT, runIn, SUBPATHS } from './consumer.js'
 
 /** The subpaths of the contract. */
 const PROMISED = [
@@ -22,7 +22,7 @@ const PROMISED = [
 ]
 /** What opens a socket or keeps files; everything else runs on any runtime. */
 const NODE_ONLY = ['relayscope/control-server', 'relayscope/redis']
-const PORTABLE = PROMISED.filter((path) => !NODE_ONLY.includes(path))
+const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 
 describe('the package', () => {
   let consumer: Consumer
@@ -30,6 +30,8 @@ describe('the package', () => {
     consumer = await createConsumer()
   })
   afterAll(() => consumer?.remove())
+
+  const textOf = (file: string) => readFile(join(consumer.dir, 'node_modules/relayscope', file), 'utf8')
 
   const built = (subpath: string): string => {
     const entry = consumer.manifest.exports[`.${subpath.slice('relayscope'.length)}`]
@@ -55,10 +57,37 @@ describe('the package', () => {
   it('holds what a user needs and nothing else', () => {
     const unexpected = consumer.files.filter(
       (file) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(file),
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/[\w-]+\.md|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+          file,
+        ),
     )
     expect(unexpected).toEqual([])
     expect(consumer.files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']))
+  })
+
+  it('brings its documents, and none of their links leads out of it', async () => {
+    const documents = consumer.files.filter((file) => file.endsWith('.md'))
+    const ours = (await readdir(join(ROOT, 'docs')))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`)
+    expect(documents).toEqual(expect.arrayContaining(['README.md', ...ours]))
+    const dead: string[] = []
+    for (const file of documents)
+      for (const [, link] of (await textOf(file))
+        .replaceAll(/^```[\s\S]*?^```/gm, '')
+        .matchAll(/\]\((?!https?:|#)([^)\s#]+)[^)\s]*\)/g))
+        if (!consumer.files.includes(posix.join(posix.dirname(file), link as string))) dead.push(`${file}: ${link}`)
+    expect(dead).toEqual([])
+  })
+
+  it('cites nothing in its types that it does not bring', async () => {
+    const cited: string[] = []
+    for (const file of consumer.files.filter((name) => name.endsWith('.d.ts')))
+      for (const [, path] of (await textOf(file)).matchAll(
+        /(?<![\w./])((?:docs|src|test|bench|tools|examples)\/[\w./-]+)/g,
+      ))
+        if (!consumer.files.includes((path as string).replace(/\.$/, ''))) cited.push(`${file}: ${path}`)
+    expect(cited).toEqual([])
   })
 
   it('brings two dependencies', () => {
@@ -80,7 +109,7 @@ describe('the package', () => {
     expect([...loaded].filter((name) => name.startsWith('node:'))).toEqual([])
   })
 
-  it.each(PROMISED)('%s loads nothing but the two dependencies', async (subpath) => {
+  it.each(SUBPATHS)('%s loads nothing but the two dependencies', async (subpath) => {
     const foreign = [...(await imports(built(subpath)))].filter(
       (name) => !name.startsWith('/') && !name.startsWith('node:'),
     )
@@ -91,7 +120,7 @@ describe('the package', () => {
     expect([...(await imports(built(subpath)))].filter((name) => !name.startsWith('/'))).toEqual([])
   })
 
-  it.each(PROMISED)('%s is imported alone on Node, says nothing and opens nothing', async (subpath) => {
+  it.each(SUBPATHS)('%s is imported alone on Node, says nothing and opens nothing', async (subpath) => {
     expect(await runIn(consumer, process.execPath, ['--input-type=module', '-e', `await import('${subpath}')`])).toBe(
       '',
     )

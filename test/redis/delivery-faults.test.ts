@@ -5,7 +5,7 @@ import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 import { clients, startServer } from './server.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 describeNode('a node of the dispatcher', ({ make }) => {
   it('refuses to admit while the store is down, and is itself again when that is back', async () => {

@@ -8,7 +8,7 @@ import { command, connection, first, second } from '../contract/delivery-command
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 describeNode('a mailbox that two instances ask for', ({ client, make, server }) => {
   it('asks the registry for the current instance when it has its order, not before', async () => {
@@ -28,8 +28,8 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const { deploymentId } = make({})
     const store = createStore({ client: client(), deploymentId })
     const { user_id, client_id } = first
-    const attach = async (boot: string, instance: string, order: number) => {
-      const node = { boot, retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
+    const attach = async (incarnation: string, instance: string, order: number) => {
+      const node = { incarnation, retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
       const about = { user: user_id, client: client_id, token: instance, instance, lease_ms: 5_000, own_order: order }
       return (await runScript(store, ATTACH, 0, { ...node, ...about })).answer
     }
@@ -44,7 +44,7 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     const waiter = keyOf(shardPrefix(deploymentId, 0), ['delivery', 'waiter', first.user_id, first.client_id])
-    await server().cli('HSET', waiter, 'token', 'older', 'boot', 'gone', 'order', '1')
+    await server().cli('HSET', waiter, 'token', 'older', 'incarnation', 'gone', 'order', '1')
     await dispatcher.dispatch(command('c1'))
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })

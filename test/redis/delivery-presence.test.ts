@@ -5,11 +5,11 @@ import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 import { clients } from './server.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 describeNode('a node of the dispatcher', ({ server, client, keep, make, observe }) => {
   it('is part of the facilities, which fence by their own registry', async () => {
-    const facilities = createRedisFacilities({ client: client(), deploymentId: 'whole', nodeId: 'n1' })
+    const facilities = createRedisFacilities({ client: client(), deploymentId: 'whole', nodeId: 'n1', onError: null })
     keep(facilities)
     await expect(facilities.dispatcher.attach(first, () => {})).rejects.toMatchObject({ code: 'stale_instance' })
     await facilities.connections.connect({ ...first, client_type: 'web' })
@@ -110,7 +110,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
   it('that has died is left no word, and a minute later nothing of its mailboxes', async () => {
     const clock = createClock()
     const dying = await clients.ioredis([server().port])
-    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now, commandTimeoutMs: 50 })
+    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now })
     await dispatcher.attach(first, () => {})
     await dispatcher.reconcile()
     await dying.close()
@@ -130,21 +130,21 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
   it('that has died loses no waiter to the clearing up that has moved to another node since', async () => {
     const clock = createClock()
     const dying = await clients.ioredis([server().port])
-    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now, commandTimeoutMs: 50 })
+    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now })
     await dispatcher.attach(first, () => {})
     await dispatcher.reconcile()
     const prefix = `relayscope:{${deploymentId}:0}:delivery`
-    const boot = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'boot')
+    const incarnation = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'incarnation')
     await dying.close()
     const other = make({ deploymentId, now: clock.now }).dispatcher
     const tab = connection()
     await other.attach(first, tab.deliver)
     // As if the move had been half done: the dead node's list still names the mailbox.
-    await server().cli('ZADD', `${prefix}:of:${boot}`, '1', 'ada\ntab')
+    await server().cli('ZADD', `${prefix}:of:${incarnation}`, '1', 'ada\ntab')
     // Its lease alone is over for long: a node whose own has lapsed would say again who waits there.
-    await server().cli('ZADD', `${prefix}:boots`, String(clock.now() - 70_000), boot)
+    await server().cli('ZADD', `${prefix}:incarnations`, String(clock.now() - 70_000), incarnation)
     await other.reconcile()
-    expect(await server().cli('EXISTS', `${prefix}:of:${boot}`)).toBe('0')
+    expect(await server().cli('EXISTS', `${prefix}:of:${incarnation}`)).toBe('0')
     expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
@@ -156,8 +156,8 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await dispatcher.attach(first, old.deliver)
     await dispatcher.reconcile()
     const prefix = `relayscope:{${deploymentId}:0}:delivery`
-    const boot = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'boot')
-    await server().cli('ZREM', `${prefix}:boots`, boot)
+    const incarnation = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'incarnation')
+    await server().cli('ZREM', `${prefix}:incarnations`, incarnation)
     const other = make({ deploymentId, now: clock.now }).dispatcher
     await other.attach(first, tab.deliver)
     clock.advance(6_000)

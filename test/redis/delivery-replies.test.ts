@@ -1,7 +1,8 @@
 /** A dispatcher whose replies are lost, come late or whose commands come twice: nobody goes deaf, no command is stranded. */
 import { beforeEach, describe, expect, it } from 'vitest'
+import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
 import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
-import { ACKNOWLEDGE, ADMIT, CLAIM, CONCLUDE, END, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CLAIM, CONCLUDE, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { ASK, FIRST, walk } from '../contract/clock.js'
@@ -9,7 +10,7 @@ import { command, connection, first, key, second } from '../contract/delivery-co
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
 import { type Fault, type Plan, runsOf } from './lossy-plan.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 const SCRIPTS: Record<string, ScriptText> = { ORDER, ATTACH, ADMIT, CLAIM, CONCLUDE, ACKNOWLEDGE, END, TAKE, RECONCILE }
 const FAULTS: Fault[] = ['lost', 'late', 'repeated', 'held', 'unsent']
@@ -25,7 +26,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     return { deploymentId, dispatcher, other: make({ deploymentId, ackTimeoutMs: 600, ...options }).dispatcher }
   }
   /** What a host does: the same again, until it is answered. */
-  const again = <T>(work: () => T | Promise<T>) => soon(work) as Promise<Awaited<T>>
+  const again = <T>(work: () => T | Promise<T>) => soon(work)
   const reserved = async (deploymentId: string) => {
     const items = await walk((page) => observe(deploymentId).listTenants(page, ASK))
     return items.reduce((sum, { reserved_commands }) => sum + reserved_commands, 0)
@@ -170,10 +171,21 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const prefix = `relayscope:{${deploymentId}:0}:delivery`
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    const boot = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'boot')
+    const incarnation = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'incarnation')
     await server().cli('DEL', `${prefix}:waiter:ada:tab`)
-    await server().cli('HSET', `${prefix}:waiter:ada:ghost`, 'token', 'x', 'boot', boot, 'instance', 'i', 'order', '1')
-    await server().cli('ZADD', `${prefix}:of:${boot}`, '1', 'ada\nghost')
+    await server().cli(
+      'HSET',
+      `${prefix}:waiter:ada:ghost`,
+      'token',
+      'x',
+      'incarnation',
+      incarnation,
+      'instance',
+      'i',
+      'order',
+      '1',
+    )
+    await server().cli('ZADD', `${prefix}:of:${incarnation}`, '1', 'ada\nghost')
     await dispatcher.reconcile()
     await soon(async () => expect(await server().cli('EXISTS', `${prefix}:waiter:ada:tab`)).toBe('1'))
     await soon(async () => expect(await server().cli('EXISTS', `${prefix}:waiter:ada:ghost`)).toBe('0'))

@@ -6,7 +6,7 @@ import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from
 import { ASK, FIRST, walk } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
 import { describeStores } from './matrix.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 type Dispatcher = ReturnType<typeof createRedisCommandDispatcher>
 
@@ -95,7 +95,8 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
 
   it('hold one reservation per command in the scope, whichever shard it is in, and give it back at the end', async () => {
     const { where, a, b } = pair({ capacity: 2 })
-    const observer = redisComposition(where).inspectors.delivery
+    const { client, deploymentId } = where
+    const observer = redisComposition({ client, deploymentId }).inspectors.delivery
     const tenants = () => walk((page) => observer?.listTenants(page, ASK) ?? Promise.reject(new Error('none')))
     const scopes = ['red', 'green', 'blue', 'black', 'white']
     for (const scope_id of scopes) {

@@ -62,16 +62,21 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   clock.advance(250)
 }
 
-async function walkAll(router: Router, path: string): Promise<unknown[]> {
+/** What the list of commands is asked; all are one user's, and so in one order. */
+const FILTERS = ['', '&state=failed', '&state=rejected&user_id=ada', '&client_id=phone&scope_id=full', '&overdue=true']
+
+async function walkAll(router: Router, path: string, filter = ''): Promise<unknown[]> {
   const items: unknown[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const { status, body } = await get(router, `${path}?limit=2${cursor && `&cursor=${cursor}`}`)
+    const { status, body } = await get(router, `${path}?limit=2${filter}${cursor && `&cursor=${cursor}`}`)
     expect(status).toBe(200)
     items.push(...body.items)
     cursor = body.next_cursor
   }
-  return items.map(strip).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+  return items.map(strip)
 }
+
+const sorted = (items: unknown[]) => items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 
 /** `value` without what may differ, in one order of keys. */
 function strip(value: unknown): unknown {
@@ -82,20 +87,28 @@ function strip(value: unknown): unknown {
   )
 }
 
-async function readAll(router: Router) {
+/** Each command by itself and in the list. */
+async function readCommands(router: Router) {
   const statuses = []
   for (const id of IDS)
     for (const client_id of ['tab', 'phone']) {
       const { status, body } = await get(router, `/delivery/status?user_id=ada&client_id=${client_id}&command_id=${id}`)
       statuses.push([id, client_id, status, status === 200 ? strip(body) : body.code])
     }
+  const lists = []
+  for (const filter of FILTERS) lists.push([filter, await walkAll(router, '/delivery/commands', filter)])
+  return { statuses, lists }
+}
+
+async function readAll(router: Router) {
   const bad = await get(router, '/delivery/status?user_id=ada&client_id=a%2Fb&command_id=c1')
   return {
-    statuses,
+    ...(await readCommands(router)),
     bad: [bad.status, bad.body.code],
     summary: strip((await get(router, '/delivery/summary')).body),
-    tenants: await walkAll(router, '/delivery/tenants'),
-    nodes: await walkAll(router, '/delivery/nodes'),
+    tenants: sorted(await walkAll(router, '/delivery/tenants')),
+    tenant: await walkAll(router, '/delivery/tenants', '&scope_id=full'),
+    nodes: sorted(await walkAll(router, '/delivery/nodes')),
   }
 }
 
@@ -115,11 +128,17 @@ describeStores('what is told of delivery', (_kind, place) => {
         // A node tells of itself soon after a change; asking it makes that now.
         await dispatcher.inspector.listNodes({ limit: 1, cursor: null }, { signal: new AbortController().signal })
         const composition = store === 'memory' ? memoryComposition({ dispatcher }) : redisComposition(where)
-        told.push(await readAll(createDiagnosticsRouter({ ...composition, auth: noopAuth(), now: clock.now })))
+        const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), now: clock.now })
+        const now = await readAll(router)
+        await dispatcher.close()
+        // Past every deadline, with nobody left who records it.
+        clock.advance(60_000)
+        told.push({ now, later: await readCommands(router) })
       } finally {
         await dispatcher.close()
       }
     }
     expect(told[1]).toEqual(told[0])
+    expect(JSON.stringify(told[0]?.later.lists)).toContain('"overdue":true')
   })
 })

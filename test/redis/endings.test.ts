@@ -1,89 +1,97 @@
 /** A store that is there and does not answer: whatever is closed ends all the same, and says what the store was not told. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { sleep } from '../../src/async/timer.js'
 import {
   createRedisEventBus,
   createRedisFacilities,
   createRedisSessionRegistry,
   createRedisSiteRegistry,
 } from '../../src/redis/index.js'
-import { clients, describeRedis, type Server, startServer } from './server.js'
+import { clients, describeRedis, startServer } from './server.js'
 
 // As many as are told one batch after the other for longer than a test lasts.
 const WAITERS = 1_500
 const CALLS = 3
-/** Far above the bound of an ending, far below what 15 batches would take of which each waits for two seconds. */
-const HANGS = 20_000
+/** 15 batches that each wait for it are 75 seconds. */
+const COMMAND_TIMEOUT_MS = 5_000
+/** Far above the bound of an ending on any machine, and below those. */
+const HANGS_MS = 60_000
 
 describeRedis('over a store that does not answer', () => {
-  let server: Server
-  beforeAll(async () => {
-    server = await startServer()
-  })
-  afterAll(async () => {
-    server.resume()
-    await server.stop()
-  })
+  // Each on a server of its own, because it is stopped.
+  for (const name of ['node-redis', 'ioredis'] as const)
+    it.concurrent(`every facility ends, by ${name}`, async ({ expect, onTestFinished }) => {
+      const server = await startServer()
+      const { client, close } = await clients[name]([server.port])
+      onTestFinished(async () => {
+        server.resume()
+        await close()
+        await server.stop()
+      })
+      const shared = { client, deploymentId: `silent-${name}`, commandTimeoutMs: COMMAND_TIMEOUT_MS, onError: () => {} }
+      let spilled = () => {}
+      const isSpilling = new Promise<void>((resolve) => (spilled = resolve))
+      const spill = {
+        put: () => {
+          spilled()
+          return new Promise<never>(() => {})
+        },
+        get: () => new Promise<never>(() => {}),
+        delete: () => new Promise<never>(() => {}),
+      }
+      const facilities = createRedisFacilities({ ...shared, spill })
+      const { connections, dispatcher, ingest, rpc } = facilities
+      const bus = createRedisEventBus(shared)
+      const sessions = createRedisSessionRegistry({ ...shared, sites: createRedisSiteRegistry(shared) })
 
-  describe.each(['node-redis', 'ioredis'] as const)('by %s', (name) => {
-    it(
-      'every facility ends',
-      async () => {
-        const { client, close } = await clients[name]([server.port])
-        onTestFinished(async () => {
-          server.resume()
-          await close()
-        })
-        const shared = { client, deploymentId: `silent-${name}`, onError: () => {} }
-        let spilled = () => {}
-        const isSpilling = new Promise<void>((resolve) => (spilled = resolve))
-        const spill = {
-          put: () => {
-            spilled()
-            return new Promise<never>(() => {})
-          },
-          get: () => new Promise<never>(() => {}),
-        }
-        const facilities = createRedisFacilities({ ...shared, spill: spill as never })
-        const { connections, dispatcher, ingest, rpc } = facilities
-        const bus = createRedisEventBus(shared)
-        const sessions = createRedisSessionRegistry({ ...shared, sites: createRedisSiteRegistry(shared) })
+      const at = (i: number) => ({ user_id: `u${i % 8}`, client_id: `c${i}`, instance_id: 'i' })
+      // Few at a time: a busy machine is to keep none of them waiting for longer than a command may.
+      for (let i = 0; i < WAITERS; i += 20)
+        await Promise.all(
+          Array.from({ length: 20 }, async (_, j) => {
+            await connections.connect({ ...at(i + j), client_type: 'console' })
+            // It takes a command and never says so.
+            await dispatcher.attach(at(i + j), () => new Promise(() => {}))
+          }),
+        )
+      await dispatcher.dispatch({ user_id: 'u0', client_id: 'c0', command_id: 'taken', action: 'x' })
+      const calls = await Promise.all(Array.from({ length: CALLS }, () => rpc.open({ ...at(1), action: 'a' })))
+      const subscription = bus.subscribe('users/u0/sites/s/events')
+      await bus.prepare('users/u0/sites/s/events')
+      sessions.watch?.('nobody', () => {})
+      const large = { text: 'x'.repeat(131_072) }
+      void ingest({ ...at(2), message_id: 'm', stream: 's', kind: 'event', payload: large }).catch(() => {})
+      await isSpilling
 
-        const at = (i: number) => ({ user_id: `u${i % 8}`, client_id: `c${i}`, instance_id: 'i' })
-        for (let i = 0; i < WAITERS; i += 100)
-          await Promise.all(
-            Array.from({ length: 100 }, async (_, j) => {
-              await connections.connect({ ...at(i + j), client_type: 'console' })
-              // It takes a command and never says so.
-              await dispatcher.attach(at(i + j), () => new Promise(() => {}))
-            }),
-          )
-        await dispatcher.dispatch({ user_id: 'u0', client_id: 'c0', command_id: 'taken', action: 'x' })
-        const calls = await Promise.all(Array.from({ length: CALLS }, () => rpc.open({ ...at(1), action: 'a' })))
-        const subscription = bus.subscribe('users/u0/sites/s/events')
-        await bus.prepare('users/u0/sites/s/events')
-        sessions.watch?.('nobody', () => {})
-        const large = { text: 'x'.repeat(131_072) }
-        void ingest({ ...at(2), message_id: 'm', stream: 's', kind: 'event', payload: large }).catch(() => {})
-        await isSpilling
-
-        server.pause()
-        const lost = (async () =>
-          dispatcher.dispatch({ user_id: 'u1', client_id: 'c1', command_id: 'lost', action: 'x' }))()
-        const isLost = expect(lost).rejects.toMatchObject({ code: 'unavailable' })
+      server.pause()
+      const lost = (async () =>
+        dispatcher.dispatch({ user_id: 'u1', client_id: 'c1', command_id: 'lost', action: 'x' }))()
+      const isLost = expect(lost).rejects.toMatchObject({ code: 'unavailable' })
+      const hasEnded = new AbortController()
+      const ending = async () => {
         await Promise.all([bus.close(), sessions.disconnect()])
         expect(subscription.closed).toBe(true)
-        expect(await facilities.close()).toEqual({ cut: WAITERS + CALLS })
-        for (const { result } of calls) await expect(result).rejects.toMatchObject({ code: 'closed' })
-        await isLost
-      },
-      HANGS,
-    )
-  })
+        return facilities.close()
+      }
+      const ended = await Promise.race([ending(), sleep(HANGS_MS, hasEnded.signal)])
+      hasEnded.abort()
+      expect(ended).toEqual({ cut: WAITERS + CALLS })
+      for (const { result } of calls) await expect(result).rejects.toMatchObject({ code: 'closed' })
+      await isLost
+    })
 
   it('says nothing of a store that does', async () => {
+    const server = await startServer()
     const { client, close } = await clients['node-redis']([server.port])
-    onTestFinished(close)
-    const { connections, dispatcher, rpc, ...facilities } = createRedisFacilities({ client, deploymentId: 'heard' })
+    onTestFinished(async () => {
+      await close()
+      await server.stop()
+    })
+    const { connections, dispatcher, rpc, ...facilities } = createRedisFacilities({
+      client,
+      deploymentId: 'heard',
+      onError: null,
+    })
     const who = { user_id: 'u', client_id: 'c', instance_id: 'i' }
     await connections.connect({ ...who, client_type: 'console' })
     await dispatcher.attach(who, () => {})

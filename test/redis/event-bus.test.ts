@@ -11,7 +11,7 @@ describeStores('the event bus in Redis', (kind, place) => {
   eventBusBattery(kind, async (options) => {
     const bus = createRedisEventBus({ ...place(), ...options })
     const settled = async () => void (await Promise.all(['t', 'a', 'b'].map((topic) => bus.prepare(topic))))
-    return { bus, settled, close: async () => bus.close() }
+    return { bus, delivered: settled, close: async () => bus.close() }
   })
 
   describe(`two nodes over ${kind}`, () => {
@@ -238,7 +238,7 @@ describeRedis('the link of an event bus', () => {
         const back = await startServer({ port: own.port })
         try {
           const first = collect(reader, 1)
-          const publishing = setInterval(() => void Promise.resolve(bus.publish('t', event(1))).catch(() => {}), 50)
+          const publishing = setInterval(() => void bus.publish('t', event(1)).catch(() => {}), 50)
           expect(dataOf(await first)).toEqual([1])
           clearInterval(publishing)
         } finally {

@@ -6,10 +6,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createObserver, get } from './router.js'
-import { clients, describeRedis, freePort, type Server, startServer } from './server.js'
+import { ALIKE, clients, describeRedis, freePort, type Server, startServer } from './server.js'
+import { soon } from './wait-for.js'
 
 const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
-const DEADLINE = 1_000
+// Beyond all that a busy machine needs: what is answered before is answered because patience with the store ended.
+const DEADLINE = 60_000
 const QUICK = { commandTimeoutMs: 400 }
 
 describeRedis('a store that fails', () => {
@@ -23,30 +25,23 @@ describeRedis('a store that fails', () => {
     for (const end of ends.splice(0)) await end()
   })
 
-  async function timed<T>(work: Promise<T>): Promise<T> {
-    const before = performance.now()
-    const value = await work
-    expect(performance.now() - before).toBeLessThan(DEADLINE + 500)
-    return value
-  }
-
   describe.each(['node-redis', 'ioredis'] as const)('over %s', (kind) => {
-    it('answers 503 within the deadline while it does not answer, and as before once it does', async () => {
+    it('answers 503 before the deadline while it does not answer, and as before once it does', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const deploymentId = `paused-${kind}`
-      await createRedisFacilities({ client, deploymentId }).contexts.report(context)
+      await createRedisFacilities({ client, deploymentId, onError: null }).contexts.report(context)
       const router = createObserver({ client, deploymentId, ...QUICK }, DEADLINE)
-      expect((await get(router, '/contexts/ctx')).status).toBe(200)
+      await soon(async () => expect((await get(router, '/contexts/ctx')).status).toBe(200))
       server.pause()
       ends.push(server.resume)
       for (const path of ['/contexts', '/contexts/ctx', '/users', '/deduplicator/summary']) {
-        const { status, body } = await timed(get(router, path))
+        const { status, body } = await get(router, path)
         expect([status, body.code]).toEqual([503, 'inspector_unavailable'])
       }
       expect((await get(router, '/capabilities')).status).toBe(200)
       server.resume()
-      expect((await get(router, '/contexts/ctx')).body).toMatchObject({ context_id: 'ctx' })
+      await soon(async () => expect((await get(router, '/contexts/ctx')).body).toMatchObject({ context_id: 'ctx' }))
     })
 
     it('answers 504 when the deadline is shorter than its patience', async () => {
@@ -55,7 +50,7 @@ describeRedis('a store that fails', () => {
       const router = createObserver({ client, deploymentId: `late-${kind}` }, 200)
       server.pause()
       ends.push(server.resume)
-      const { status, body } = await timed(get(router, '/contexts'))
+      const { status, body } = await get(router, '/contexts')
       expect([status, body.code]).toEqual([504, 'inspector_timeout'])
       server.resume()
     })
@@ -63,13 +58,15 @@ describeRedis('a store that fails', () => {
     it('lets what comes beyond a thousand unanswered commands wait its turn, and never sends what has given up', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
-      const store = createStore({ client, deploymentId: `flood-${kind}`, ...QUICK })
+      const store = createStore({ client, deploymentId: `flood-${kind}`, commandTimeoutMs: 1_500 })
       const key = store.key(0, 'x')
       const outcomes = (count: number, args: string[]) =>
         Promise.all(Array.from({ length: count }, () => store.command(args, key).catch((error) => error.outcome)))
       server.pause()
       ends.push(server.resume)
       const sent = outcomes(1_000, ['GET', key])
+      // By the next turn the client has written them.
+      await new Promise(setImmediate)
       const waiting = outcomes(500, ['SET', key, 'late'])
       expect(new Set(await sent)).toEqual(new Set(['unknown']))
       expect(new Set(await waiting)).toEqual(new Set(['not_run']))
@@ -115,13 +112,13 @@ describeRedis('a store that fails', () => {
       const { client, close } = await clients[kind]([port])
       ends.push(close)
       const router = createObserver({ client, deploymentId: 'down', ...QUICK }, DEADLINE)
-      const facilities = createRedisFacilities({ client, deploymentId: 'down', ...QUICK })
+      const facilities = createRedisFacilities({ client, deploymentId: 'down', ...QUICK, onError: null })
       await facilities.contexts.report(context)
       await own.kill()
-      for (let i = 0; i < 3; i++) expect((await timed(get(router, '/contexts'))).status).toBe(503)
+      for (let i = 0; i < 3; i++) expect((await get(router, '/contexts')).status).toBe(503)
       await expect(facilities.contexts.report(context)).rejects.toMatchObject({ code: 'unavailable' })
       own = await startServer({ port })
-      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 15_000 }).toBe(200)
+      await soon(async () => expect((await get(router, '/contexts')).status).toBe(200))
       // A fresh server knows no script, and nothing of the report that was given up.
       expect((await get(router, '/contexts')).body.items).toEqual([])
       await facilities.contexts.report(context)
@@ -133,7 +130,7 @@ describeRedis('a store that fails', () => {
       const client =
         kind === 'ioredis'
           ? new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50 })
-          : createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
+          : createClient({ ...ALIKE, url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
       if ('destroy' in client) {
         ends.push(() => client.destroy())
         const router = createObserver({ client: client, deploymentId: 'early', ...QUICK })
@@ -143,10 +140,10 @@ describeRedis('a store that fails', () => {
       } else ends.push(() => client.disconnect())
       const router = createObserver({ client: client, deploymentId: 'early', ...QUICK }, DEADLINE)
       expect((await get(router, '/capabilities')).status).toBe(200)
-      expect((await timed(get(router, '/contexts'))).status).toBe(503)
+      expect((await get(router, '/contexts')).status).toBe(503)
       const own = await startServer({ port })
       ends.push(() => own.stop())
-      await expect.poll(async () => (await get(router, '/contexts')).status, { timeout: 15_000 }).toBe(200)
+      await soon(async () => expect((await get(router, '/contexts')).status).toBe(200))
     })
 
     it('answers 503 where the permissions are missing, or the memory', async () => {
@@ -174,7 +171,7 @@ describeRedis('a store that fails', () => {
         expect((await get(router, path)).status).toBe(503)
       await server.cli('CONFIG', 'SET', 'maxmemory', '1')
       ends.push(() => server.cli('CONFIG', 'SET', 'maxmemory', '0'))
-      const { contexts } = createRedisFacilities({ client, deploymentId })
+      const { contexts } = createRedisFacilities({ client, deploymentId, onError: null })
       await expect(contexts.report(context)).rejects.toMatchObject({ code: 'unavailable' })
       await server.cli('CONFIG', 'SET', 'maxmemory', '0')
       expect(await contexts.report(context)).toMatchObject({ context_id: 'ctx' })
@@ -222,7 +219,7 @@ describeRedis('a store that fails', () => {
       client.on('error', () => {})
       await client.connect()
       const router = createObserver({ client: client, deploymentId: 'd', ...QUICK }, DEADLINE)
-      expect((await timed(get(router, '/contexts'))).status).toBe(503)
+      expect((await get(router, '/contexts')).status).toBe(503)
       client.destroy()
       for (const socket of sockets) socket.destroy()
       sockets = []

@@ -5,6 +5,7 @@ import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { wasNotRun } from '../../src/refusal.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+import { soon } from './wait-for.js'
 
 afterEach(() => void vi.restoreAllMocks())
 
@@ -108,8 +109,8 @@ describeRedis('a write', () => {
       )
 
     it('that a stalled store gets to after its time does nothing, and is unknown until then', async () => {
-      const { store, made } = createOwn(300)
-      await runScript(store, SET, 0, {})
+      const { store, made } = createOwn(1_000)
+      await soon(() => runScript(store, SET, 0, {}))
       await store.command(['DEL', store.key(0, 'made')], store.key(0))
       server.pause()
       const error = await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
@@ -119,14 +120,10 @@ describeRedis('a write', () => {
     })
 
     it('does nothing late whatever time was injected', async () => {
-      const options = { client: connected.client, deploymentId: 'frozen', now: () => 9e15, commandTimeoutMs: 300 }
+      const options = { client: connected.client, deploymentId: 'frozen', now: () => 9e15, commandTimeoutMs: 1_000 }
       const store = createStore(options)
-      await runScript(
-        store,
-        defineScript('test.known', { args: [], answer: (reply) => reply }, `return 'known'`),
-        0,
-        {},
-      )
+      const known = defineScript('test.known', { args: [], answer: (reply) => reply }, `return 'known'`)
+      await soon(() => runScript(store, known, 0, {}))
       server.pause()
       await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
       expect(await store.command(['GET', store.key(0, 'made')], store.key(0))).toBe(null)

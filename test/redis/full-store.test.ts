@@ -4,7 +4,7 @@ import { createRedisFacilities, type RedisFacilities } from '../../src/redis/com
 import { ASK, type Clock, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 for (const kind of ['node-redis', 'ioredis'] as const)
   describeRedis(`a store over ${kind}`, () => {
@@ -16,7 +16,12 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       server = await startServer({ args: ['--maxmemory-policy', 'noeviction'] })
       connected = await clients[kind]([server.port])
       clock = createClock()
-      facilities = createRedisFacilities({ client: connected.client, deploymentId: 'full', now: clock.now })
+      facilities = createRedisFacilities({
+        client: connected.client,
+        deploymentId: 'full',
+        now: clock.now,
+        onError: null,
+      })
     })
     afterEach(async () => {
       await facilities.close()

@@ -43,7 +43,8 @@ describeRedis('a store that others write to', () => {
     await server.stop()
   })
 
-  const facilitiesOf = (deploymentId: string) => createRedisFacilities({ client: host.client, deploymentId })
+  const facilitiesOf = (deploymentId: string) =>
+    createRedisFacilities({ client: host.client, deploymentId, onError: null })
   const contextOf = (context_id: string, user_id: string) => ({
     context_id,
     user_id,
@@ -158,12 +159,29 @@ describeRedis('a store that others write to', () => {
     const { status, body } = await get(router, '/contexts?limit=50')
     expect(status).toBe(200)
     expect(body.items.map((context: { context_id: string }) => context.context_id)).toEqual(['good-1', 'good-2'])
+    expect(body.omitted).toBe(10)
     expect(performance.now() - before).toBeLessThan(4_000)
     expect(reported).toHaveLength(10)
     // A report says where, and never what.
     expect(reported.map(String).join()).not.toContain('sleepy')
     for (const name of names.slice(1, -1)) expect((await get(router, `/contexts/${name}`)).status).toBe(404)
+    const isCut = { complete: false, truncated_sources: ['context_registry'] }
+    for (const path of ['/users/ann/summary', '/users'])
+      expect((await get(router, path)).body).toMatchObject({ completeness: isCut })
     expect((await get(router, '/users/ann/summary')).body).toMatchObject({ observed_contexts: 2 })
+    for (const path of ['/contexts/count', '/contexts/count?user_id=ann'])
+      expect((await get(router, path)).body).toMatchObject({ total: 2, completeness: isCut })
+    // Page by page, and past where a page is a single script.
+    for (const limit of [1, 3]) {
+      let [omitted, cursor] = [0, '']
+      do {
+        const { body } = await get(router, `/contexts?limit=${limit}${cursor && `&cursor=${cursor}`}`)
+        omitted += body.omitted ?? 0
+        cursor = body.next_cursor
+      } while (cursor)
+      expect(omitted).toBe(10)
+    }
+    expect((await get(router, '/contexts?status=closed')).body).toMatchObject({ items: [], omitted: 10 })
   })
 
   it('tells the onError of the router too, with the route, where it has one', async () => {
@@ -177,7 +195,15 @@ describeRedis('a store that others write to', () => {
       onError: (error, place) => told.push(String(error), place),
     })
     expect((await get(router, '/contexts')).status).toBe(200)
-    expect(told).toEqual(['BadRow: relayscope:{told:0}:contexts:row:ctx is not a row', { route: '/contexts' }])
+    expect(told).toEqual([
+      'BadRow: relayscope:{told:0}:contexts:row:ctx is not a row: it has no line break',
+      {
+        route: '/contexts',
+        source: 'context_registry',
+        id: 'ctx',
+        fields: [{ path: '', expected: 'a row of this library' }],
+      },
+    ])
   })
 
   it.each<[how: string, onError: () => unknown]>([
@@ -238,6 +264,7 @@ describeRedis('a store that others write to', () => {
 
   it('reads a record from the future as one of no age', async () => {
     const ahead = createRedisFacilities({
+      onError: null,
       client: host.client,
       deploymentId: 'future',
       now: () => Date.now() + 600_000,

@@ -1,59 +1,70 @@
 /** One connection hears for all that share a client, whoever comes and goes. */
 import { once } from 'node:events'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { createRedisEventBus, createRedisFacilities, createRedisSessionRegistry } from '../../src/redis/index.js'
 import { listen } from '../../src/redis/store/listener.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
 import { clients, describeRedis, type Server, startServer } from './server.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 describeStores('a listener', (_kind, place) => {
   it('hears a channel for each that asked for it, until that one ends', async () => {
     const where = place()
     const store = createStore(where)
-    const [channel, other] = [store.key(0, 'bell'), store.key(0, 'other')]
+    const [channel, other] = [store.key(0, 'wake-ups'), store.key(0, 'other')]
     const publish = (to: string, message: string) => store.command(['SPUBLISH', to, message], to)
-    const bell = new EventTarget()
+    const signals = new EventTarget()
     const part = (name: string) => {
-      const listening = listen(where.client, () => bell.dispatchEvent(new Event(`${name} link`)))
+      const listening = listen(store, () => signals.dispatchEvent(new Event(`${name} link`)))
       onTestFinished(() => listening.close())
-      return { listening, hear: (message: string) => bell.dispatchEvent(new Event(`${name} ${message}`)) }
+      return { listening, hear: (message: string) => signals.dispatchEvent(new Event(`${name} ${message}`)) }
     }
     const [a, b] = [part('a'), part('b')]
-    await Promise.all([a, b].map(({ listening, hear }) => listening.subscribe(channel, hear)))
-    await b.listening.subscribe(other, b.hear)
-    const both = [once(bell, 'a 1'), once(bell, 'b 1')]
+    await Promise.all([a, b].map(({ listening, hear }) => listening.subscribe(0, channel, hear)))
+    await b.listening.subscribe(0, other, b.hear)
+    const both = [once(signals, 'a 1'), once(signals, 'b 1')]
     await publish(channel, '1')
     await Promise.all(both)
     await a.listening.close()
     await b.listening.unsubscribe(other)
     expect(await publish(other, '2')).toBe(0)
-    const left = once(bell, 'b 3')
+    const left = once(signals, 'b 3')
     expect(await publish(channel, '3')).toBe(1)
     await left
   })
 
-  it('that is opened anew tells all of it, and hears them all again', async () => {
-    const where = place()
-    const store = createStore(where)
+  it('that hears its own echo no more is opened anew, tells all of it, and hears them all again', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const store = createStore(place())
+    let isDeaf = true
+    // As if the store had sent it, and it had not come.
+    const deaf: typeof store = { ...store, command: async (...given) => (isDeaf ? 1 : store.command(...given)) }
     const told: string[] = []
     const heard: string[] = []
     const parts = ['a', 'b'].map((name) => {
-      const listening = listen(where.client, (isUp) => told.push(`${name} ${isUp ? 'up' : 'down'}`))
+      const listening = listen(deaf, (isUp) => told.push(`${name} ${isUp ? 'up' : 'down'}`))
       onTestFinished(() => listening.close())
       return { listening, name, channel: store.key(0, name) }
     })
-    const [first] = parts
     for (const { listening, name, channel } of parts)
-      await listening.subscribe(channel, (m) => heard.push(`${name} ${m}`))
-    first?.listening.renew()
-    await first?.listening.renewed()
-    // A Cluster says of each of its nodes that it is there.
-    expect(new Set(told)).toEqual(new Set(['a down', 'b down', 'a up', 'b up']))
-    expect(told.slice(-2)).toEqual(['a up', 'b up'])
+      await listening.subscribe(0, channel, (m) => heard.push(`${name} ${m}`))
+    const isHearing = () => parts.map(({ listening, channel }) => listening.isHearing(channel))
+    expect(isHearing()).toEqual([true, true])
+    await soon(async () => {
+      await vi.advanceTimersByTimeAsync(1_000)
+      // A Cluster says of each of its nodes that it is there, too.
+      expect(told.slice(told.indexOf('a down'))).toEqual(expect.arrayContaining(['b down', 'a up', 'b up']))
+      expect(told.slice(-2)).toEqual(['a up', 'b up'])
+    })
+    isDeaf = false
     for (const { channel } of parts) expect(await store.command(['SPUBLISH', channel, 'x'], channel)).toBe(1)
     await soon(() => expect(heard.sort()).toEqual(['a x', 'b x']))
+    await soon(async () => {
+      await vi.advanceTimersByTimeAsync(1_000)
+      expect(isHearing()).toEqual([true, true])
+    })
   })
 })
 

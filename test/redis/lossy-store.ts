@@ -5,8 +5,9 @@ import { createPlan, type Met, type Plan } from './lossy-plan.js'
 import { createCutter, wordsOf } from './resp.js'
 
 export interface LossyStore {
-  /** Where clients connect instead of to the store. */
+  /** Where clients connect instead of to the store, and to each of several servers in their order. */
   readonly port: number
+  readonly ports: readonly number[]
   readonly plan: Plan
   /** Resets every connection: what was sent has run or not. */
   cut(): void
@@ -17,15 +18,15 @@ export interface LossyStore {
 type Expected = 'pass' | 'swallow' | Met
 
 /**
- * A proxy on a free port before the store on `port`. Commands of a connection that subscribes are not met: there replies
+ * A proxy on a free port before each server of the store. Commands of a connection that subscribes are not met: there replies
  * and messages cannot be told apart.
  */
-export async function startLossyStore(port: number): Promise<LossyStore> {
+export async function startLossyStore(...stores: number[]): Promise<LossyStore> {
   const { plan, met, wait } = createPlan()
   const open = new Set<Socket>()
-  const server = createServer((near) => serve(near))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const servers = stores.map((port) => createServer((near) => serve(near, port)).listen(0, '127.0.0.1'))
+  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
 
   function keep(socket: Socket) {
     open.add(socket)
@@ -34,7 +35,7 @@ export async function startLossyStore(port: number): Promise<LossyStore> {
     socket.once('close', () => open.delete(socket))
   }
 
-  function serve(near: Socket) {
+  function serve(near: Socket, port: number) {
     const far = createConnection(port, '127.0.0.1')
     keep(near)
     keep(far)
@@ -105,15 +106,16 @@ export async function startLossyStore(port: number): Promise<LossyStore> {
   }
 
   return {
-    port: (server.address() as { port: number }).port,
+    port: ports[0] as number,
+    ports,
     plan,
     cut() {
       for (const socket of open) socket.destroy()
     },
     async close() {
-      server.close()
+      for (const server of servers) server.close()
       for (const socket of open) socket.destroy()
-      await once(server, 'close')
+      await Promise.all(servers.map((server) => once(server, 'close')))
     },
   }
 }

@@ -7,10 +7,18 @@ import { type Connected, clients, describeRedis, type Server, startCluster, star
 export interface Place {
   client: RedisClient
   deploymentId: string
+  onError?: null
   shards: number
 }
 
 let deployments = 0
+
+/** For all that this process runs, one file after the other: to start them takes longer than most of what they are asked. */
+let started: Promise<{ server: Server; nodes: readonly Server[] }> | undefined
+async function start() {
+  const [server, cluster] = await Promise.all([startServer(), startCluster()])
+  return { server, nodes: cluster.servers }
+}
 
 /** Runs `body` once per client and kind of store; `place()` names a deployment that nobody has used yet. */
 export function describeStores(
@@ -19,15 +27,14 @@ export function describeStores(
 ): void {
   describeRedis(name, () => {
     let server: Server
-    let cluster: Awaited<ReturnType<typeof startCluster>>
+    let cluster: readonly Server[]
     beforeAll(async () => {
-      ;[server, cluster] = await Promise.all([startServer(), startCluster()])
-    })
-    afterAll(async () => {
-      await Promise.all([server?.stop(), cluster?.stop()])
+      started ??= start()
+      ;({ server, nodes: cluster } = await started)
+      await Promise.all([server, ...cluster].map(({ cli }) => cli('FLUSHALL')))
     })
     const single = () => [server]
-    const nodes = () => cluster.servers
+    const nodes = () => cluster
 
     for (const [kind, servers, shards] of [
       ['node-redis', single, 1],
@@ -41,7 +48,7 @@ export function describeStores(
           connected = await clients[kind](servers().map(({ port }) => port))
         })
         afterAll(() => connected?.close())
-        const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards })
+        const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards, onError: null })
         body(kind, place, servers)
       })
   })

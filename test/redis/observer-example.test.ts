@@ -12,7 +12,7 @@ describeRedis('examples/observer', () => {
     const server = await startServer()
     onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])
-    const host = createRedisFacilities({ client, deploymentId: 'prod' })
+    const host = createRedisFacilities({ client, deploymentId: 'prod', onError: null })
     await host.connections.connect({ user_id: 'ada', client_id: 'c', instance_id: 'i', client_type: 'web' })
     const args = [EXAMPLE, `redis://127.0.0.1:${server.port}`, 'prod', '0']
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -31,6 +31,12 @@ const PATHS = [
   '/workers?user_id=bob',
   '/browser-windows',
   '/browser-windows/count',
+  '/delivery/summary',
+  '/delivery/nodes',
+  '/delivery/tenants',
+  '/delivery/commands?limit=2',
+  '/delivery/commands?user_id=ann&state=waiting',
+  '/delivery/commands?overdue=true',
 ]
 
 /** What the client library says of itself when it connects. */
@@ -77,6 +83,7 @@ describeRedis('an observer', () => {
     server = await startServer()
     host = await clients['node-redis']([server.port])
     facilities = createRedisFacilities({
+      onError: null,
       client: host.client,
       deploymentId: 'watched',
       now: clock.now,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import type { Connected, Server } from './server.js'
+import { ALIKE, type Connected, type Server } from './server.js'
 
 const PASSWORD = 'change-me'
 const USER = 'observer'
@@ -31,8 +31,8 @@ export async function connectObserver(
   if (kind === 'node-redis' || kind === 'node-redis cluster') {
     const client =
       kind === 'node-redis'
-        ? createClient({ url: url(first) })
-        : createCluster({ rootNodes: servers.map((server) => ({ url: url(server) })), defaults: auth })
+        ? createClient({ ...ALIKE, url: url(first) })
+        : createCluster({ ...ALIKE, rootNodes: servers.map((server) => ({ url: url(server) })), defaults: auth })
     client.on('error', () => {})
     await client.connect()
     return { client: client, close: async () => client.destroy() }

@@ -1,5 +1,9 @@
 /** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
+import type { CommandKey } from '../../src/contract/delivery.js'
+import { CLAIMS } from '../../src/redis/deduplicator/scripts.js'
+import { FAIR_SHARE } from '../../src/redis/store/fair-share.js'
 import { shardOf } from '../../src/redis/store/keys.js'
+import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore, type Store } from '../../src/redis/store/store.js'
 import type { Place } from './matrix.js'
 
@@ -39,12 +43,42 @@ for i = 2, #ARGV do
 end
 return 1`
 
-/** Lists of the numbers from 1 to `count` by the shard of what they make of a user. */
+// ARGV: 1 user, 2 client, 3 command, 4 scope, 5 state, 6 deadline or '', 7 the fields of the record, 8… numbers.
+const COMMANDS = `
+local prefix, fields = KEYS[1] .. 'delivery:', cjson.decode(ARGV[7])
+local seq = redis.call('INCRBY', prefix .. 'seq', #ARGV - 7) - (#ARGV - 7)
+for i = 8, #ARGV do
+  local number = string.format('tpl%05d', ARGV[i])
+  local function own(text) return (string.gsub(text, '${MARK}', number)) end
+  local user, client, id, scope = own(ARGV[1]), own(ARGV[2]), own(ARGV[3]), own(ARGV[4])
+  local key, ref = prefix .. 'command:' .. user .. ':' .. client .. ':' .. id, user .. '\\n' .. client .. '\\n' .. id
+  seq = seq + 1
+  redis.call('HSET', key, unpack(fields))
+  redis.call('HSET', key, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'seq', string.format('%.0f', seq))
+  redis.call('ZADD', prefix .. 'state:' .. ARGV[5], seq, ref)
+  redis.call('ZADD', prefix .. 'of-id:' .. user, seq, ref)
+  redis.call('ZADD', prefix .. 'of-id:' .. scope, seq, ref)
+  if ARGV[6] ~= '' then
+    redis.call('HSET', key, 'deadline_at', ARGV[6])
+    redis.call('ZADD', prefix .. 'deadlines', ARGV[6], ref)
+  end
+end
+return seq`
+
+const FILL = defineScript(
+  'test.fill',
+  { args: ['user', 'messages', 'ttl', 'capacity'], answer: (reply) => reply },
+  `${FAIR_SHARE}${CLAIMS}
+for i = 1, tonumber(messages) do claim(user, 'm' .. i, tonumber(ttl), tonumber(capacity)) end`,
+)
+
+/** Lists of the numbers from 1 to `count` by the shard of what they make of a user; what is nobody's is in the first. */
 async function* batches(store: Store, count: number, userOf: (number: string) => string) {
   const shards = await store.shards()
   const byShard = new Map<number, number[]>()
   for (let i = 1; i <= count; i++) {
-    const shard = shardOf(userOf(`tpl${String(i).padStart(5, '0')}`), shards)
+    const user = userOf(`tpl${String(i).padStart(5, '0')}`)
+    const shard = user === '' ? 0 : shardOf(user, shards)
     const numbers = byShard.get(shard) ?? []
     byShard.set(shard, numbers)
     numbers.push(i)
@@ -56,10 +90,10 @@ async function* batches(store: Store, count: number, userOf: (number: string) =>
 const run = (store: Store, script: string, shard: number, ...args: (string | number)[]) =>
   store.command(['EVAL', script, '1', store.key(shard), ...args.map(String)], store.key(shard))
 
-/** Makes `count` more of the record that `table` keeps under `id` for `user`, of which one at least holds the mark. */
+/** Makes `count` more of the record that `table` keeps under `id` for `user` (or nobody), of which one at least holds the mark. */
 export async function copyRow(place: Place, table: string, id: string, user: string, count: number): Promise<void> {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
-  const home = await store.shardOf(user)
+  const home = user === '' ? 0 : await store.shardOf(user)
   const row = await store.command(['GET', store.key(home, table, 'row', id)], store.key(home))
   const leaves = await store.command(['ZSCORE', store.key(home, table, 'leaves'), id], store.key(home))
   if (typeof row !== 'string') throw new Error(`${table} has no ${id}`)
@@ -72,4 +106,34 @@ export async function plantScopes(place: Place, count: number, deadline: number)
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   for await (const { shard, some } of batches(store, count, (number) => number.replace('tpl', 'a-')))
     await run(store, SCOPES, shard, deadline, ...some)
+}
+
+/**
+ * Makes `count` more of a command in `state`, in no order but that of the lists, and with a `deadline` in that of deadlines:
+ * no loop ends those without one or forgets them. Ids are plain words.
+ */
+export async function copyCommand(
+  place: Place,
+  of: CommandKey & { scope_id: string },
+  state: string,
+  count: number,
+  deadline: number | '' = '',
+) {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  const { user_id, client_id, command_id, scope_id } = of
+  const key = store.key(await store.shardOf(user_id), 'delivery', 'command', user_id, client_id, command_id)
+  const fields = JSON.stringify(await store.command(['HGETALL', key], key))
+  for await (const { shard, some } of batches(store, count, (number) => user_id.replaceAll(MARK, number)))
+    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, state, deadline, fields, ...some)
+}
+
+/** Claims `count` messages of `user` in one step. */
+export async function fillDeduplicator(
+  place: Place & { now: () => number },
+  user: string,
+  count: number,
+  bounds: { ttl: number; capacity: number },
+): Promise<void> {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  await runScript(store, FILL, await store.shardOf(user), { user, messages: count, ...bounds })
 }

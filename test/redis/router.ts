@@ -11,11 +11,14 @@ export interface Answer {
   body: any
 }
 
-export function createObserver(options: RedisCompositionOptions, deadlineMs = 5_000): Router {
+/** @param examined What one source may look at for a request, where it is not the bound that hosts have. */
+export function createObserver(options: RedisCompositionOptions, deadlineMs = 5_000, examined?: number): Router {
   return createDiagnosticsRouter({
     ...redisComposition(options),
     auth: noopAuth(),
     deadlineMs,
+    onError: null,
+    ...(examined ? { limits: { examined } } : {}),
     ...(options.now ? { now: options.now } : {}),
   })
 }

@@ -1,6 +1,7 @@
 /** Real servers for the tests of the shared store: started on free ports, in memory only, ended by their own process. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,6 +14,18 @@ import type { RedisClient } from '../../src/redis/store/client.js'
 
 const run = promisify(execFile)
 const BINARY = 'redis-server'
+
+/** How to end what is running. */
+const running = new Set<() => void>()
+/** A worker that is told to end, or a run that is interrupted, must not leave a server behind. */
+function endAll() {
+  for (const end of running) end()
+}
+process.on('exit', endAll)
+process.once('SIGTERM', () => {
+  endAll()
+  process.kill(process.pid, 'SIGTERM')
+})
 
 export interface Server {
   readonly port: number
@@ -80,9 +93,11 @@ export async function startServer(options: { port?: number; args?: string[] } = 
     { stdio: 'ignore' },
   )
   const ended = once(child, 'exit')
-  // A test run that is interrupted must not leave a server behind.
-  const last = () => child.kill('SIGKILL')
-  process.once('exit', last)
+  const end = () => {
+    child.kill('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+  running.add(end)
   const failed = ended.then(([code]) => {
     throw new Error(`redis-server on port ${port} ended with ${code}`)
   })
@@ -91,7 +106,6 @@ export async function startServer(options: { port?: number; args?: string[] } = 
   async function kill() {
     child.kill('SIGKILL')
     await ended
-    process.removeListener('exit', last)
   }
   return {
     port,
@@ -103,6 +117,7 @@ export async function startServer(options: { port?: number; args?: string[] } = 
     kill,
     async stop() {
       await kill()
+      running.delete(end)
       await rm(dir, { recursive: true, force: true })
     },
   }
@@ -153,10 +168,24 @@ export interface Connected {
   close(): Promise<void>
 }
 
-/** The four clients a host may hand in, each connected to `ports` (one for a single server). */
+/**
+ * node-redis makes its class of some hundred methods anew, in tens of milliseconds, unless its options read as those before
+ * them, written as JSON: with these, all do.
+ */
+export const ALIKE = { toJSON: () => 'options of a test' }
+
+/** What the servers of a Cluster say of each other, led to `links` in their place. */
+const leading = (ports: readonly number[], links: readonly number[]) =>
+  Object.fromEntries(ports.map((port, i) => [`127.0.0.1:${port}`, { host: '127.0.0.1', port: links[i] as number }]))
+
+/** The four clients a host may hand in, each connected to `ports` (one for a single server), a Cluster's through `links`. */
 export const clients = {
   'node-redis': async (ports: number[]): Promise<Connected> => {
-    const client = createClient({ url: `redis://127.0.0.1:${ports[0]}`, socket: { reconnectStrategy: 50 } })
+    const client = createClient({
+      ...ALIKE,
+      url: `redis://127.0.0.1:${ports[0]}`,
+      socket: { reconnectStrategy: 50 },
+    })
     client.on('error', () => {})
     await client.connect()
     return { client: client, close: async () => client.destroy() }
@@ -167,19 +196,27 @@ export const clients = {
     await once(client, 'ready')
     return { client: client, close: async () => client.disconnect() }
   },
-  'node-redis cluster': async (ports: number[]): Promise<Connected> => {
-    const client = createCluster({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })
+  'node-redis cluster': async (ports: number[], links: readonly number[] = ports): Promise<Connected> => {
+    const client = createCluster({
+      ...ALIKE,
+      rootNodes: links.map((port) => ({ url: `redis://127.0.0.1:${port}` })),
+      nodeAddressMap: leading(ports, links),
+    })
     client.on('error', () => {})
     await client.connect()
     return { client: client, close: async () => client.destroy() }
   },
-  'ioredis cluster': async (ports: number[]): Promise<Connected> => {
-    const client = new Cluster(ports.map((port) => ({ host: '127.0.0.1', port })))
+  'ioredis cluster': async (ports: number[], links: readonly number[] = ports): Promise<Connected> => {
+    const natMap = leading(ports, links)
+    const client = new Cluster(
+      links.map((port) => ({ host: '127.0.0.1', port })),
+      { natMap },
+    )
     client.on('error', () => {})
     await once(client, 'ready')
     return { client: client, close: async () => client.disconnect() }
   },
-} satisfies Record<string, (ports: number[]) => Promise<Connected>>
+} satisfies Record<string, (ports: number[], links?: readonly number[]) => Promise<Connected>>
 
 const installed = await run(BINARY, ['--version']).then(
   () => true,

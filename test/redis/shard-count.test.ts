@@ -4,7 +4,7 @@ import { createRedisFacilities } from '../../src/redis/composition/facilities.js
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 const WRITE = defineScript(
   'test.write',

@@ -11,17 +11,22 @@ import { watchLink } from '../../src/redis/store/watch-link.js'
 import { command, connection, first } from '../contract/delivery-commands.js'
 import { collect, dataOf, event } from '../contract/event-bus.js'
 import { createObserver, get } from './router.js'
-import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
+import { ALIKE, type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
 import { type SilentLink, startSilentLink } from './silent-link.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
-const SILENT_MS = 400
-const QUICK = { commandTimeoutMs: 400 }
+// Longer than a busy machine keeps a living link waiting.
+const SILENT_MS = 1_000
+const QUICK = { commandTimeoutMs: 1_000 }
 
 /** The clients as the documents would have them, with less patience. */
 const ATTENTIVE = {
   async 'node-redis'(port: number): Promise<Connected> {
-    const client = createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
+    const client = createClient({
+      ...ALIKE,
+      url: `redis://127.0.0.1:${port}`,
+      socket: { reconnectStrategy: 50 },
+    })
     client.on('error', () => {})
     watchLink(client, { silentMs: SILENT_MS })
     await client.connect()
@@ -35,6 +40,7 @@ const ATTENTIVE = {
   },
   async 'node-redis cluster'(port: number): Promise<Connected> {
     const client = createCluster({
+      ...ALIKE,
       rootNodes: [{ url: `redis://127.0.0.1:${port}` }],
       defaults: { socket: { reconnectStrategy: 50 } },
     })

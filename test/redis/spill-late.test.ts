@@ -9,7 +9,7 @@ import { deferred } from '../cooperative-site/deferred.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
 import { describeStores, type Place } from './matrix.js'
-import { soon } from './soon.js'
+import { soon } from './wait-for.js'
 
 const me = { user_id: 'ann', client_id: 'desk', instance_id: 'i1' }
 const sent = (message_id: string) => ({

@@ -1,5 +1,5 @@
 /** Commands that wait for their turn at a store that says nothing. */
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createCommands } from '../../src/redis/store/commands.js'
 
 afterEach(() => vi.useRealTimers())
@@ -23,4 +23,24 @@ it('sends nothing whose time is up, though those who gave up at the same instant
   expect(new Set(await first)).toEqual(new Set(['unknown']))
   expect(new Set(await waiting)).toEqual(new Set(['not_run']))
   expect(new Set(sent)).toEqual(new Set(['GET']))
+})
+
+it.each([
+  ['answered', () => Promise.resolve(null)],
+  ['refused', () => Promise.reject(new Error('cut'))],
+])('is given up where its caller leaves while it is sent, and is %s to nobody', async (_, reply) => {
+  const unhandled = vi.fn()
+  process.on('unhandledRejection', unhandled)
+  onTestFinished(() => void process.off('unhandledRejection', unhandled))
+  const caller = new AbortController()
+  const command = createCommands({
+    ready: () => undefined,
+    send: () => {
+      caller.abort('gone')
+      return reply()
+    },
+  })
+  await expect(command(['GET'], 'x', { signal: caller.signal }, 100)).rejects.toBe('gone')
+  await new Promise(setImmediate)
+  expect(unhandled).not.toHaveBeenCalled()
 })

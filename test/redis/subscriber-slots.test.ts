@@ -32,29 +32,29 @@ function open(timeoutMs: number) {
 
 it('subscribes when the client is ready, not by the client’s own queue', async () => {
   const { client, subscriber } = open(60_000)
-  const subscribed = subscriber.subscribe('bell')
+  const subscribed = subscriber.subscribe('wake-ups')
   client.slots = [['a']]
   client.status = 'ready'
   client.emit('ready')
   await subscribed
-  expect(client.asked).toEqual(['bell'])
+  expect(client.asked).toEqual(['wake-ups'])
 })
 
 it('is unavailable while the client does not know the slot, and keeps nothing of who gave up', async () => {
   const { client, subscriber } = open(20)
-  await expect(subscriber.subscribe('bell')).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(subscriber.subscribe('wake-ups')).rejects.toMatchObject({ code: 'unavailable' })
   client.status = 'ready'
   client.emit('ready')
-  await expect(subscriber.subscribe('bell')).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(subscriber.subscribe('wake-ups')).rejects.toMatchObject({ code: 'unavailable' })
   client.slots = [['a']]
-  await subscriber.subscribe('bell')
-  expect(client.asked).toEqual(['bell'])
+  await subscriber.subscribe('wake-ups')
+  expect(client.asked).toEqual(['wake-ups'])
 })
 
 it('connects a client that was left to connect when it is first used', async () => {
   const { client, subscriber } = open(60_000)
   client.status = 'wait'
   client.slots = [['a']]
-  await subscriber.subscribe('bell')
-  expect(client.asked).toEqual(['bell'])
+  await subscriber.subscribe('wake-ups')
+  expect(client.asked).toEqual(['wake-ups'])
 })

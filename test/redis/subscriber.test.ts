@@ -9,26 +9,26 @@ describeStores('a subscriber', (_kind, place) => {
   it('hears what is published in every shard, until it unsubscribes', async () => {
     const where = place()
     const store = createStore({ ...where, shards: 4 })
-    const bell = new EventTarget()
+    const signals = new EventTarget()
     const heard: string[] = []
     const subscriber = openSubscriber({
       client: where.client,
       onMessage: (channel, message) => {
         heard.push(`${channel} ${message}`)
-        bell.dispatchEvent(new Event(message))
+        signals.dispatchEvent(new Event(message))
       },
       onLink: () => {},
     })
     for (let shard = 0; shard < 4; shard++) {
-      const channel = store.key(shard, 'bell')
+      const channel = store.key(shard, 'wake-ups')
       await subscriber.subscribe(channel)
-      const rung = once(bell, `m${shard}`)
+      const arrived = once(signals, `m${shard}`)
       expect(await store.command(['SPUBLISH', channel, `m${shard}`], channel)).toBe(1)
-      await rung
+      await arrived
     }
-    expect(heard).toEqual([0, 1, 2, 3].map((shard) => `${store.key(shard, 'bell')} m${shard}`))
-    await subscriber.unsubscribe(store.key(0, 'bell'))
-    expect(await store.command(['SPUBLISH', store.key(0, 'bell'), 'x'], store.key(0, 'bell'))).toBe(0)
+    expect(heard).toEqual([0, 1, 2, 3].map((shard) => `${store.key(shard, 'wake-ups')} m${shard}`))
+    await subscriber.unsubscribe(store.key(0, 'wake-ups'))
+    expect(await store.command(['SPUBLISH', store.key(0, 'wake-ups'), 'x'], store.key(0, 'wake-ups'))).toBe(0)
     await subscriber.close()
     await subscriber.close()
   })

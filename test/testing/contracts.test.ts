@@ -1,15 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/inspectors.js'
+import type { Connection } from '../../src/contract/connections.js'
+import type { Context } from '../../src/contract/contexts.js'
+import type { CommandFilter } from '../../src/contract/delivery.js'
+import { familyEntries, type Inspectors } from '../../src/contract/families.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { contextRegistryContract } from '../../src/testing/contexts.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { inspectorContract } from '../../src/testing/inspectors.js'
-import { connection, context, createWorld } from '../diagnostics/world.js'
+import { ASK } from '../contract/clock.js'
+import { connection, context, createWorld, NOW } from '../diagnostics/world.js'
 import { createLivedFacilities, LIVED } from './lived-facilities.js'
 
 const KNOWN = { commands: [{ user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' }], users: ['alice'] }
 
 describe('the fakes over a rich world', () => {
-  for (const { name, run } of inspectorContract(() => createFakeInspectors(createWorld()), KNOWN)) it(name, run)
+  for (const { name, run } of inspectorContract(() => createFakeInspectors(createWorld()), KNOWN))
+    it(name, async () => void (await run()))
 })
 
 describe('the fakes over an empty world', () => {
@@ -25,7 +31,7 @@ describe('the fakes over an empty world', () => {
   for (const { name, run } of inspectorContract(() =>
     createFakeInspectors({ ...empty, actions: [], connectionEvents: [], deduplicator: { users: [] }, delivery: {} }),
   ))
-    it(name, run)
+    it(name, async () => void (await run()))
 })
 
 describe('the memory facilities over the life of a relay', () => {
@@ -34,7 +40,17 @@ describe('the memory facilities over the life of a relay', () => {
     facilities = await createLivedFacilities()
   })
   afterAll(() => facilities.close())
-  for (const { name, run } of inspectorContract(() => memoryComposition(facilities).inspectors, LIVED)) it(name, run)
+  for (const { name, run } of inspectorContract(() => memoryComposition(facilities).inspectors, LIVED))
+    it(name, async () => void (await run()))
+
+  it.each(familyEntries())('has entries of the family %s, so that its suite has something to hold', async (name, {
+    users,
+  }) => {
+    const inspector = memoryComposition(facilities).inspectors[name]
+    if (!users) return
+    const { items } = await Reflect.get(inspector ?? {}, users.list)({}, { limit: 1, cursor: null }, ASK)
+    expect(items).toHaveLength(1)
+  })
 })
 
 it('offers in a fake world what connected connections offer, as sampling it does', async () => {
@@ -45,8 +61,98 @@ it('offers in a fake world what connected connections offer, as sampling it does
   expect(page?.items.map(({ name }) => name)).toEqual(['close', 'open'])
 })
 
-it('passes where there is no inspector at all', async () => {
-  for (const { run } of inspectorContract(() => ({}))) await run()
+it('says of what is absent that it was not tested, and tells the runner so', async () => {
+  const reasons: unknown[] = []
+  for (const { run } of inspectorContract(() => ({}))) {
+    // Runners that look for a callback among the parameters find none.
+    expect(run).toHaveLength(0)
+    expect(await run({ skip: (reason) => reasons.push(reason) })).toBe('not tested')
+  }
+  expect(reasons).toContain('not tested: there is no listConnections')
+  const { registry } = createFakeInspectors(createWorld())
+  const outcomes = new Set<string>()
+  for (const { name, run } of inspectorContract(() => ({ registry })))
+    outcomes.add(`${name.split(':')[0]} ${await run()}`)
+  expect(outcomes).toContain('registry tested')
+  // The fakes keep no exact counts.
+  expect(outcomes).toContain('registry not tested')
+  expect(outcomes).not.toContain('rpc tested')
+})
+
+it('takes an instant that is worked out anew each time for the same', async () => {
+  let times = 0
+  const moving = (record: Context) => ({ ...record, updated_at: new Date(NOW + (times++ % 500)).toISOString() })
+  const make = () => {
+    const { contextRegistry } = createFakeInspectors(createWorld())
+    if (!contextRegistry) throw new Error('the world has one')
+    const { listContexts, getContext } = contextRegistry
+    return {
+      listContexts: async (...asked: Parameters<typeof listContexts>) => {
+        const page = await listContexts(...asked)
+        return { ...page, items: page.items.map(moving) }
+      },
+      getContext: async (...asked: Parameters<typeof getContext>) => {
+        const found = await getContext(...asked)
+        return found && moving(found)
+      },
+    }
+  }
+  for (const { run } of contextRegistryContract(make)) await run()
+})
+
+describe('a failure', () => {
+  const failureOf = async (make: () => Inspectors): Promise<string> => {
+    for (const { run } of inspectorContract(make)) {
+      const failed = await run().catch((error: Error) => error)
+      if (failed instanceof Error) return failed.message
+    }
+    return 'none'
+  }
+  it.each<[what: string, make: () => Inspectors, message: string]>([
+    [
+      'names the field that differs, of records however long',
+      broken('registry', 'getConnection', (given: Connection | null) => given && { ...given, node_id: 'elsewhere' }),
+      'the entry conn-1 by its id: node_id: expected null, got "elsewhere"',
+    ],
+    [
+      'names what is missing and what is there besides',
+      broken('rpc', 'listPending', (_page, [filter, page]: [{ user_id?: string }, never]) =>
+        createFakeInspectors(createWorld()).rpc?.listPending(filter.user_id ? { user_id: 'carol' } : {}, page, ASK),
+      ),
+      'listPending under {"user_id":"alice"}: missing call-1, call-2, call-3; surplus call-4',
+    ],
+    [
+      'names what is shown twice',
+      broken('delivery', 'listNodes', (page: Page) => ({
+        ...page,
+        items: page.items.map((item) => ({ ...item, node_id: 'node-1' })),
+      })),
+      'more than once node-1',
+    ],
+    [
+      'says what to throw instead of an error of its own',
+      broken('contextRegistry', 'listContexts', (page: Page | undefined) => {
+        if (page) return page
+        throw new RangeError('no such page')
+      }),
+      `listContexts for the token "" threw RangeError: no such page: to say no, throw new Refusal('invalid_cursor') of relayscope; anything else is a 500`,
+    ],
+    [
+      'names the order in which actions are',
+      broken('registry', 'listActions', (page: Page | null) => page && { ...page, items: page.items.toReversed() }),
+      'listActions is not ordered by name: print, open, close',
+    ],
+    [
+      'names the message that is out of order',
+      broken('history', 'readMessages', (given: { items: object[] }) => ({
+        ...given,
+        items: given.items.toReversed(),
+      })),
+      'messages of users/alice/log must be oldest first',
+    ],
+  ])('%s', async (_what, make, message) => {
+    expect(await failureOf(make)).toContain(message)
+  })
 })
 
 /** Breaks one method of one inspector: `answer` gets what it would have answered, and its arguments. */
@@ -107,7 +213,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listPending',
         everyPage((page) => ({ ...page, next_cursor: null })),
       ),
-      /no next_cursor/,
+      /must have a well-formed next_cursor/,
     ],
     [
       'hands out a token that is too long',
@@ -116,7 +222,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listTenants',
         everyPage((page) => ({ ...page, next_cursor: page.next_cursor && 'é'.repeat(181) })),
       ),
-      /over 360 bytes/,
+      /of 362 bytes, at most 360/,
     ],
     [
       'shows an entry twice',
@@ -160,12 +266,12 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'finds what is not there',
       broken('contextRegistry', 'getContext', (given: object | null) => given ?? context()),
-      /is not null/,
+      /must be null/,
     ],
     [
       'answers undefined for what is not there',
       broken('browserWindowRegistry', 'getBrowserWindow', (given: object | null) => given ?? undefined),
-      /is not null/,
+      /must be null/,
     ],
     [
       'makes an entry of a foreign token',
@@ -177,7 +283,7 @@ describe('an inspector that breaks a promise is told which', () => {
           (page?: Page) => page ?? { items: [context({ context_id: 'ghost' })], next_cursor: null, has_more: false },
         ),
       ),
-      /made an entry of a token/,
+      /must not make an entry of a token/,
     ],
     [
       'leaves an action out',
@@ -199,7 +305,7 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'hides that a sample was cut',
       broken('history', 'readMessages', (given: object) => ({ ...given, truncated: false })),
-      /is not truncated/,
+      /must say truncated/,
     ],
     [
       'says current of every instance',
@@ -209,7 +315,7 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'counts beyond its capacity',
       broken('deduplicator', 'summary', (given: object) => ({ ...given, entries: 101 })),
-      /more entries than the capacity/,
+      /101 entries and a capacity of/,
     ],
     ['knows every user', broken('deduplicator', 'userSummary', () => whole.deduplicator.users?.[0]), /does not exist/],
     [
@@ -218,16 +324,43 @@ describe('an inspector that breaks a promise is told which', () => {
       /carries what its schema does not name/,
     ],
     [
+      'carries a payload in its list of commands',
+      broken(
+        'delivery',
+        'listCommands',
+        everyPage((page) => ({ ...page, items: page.items.map((item) => ({ ...item, payload: 1 })) })),
+      ),
+      /listCommands: .*carries what its schema does not name/,
+    ],
+    [
+      'says of a command that it stands elsewhere',
+      broken(
+        'delivery',
+        'listCommands',
+        everyPage((page) => ({ ...page, items: page.items.map((item) => ({ ...item, state: 'waiting' })) })),
+      ),
+      /where cmd-1 stands/,
+    ],
+    [
+      'takes a scope for none',
+      broken('delivery', 'listCommands', (_page, [{ scope_id: _, ...filter }, page]: [CommandFilter, never]) =>
+        createFakeInspectors(createWorld()).delivery?.listCommands?.(filter, page, {
+          signal: new AbortController().signal,
+        }),
+      ),
+      /listCommands under the scope/,
+    ],
+    [
       'answers for another command',
       broken('delivery', 'status', () => whole.delivery.statuses?.[0]),
-      /status answers for another user_id|not null/,
+      /status must be null for another user_id|must be null/,
     ],
     [
       'hangs when its signal is aborted',
       broken('registry', 'listConnections', (page: object, [, , ask]: [unknown, unknown, { signal: AbortSignal }]) =>
         ask.signal.aborted ? new Promise(() => {}) : page,
       ),
-      /did not settle/,
+      /had not ended/,
     ],
     [
       'counts wrongly',

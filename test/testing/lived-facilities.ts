@@ -1,6 +1,6 @@
 /** Memory facilities after some life: many users, every status, superseded instances, tasks, commands in every state. */
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
-import type { KnownEntries } from '../../src/testing/inspectors.js'
+import type { KnownEntries } from '../../src/testing/kits.js'
 import { createClock } from '../contract/clock.js'
 
 /** Ids that sort differently by UTF-16 units than by UTF-8 bytes, and ids that mean something to other code. */

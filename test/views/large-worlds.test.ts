@@ -4,8 +4,8 @@ import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { createClock } from '../contract/clock.js'
 
-// What one look settles of what has died: a world with more of it is still behind when it is asked.
-const SETTLED = 10_000
+// What one look sweeps of what has died: a world with more of it is still behind when it is asked.
+const SWEPT = 10_000
 
 async function createWorld(dead: number, examined = 10_000) {
   const clock = createClock()
@@ -35,8 +35,8 @@ async function createWorld(dead: number, examined = 10_000) {
 }
 
 describe.each([
-  ['more dead than one look settles', 3 * SETTLED, 10_000],
-  ['a lowered bound', 3 * SETTLED, 100],
+  ['more dead than one look sweeps', 3 * SWEPT, 10_000],
+  ['a lowered bound', 3 * SWEPT, 100],
 ])('a world with %s', (_, dead, examined) => {
   it('counts nobody who has died as connected, or says that it does not know', async () => {
     const { get, close } = await createWorld(dead, examined)

@@ -3,17 +3,17 @@ import type { Page, PageQuery } from '../../src/contract/page.js'
 import type { ViewAsk } from '../../src/views/reading.js'
 import { NOW } from '../diagnostics/world.js'
 
-/** What accompanies a view in these tests; what it reports is kept. */
+/** What accompanies a view in these tests; what it errors is kept. */
 export function createAsk({ examined = 10_000, ...over }: Partial<ViewAsk> & { examined?: number } = {}) {
-  const reports: [source: string, error: unknown][] = []
+  const errors: [source: string, error: unknown][] = []
   const controller = new AbortController()
   const ask: ViewAsk = {
     ask: { signal: controller.signal, limits: { examined } },
     now: () => NOW,
-    report: (source, error) => reports.push([source, error]),
+    onError: (source, error) => errors.push([source, error]),
     ...over,
   }
-  return { ask, reports, stop: () => controller.abort(new Error('the deadline')) }
+  return { ask, errors, stop: () => controller.abort(new Error('the deadline')) }
 }
 
 export const FIRST: PageQuery = { limit: 100, cursor: null }

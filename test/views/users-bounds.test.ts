@@ -1,6 +1,6 @@
 /** What is said of users when a source holds more than may be examined or shown. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/inspectors.js'
+import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
 import { listUsers } from '../../src/views/users.js'
 import { connection } from '../diagnostics/world.js'

@@ -1,7 +1,7 @@
 /** What is said of users when a source fails, lies or hangs. */
 import { describe, expect, it } from 'vitest'
 import type { RegistryInspector } from '../../src/contract/connections.js'
-import type { Inspectors } from '../../src/contract/inspectors.js'
+import type { Inspectors } from '../../src/contract/families.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
 import { summarizeUser } from '../../src/views/user-summary.js'
@@ -30,16 +30,18 @@ describe('/users', () => {
     ['nothing', null],
     ['a connection without actions', { ...connection(), actions: undefined }],
     ['a client type that there is not', { ...connection(), client_type: 'planted' }],
-  ])('takes nothing of a page that holds %s beside what is true', async (_what, lie) => {
+  ])('leaves out of a page what is %s, and takes the rest', async (_what, lie) => {
     const registry = {
       listConnections: () => ({ items: [connection(), lie], next_cursor: null, has_more: false }) as never,
       getConnection: () => null,
     }
     const inspectors = { registry, ...fakes({ contexts: contextsOf('alice') }) }
     const { items, completeness } = await listUsers(inspectors, FIRST, createAsk().ask)
-    expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([null, ['registry']])
-    const summary = await summarizeUser(inspectors, 'alice', createAsk().ask)
-    expect([summary?.observed_connections, summary?.completeness.truncated_sources]).toEqual([null, ['registry']])
+    expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([1, ['registry']])
+    const { ask, errors } = createAsk()
+    const summary = await summarizeUser(inspectors, 'alice', ask)
+    expect([summary?.observed_connections, summary?.completeness.truncated_sources]).toEqual([1, ['registry']])
+    expect(errors).toEqual([['registry', expect.objectContaining({ fault: expect.objectContaining({ index: 1 }) })]])
   })
 
   it('keeps what a source gave before it failed', async () => {

@@ -1,6 +1,6 @@
 /** Which users are listed, in which order, and what is said of each. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/inspectors.js'
+import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
 import { listUsers } from '../../src/views/users.js'
 import { browserWindow, call, connection, stream } from '../diagnostics/world.js'
@@ -53,7 +53,7 @@ describe('/users', () => {
         getBrowserWindow: () => null,
       },
     }
-    const { ask, reports } = createAsk()
+    const { ask, errors } = createAsk()
     const { items, completeness } = await listUsers(inspectors, FIRST, ask)
     expect(items).toEqual([
       {
@@ -73,7 +73,7 @@ describe('/users', () => {
       examined: { registry: 1, context_registry: 0, browser_window_registry: 0 },
       limits: { registry: 10_000, context_registry: 10_000, browser_window_registry: 10_000 },
     })
-    expect(reports).toEqual([['browser_window_registry', new Error('down')]])
+    expect(errors).toEqual([['browser_window_registry', new Error('down')]])
     const absent = await listUsers(fakes({ connections: connectionsOf('alice') }), FIRST, createAsk().ask)
     expect(absent.items[0]).toMatchObject({
       observed_connections: 1,

@@ -85,7 +85,7 @@ inline send(f) {
   fi
 }
 
-/* delivery-notices.ts: call(). */
+/* script-notices.ts: call(). */
 inline call_waiter() {
   if
   :: waiter != 0 -> todo[place] = true
@@ -93,7 +93,7 @@ inline call_waiter() {
   fi
 }
 
-/* delivery-moves.ts: finish(). */
+/* script-moves.ts: finish(). */
 inline finish() {
   boxed = false;
   phase = ended;
@@ -101,7 +101,7 @@ inline finish() {
   assert(ends == 1)
 }
 
-/* delivery-moves.ts: recover(), ready(). */
+/* script-moves.ts: recover(), ready(). */
 inline recover() {
   if
   :: attempts >= ATTEMPTS -> finish()
@@ -109,7 +109,7 @@ inline recover() {
   fi
 }
 
-/* delivery-nodes.ts: DETACH. */
+/* script-nodes.ts: DETACH. */
 inline detach(token, order) {
   if
   :: order > left_order -> left_order = order
@@ -121,7 +121,7 @@ inline detach(token, order) {
   fi
 }
 
-/* delivery-nodes.ts: ATTACH. `is_late` is its answer. */
+/* script-nodes.ts: ATTACH. `is_late` is its answer. */
 inline attach(n, token, again) {
   is_late = false;
   if
@@ -151,12 +151,12 @@ inline attach(n, token, again) {
   fi
 }
 
-/* delivery-calls.ts: dispatch(), at either node; whoever dispatched may never learn that it was admitted. */
+/* calls.ts: dispatch(), at either node; whoever dispatched may never learn that it was admitted. */
 proctype Dispatch(byte n) {
   mtype:fate f; bool told;
   atomic {
     send(f);
-    /* delivery.ts: ADMIT. A second arrival finds the command known. */
+    /* scripts.ts: ADMIT. A second arrival finds the command known. */
     if
     :: came(f) && alive(n) ->
       phase = ready; boxed = true;
@@ -183,7 +183,7 @@ proctype Dispatch(byte n) {
   }
 }
 
-/* delivery-waiters.ts: attach(). */
+/* waiters.ts: attach(). */
 proctype Attach(byte n, token) {
   mtype:fate f; bool is_late;
 #ifdef ORDER_LAST
@@ -193,7 +193,7 @@ proctype Attach(byte n, token) {
   fi;
 #endif
   atomic {
-    /* delivery-nodes.ts: ORDER. Then the registry is asked: who speaks for the client later has a greater one. */
+    /* script-nodes.ts: ORDER. Then the registry is asked: who speaks for the client later has a greater one. */
     attaching[token] = true; orders++; order_of[token] = orders;
 #ifndef ORDER_LAST
     if
@@ -266,7 +266,7 @@ proctype Drain(byte n) {
       :: else
       fi;
       send(f);
-      /* delivery.ts: CLAIM. */
+      /* scripts.ts: CLAIM. */
       if
       :: came(f) && waiter != token -> is_missing = waiter == 0; is_replaced = waiter != 0
       :: came(f) && waiter == token && unsure && claim_of == token && claim_no == number ->
@@ -302,10 +302,10 @@ proctype Drain(byte n) {
         :: else -> called[n] = true
         fi
       :: alive(n) && answered(f) && got ->
-        /* delivery-attempts.ts: handOver(). */
+        /* attempts.ts: handOver(). */
         given = true;
         send(f);
-        /* delivery.ts: CONCLUDE. */
+        /* scripts.ts: CONCLUDE. */
         if
         :: came(f) && phase == attempted && attempts == hand && !concluded -> concluded = true
         :: else
@@ -318,14 +318,14 @@ proctype Drain(byte n) {
   od
 }
 
-/* delivery-loop.ts: pass(), again and again. take() hears the same in between, which is only sooner. */
+/* loop.ts: pass(), again and again. take() hears the same in between, which is only sooner. */
 proctype Loop(byte n) {
   mtype:fate f; bool calls; bool is_missing; bool is_replaced; bool is_late; byte named; byte held;
   do
   :: atomic { alive(n) && !over ->
       named = mine[n]; calls = false; is_missing = false; is_replaced = false; held = 0;
       send(f);
-      /* delivery-nodes.ts: RECONCILE. */
+      /* script-nodes.ts: RECONCILE. */
       if
       :: came(f) ->
         /* confirm(), and the waiters that the store names. */
@@ -407,11 +407,11 @@ proctype Loop(byte n) {
   od
 }
 
-/* delivery-calls.ts: acknowledge() and settle(), as an instance says them that may have been superseded. */
+/* calls.ts: acknowledge() and settle(), as an instance says them that may have been superseded. */
 proctype Word(byte who) {
   byte asked;
   (instance >= who && given) -> asked = instance;
-  /* delivery.ts: ACKNOWLEDGE, fenced by what the registry said after the call was made. */
+  /* script-ends.ts: ACKNOWLEDGE, fenced by what the registry said after the call was made. */
   atomic {
     if
 #ifndef NO_FENCE
@@ -424,7 +424,7 @@ proctype Word(byte who) {
     :: else
     fi
   };
-  /* delivery.ts: END. */
+  /* script-ends.ts: END. */
   atomic {
     if
 #ifndef NO_END
@@ -437,7 +437,7 @@ proctype Word(byte who) {
   }
 }
 
-/* delivery-moves.ts: look(), after the deadline. */
+/* script-moves.ts: look(), after the deadline. */
 proctype Deadline() {
   atomic {
     if

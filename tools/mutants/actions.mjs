@@ -6,7 +6,7 @@ const DEFENCES = 'test/cooperative-site/defences.test.ts'
 
 export const ACTIONS = [
   ...weaken('src/cooperative-site/actions/gate.ts', DEFENCES, [
-    ['everything is read again after the approval', 'if (approve || claim) admitted = await again(input)', ''],
+    ['everything is read again after the approval', 'if (approve || claim) admitted = await recheck(input)', ''],
     ['a call takes so long', 'timeout_ms > TIMEOUT_MAX_MS)', 'false)', 'test/cooperative-site/defences-calls.test.ts'],
     [
       'a viewer has so many calls under way',
@@ -16,11 +16,11 @@ export const ACTIONS = [
     ],
     [
       'who may not see the session takes no place in it',
-      `const session = await read(() => findSession(options, session_id, viewer), signal)
+      `const session = await read(() => findSession(deps, session_id, viewer), signal)
       // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
       const release = calls.take(viewer.user_id)`,
       `const release = calls.take(viewer.user_id)
-      const session = await read(() => findSession(options, session_id, viewer), signal)`,
+      const session = await read(() => findSession(deps, session_id, viewer), signal)`,
       'test/cooperative-site/gate-deadline.test.ts',
     ],
     [
@@ -50,15 +50,15 @@ export const ACTIONS = [
       DEFENCES,
     ],
     [
-      'a policy that throws says no',
-      'return false\n  }\n}',
-      'return true\n  }\n}',
+      'a policy that throws says nothing',
+      `throw new Refusal('unavailable', 'the policy failed', { cause: error })`,
+      'return true',
       'test/cooperative-site/gate.test.ts',
     ],
     [
       'an absent session costs what a foreign one does',
-      `const mayView = await isAllowed(policy, { viewer, session, right: 'view' })`,
-      `const mayView = found ? await isAllowed(policy, { viewer, session, right: 'view' }) : false`,
+      `const mayView = await isAllowed(judge, { viewer, session, right: 'view' })`,
+      `const mayView = found ? await isAllowed(judge, { viewer, session, right: 'view' }) : false`,
       DEFENCES,
     ],
     ['a session is seen by whom its policy lets', 'if (!found || !mayView) throw', 'if (!found) throw', DEFENCES],
@@ -141,7 +141,7 @@ export const ACTIONS = [
     ],
   ]),
   ...weaken('src/cooperative-site/actions/parameters.ts', 'test/cooperative-site/gate-parameters.test.ts', [
-    ['parameters hold no prototype', `if (key === '__proto__') throw refuse('has a __proto__ key')`, ''],
+    ['parameters hold no prototype', `if (key === '__proto__') throw refuse('a key must not be __proto__')`, ''],
     ['parameters nest so deep', 'if (depth === JSON_DEPTH) throw', 'if (false) throw'],
     ['parameters hold so many objects and lists', 'if (budget.containers-- === 0) throw', 'if (false) throw'],
     [
@@ -239,14 +239,21 @@ export const ACTIONS = [
     ],
     [
       'a claim whose lease ran out reads as unknown',
-      `return hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }`,
+      `return entries.hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }`,
       `return { state: 'running' }`,
     ],
     [
+      'only the attempt that claimed says what it came to',
+      'entry?.attempt === claim.attempt && entry.answer === undefined ? entry : undefined',
+      'entry',
+    ],
+    [
       'a call under way keeps its key',
-      `return hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }`,
+      `return entries.hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }`,
       `return { state: 'ended', answer: null }`,
     ],
+  ]),
+  ...weaken('src/memory/cooperative/idempotency-entries.ts', 'test/cooperative-site/idempotency.test.ts', [
     ['a viewer has so many keys', 'if (own && own.size >= keysPerViewer) {', 'if (false) {'],
     [
       'keys are bounded',
@@ -255,11 +262,6 @@ export const ACTIONS = [
       'test/cooperative-site/defences-calls.test.ts',
     ],
     ['answers are bounded in bytes', 'while (bytes > maxBytes) {', 'while (false) {'],
-    [
-      'only the attempt that claimed says what it came to',
-      'entry?.attempt === claim.attempt && entry.answer === undefined ? entry : undefined',
-      'entry',
-    ],
     [
       'what goes is of whoever holds most',
       'if (!most || weight(holder) > weight(most)) most = holder',
@@ -288,7 +290,7 @@ export const ACTIONS = [
         'recorded()',
         'test/cooperative-site/defences-calls.test.ts',
       ],
-      ['a viewer that leaves cancels the command', 'whenAborted(signal, cancel)', '() => {}'],
+      ['a viewer that leaves cancels the command', 'onAbort(signal, cancel)', '() => {}'],
     ],
   ),
   ...weaken(
@@ -303,7 +305,7 @@ export const ACTIONS = [
       ],
       [
         'a reply to a command that ended otherwise is recorded nowhere',
-        'if (!settled && !ended && !(await endedSo(from, end))) return false',
+        'if (!settled && !ended && !(await hasEndedWith(from, end))) return false',
         '',
       ],
       ['a repeated call is no reply', 'if (given === undefined) return false', ''],

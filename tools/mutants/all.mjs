@@ -1,13 +1,14 @@
 /** Every mutant. */
 import { ACTIONS } from './actions.mjs'
 import { DIAGNOSTICS } from './diagnostics.mjs'
-import { DOORS } from './doors.mjs'
+import { EDGES } from './edges.mjs'
 import { HTTP } from './http.mjs'
 import { INGEST } from './ingest.mjs'
 import { MEMORY } from './memory.mjs'
 import { REDIS } from './redis.mjs'
 import { REDIS_DELIVERY } from './redis-delivery.mjs'
 import { REDIS_TABLES } from './redis-tables.mjs'
+import { SCOPE } from './scope.mjs'
 import { STREAMS } from './streams.mjs'
 
 export const MUTANTS = [
@@ -20,5 +21,6 @@ export const MUTANTS = [
   ...MEMORY,
   ...DIAGNOSTICS,
   ...HTTP,
-  ...DOORS,
+  ...SCOPE,
+  ...EDGES,
 ]

@@ -5,12 +5,12 @@ export const DIAGNOSTICS = [
   ...weaken('src/diagnostics/router.ts', 'test/diagnostics/authentication.test.ts', [
     [
       'an authenticator that names nobody lets nobody in',
-      `if (typeof principal?.name === 'string') return principal.name`,
-      'if (principal !== null) return String(principal?.name)',
+      `if (principal && typeof name === 'string') {`,
+      'if (principal) {',
     ],
     [
       'an authenticator has until the deadline',
-      'await visit.deadline.settle(auth.authenticate(visit.request))',
+      'await visit.deadline.race(auth.authenticate(visit.request))',
       'await auth.authenticate(visit.request)',
     ],
     [
@@ -26,11 +26,27 @@ export const DIAGNOSTICS = [
       'test/diagnostics/paths.test.ts',
     ],
     [
+      'what a host calls a request is an id',
+      `typeof id === 'string' && checkId(id) === undefined ? id : null`,
+      'id as string',
+      'test/diagnostics/hooks.test.ts',
+    ],
+    [
+      'requests that authentication refuses are told',
+      'if (principal === null && given.status !== 403) return given',
+      'if (principal === null) return given',
+      'test/diagnostics/hooks.test.ts',
+    ],
+    [
       'an inspector cannot lift the bounds of others',
       'Object.freeze({ examined: limits.examined })',
       '{ examined: limits.examined }',
       'test/diagnostics',
     ],
+  ]),
+  ...weaken('src/diagnostics/hooks.ts', 'test/diagnostics/hooks.test.ts', [
+    ['requests of nobody fill no log', 'if (told >= REFUSED_PER_SECOND) return void suppressed++', ''],
+    ['the requests of nobody that were not told are counted', 'return void suppressed++', 'return'],
   ]),
   ...weaken('src/contract/ids.ts', 'test/diagnostics/paths.test.ts', [
     ['an id holds no format characters', String.raw`\p{Cc}\p{Cf}`, String.raw`\p{Cc}`, 'test/contract/ids.test.ts'],
@@ -72,12 +88,24 @@ export const DIAGNOSTICS = [
     ['test/views'],
     [
       ['a walk that goes round ends', 'if (seen.has(cursor)) break', ''],
-      ['a page of a walk holds no more than its limit', `if (page.items.length > limit) throw`, 'if (false) throw'],
+      ['a page of a walk holds no more than its limit', 'if (length > limit) throw', 'if (false) throw'],
+      ['a page of a walk that goes on says where', `page.has_more && typeof page.next_cursor !== 'string'`, 'false'],
       [
-        'a page of a walk that goes on says where',
-        `if (page.has_more && typeof page.next_cursor !== 'string') throw`,
-        'if (false) throw',
+        'a reading that left a record out is not whole',
+        ' || records.length < page.items.length',
+        '',
+        'test/diagnostics/bad-records.test.ts',
       ],
     ],
   ),
+  ...weaken('src/contract/bad-record.ts', 'test/diagnostics/bad-records.test.ts', [
+    [
+      'what is told of a record names no text of somebody',
+      "NAME.test(String(part)) ? String(part) : '…'",
+      'String(part)',
+    ],
+  ]),
+  ...weaken('src/diagnostics/router.ts', 'test/diagnostics/bad-records.test.ts', [
+    ['a host is told of so many records', 'if (fault && ++visit.leftOut > RECORDS_TOLD) return', ''],
+  ]),
 ]

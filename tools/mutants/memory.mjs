@@ -8,30 +8,32 @@ export const MEMORY = [
     [
       'a newer instance takes over',
       `if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
-      else if (previous) lives.end(`,
+        lifecycle.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
+      else if (previous)
+        lifecycle.end(`,
       `if (previous?.record.instance_id === instance_id)
-        lives.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
-      else if (false && previous) lives.end(`,
+        lifecycle.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
+      else if (false && previous)
+        lifecycle.end(`,
     ],
     [
       'a user has so many connections',
-      '!previous && lives.connectedOf(user_id) >= maxConnectionsPerUser',
+      '!previous && lifecycle.connectedOf(user_id) >= maxConnectionsPerUser',
       'false',
       ['test/memory/connections.test.ts', 'test/memory/shares.test.ts'],
     ],
     [
       'connections are bounded',
-      '!previous && lives.connectedCount() >= maxConnections',
+      '!previous && lifecycle.connectedCount() >= maxConnections',
       'false',
       ['test/memory/connections.test.ts', 'test/memory/shares.test.ts'],
     ],
     [
       'a connection that ended has no heartbeat',
       `if (entry?.record.status !== 'connected') return false
-      lives.beat(`,
+      lifecycle.beat(`,
       `if (!entry) return false
-      lives.beat(`,
+      lifecycle.beat(`,
     ],
   ]),
   ...weaken('src/memory/connections/lifecycle.ts', 'test/memory/connections.test.ts', [
@@ -146,14 +148,46 @@ export const MEMORY = [
       'return store.reservations.reserve(command.scope_id, command) || true ? undefined',
     ],
     [
+      'a stale instance does not acknowledge',
+      `if (!(await isCurrent(input, input.instance_id, options))) return refuse('fenced')`,
+      '',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a stale instance does not settle',
+      'input.instance_id !== undefined && !(await isCurrent(input, input.instance_id, options))',
+      'false',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a command that ended while its fence was asked is not acknowledged',
+      `const command = tracked(input)
+      if (!command) return refuse('late')
+      const state`,
+      `const command = store.find(commandKey(input))
+      if (!command) return refuse('late')
+      const state`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    ['a command acknowledged twice is acknowledged once', `if (command.acknowledged === 'none') {`, 'if (command) {'],
+    ['a command past its deadline has ended', 'if (command && !command.terminal) attempts.expire(command)', ''],
+    [
+      'a command that needs a waiter needs a current one',
+      'return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)',
+      'return waiter != null',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+  ]),
+  ...weaken('src/memory/delivery/attach.ts', DELIVERY, [
+    [
       'waiters are bounded',
-      'store.totals.waiters >= options.maxWaiters || ',
+      'store.totals.waiters >= maxWaiters || ',
       '',
       ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
     ],
     [
       'a user has so many waiters',
-      ' || store.waitersOf.of(instance.user_id) >= options.maxWaitersPerUser',
+      ' || store.waitersOf.of(instance.user_id) >= maxWaitersPerUser',
       '',
       ['test/memory/delivery.test.ts', 'test/memory/delivery-bounds.test.ts'],
     ],
@@ -174,39 +208,9 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
     ],
     [
-      'a stale instance does not acknowledge',
-      `if (!(await isCurrent(input, input.instance_id))) return refuse('fenced')`,
-      '',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    [
-      'a stale instance does not settle',
-      'input.instance_id !== undefined && !(await isCurrent(input, input.instance_id))',
-      'false',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    [
-      'a command that ended while its fence was asked is not acknowledged',
-      `const command = tracked(input)
-      if (!command) return refuse('late')
-      const state`,
-      `const command = store.find(commandKey(input))
-      if (!command) return refuse('late')
-      const state`,
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    ['a command acknowledged twice is acknowledged once', `if (command.acknowledged === 'none') {`, 'if (command) {'],
-    ['a command past its deadline has ended', 'if (command && !command.terminal) drain.expire(command)', ''],
-    [
-      'a command that needs a waiter needs a current one',
-      'return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)',
-      'return waiter != null',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    [
       'a detach of a waiter that was replaced changes nothing',
-      'if (mailbox.waiter === waiter) store.setWaiter(mailbox, null)\n        },',
-      'store.setWaiter(mailbox, null)\n        },',
+      'if (mailbox.waiter === waiter) store.setWaiter(mailbox, null)\n      },',
+      'store.setWaiter(mailbox, null)\n      },',
       ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts'],
     ],
   ]),
@@ -232,34 +236,6 @@ export const MEMORY = [
         'test/memory/delivery-deliverers.test.ts',
         'test/memory/delivery-evidence.test.ts',
       ],
-    ],
-    [
-      'a waiter that was fenced is let go',
-      `store.count('other', 'waiter_fenced')
-    store.setWaiter(mailbox, null)
-    return false`,
-      `store.count('other', 'waiter_fenced')
-    return true`,
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    [
-      'a waiter whose fence cannot be asked gets nothing',
-      `if (command) wakeIn(FENCE_RETRY_MS, command, 'backoff')
-      return false`,
-      `return true`,
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
-    ],
-    [
-      'a command past its deadline is not handed over',
-      'mailbox.waiter !== waiter || expire(command)) continue',
-      'mailbox.waiter !== waiter) continue',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-loop.test.ts'],
-    ],
-    [
-      'one command is handed over at a time',
-      'if (!command || mailbox.handover || mailbox.waiter',
-      'if (!command || mailbox.waiter',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-model.test.ts'],
     ],
     [
       'who is handed a command cannot change it',
@@ -290,6 +266,36 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts'],
     ],
   ]),
+  ...weaken('src/memory/delivery/mailboxes.ts', DELIVERY, [
+    [
+      'a waiter that was fenced is released',
+      `store.count('other', 'waiter_fenced')
+    store.setWaiter(mailbox, null)
+    return false`,
+      `store.count('other', 'waiter_fenced')
+    return true`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a waiter whose fence cannot be asked gets nothing',
+      `if (command) attempts.pause(command, FENCE_RETRY_MS)
+      return false`,
+      `return true`,
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a command past its deadline is not handed over',
+      'mailbox.waiter !== waiter || attempts.expire(command)) continue',
+      'mailbox.waiter !== waiter) continue',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+    [
+      'one command is handed over at a time',
+      'if (!command || mailbox.handover || mailbox.waiter',
+      'if (!command || mailbox.waiter',
+      ['test/memory/delivery.test.ts', 'test/memory/delivery-deliverers.test.ts', 'test/memory/delivery-model.test.ts'],
+    ],
+  ]),
   ...weaken('src/memory/delivery/loop.ts', 'test/memory/delivery-loop.test.ts', [
     [
       'a pass ends',
@@ -307,6 +313,18 @@ export const MEMORY = [
     ],
     ['a tick waits for the one before', 'if (isUnderWay) return', ''],
     ['an alarm is only brought forward', 'if (at >= dueAt) return', ''],
+  ]),
+  ...weaken('src/memory/delivery/lists.ts', DELIVERY, [
+    ['a command is listed where it stands', 'if (state === command.listedAs) return', 'return'],
+    ['a record that is gone is in no list', 'all.delete(command.sequence)', '', 'test/memory/delivery-model.test.ts'],
+  ]),
+  ...weaken('src/memory/delivery/inspector.ts', DELIVERY, [
+    ['a record that is over is not listed', 'if (store.find(command.key) !== command) continue', ''],
+    [
+      'those that are overdue stand in the order of the others, in memory',
+      'commands.sort((a, b) => byNumber(a.sequence, b.sequence))',
+      '',
+    ],
   ]),
   ...weaken('src/memory/delivery/commands.ts', DELIVERY, [
     ['a command that ended gives its place back', 'reservations.release(command.scope_id, command)', ''],

@@ -5,8 +5,16 @@ const CONTRACT = 'test/redis/delivery.test.ts'
 const PRESENCE = 'test/redis/delivery-presence.test.ts'
 const REPLIES = 'test/redis/delivery-replies.test.ts'
 const BOUNDS = 'test/redis/delivery-bounds.test.ts'
+const LISTS = 'test/redis/delivery-lists.test.ts'
 
 export const REDIS_DELIVERY = [
+  ...weaken('src/redis/delivery/summary.ts', 'test/redis/beyond-bounds-kept.test.ts', [
+    [
+      'where many commands have expired, those that are due are counted and not what is left of all',
+      'if expired > records and tracked <= records and later <= records then',
+      'if false then',
+    ],
+  ]),
   ...weaken('src/redis/delivery/scripts.ts', CONTRACT, [
     [
       'in a store, an id of a command stands for one payload',
@@ -25,7 +33,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a waiter at a dead node is none',
-      'return waiter[1] == boot or (lease and tonumber(lease) > now)',
+      'return waiter[1] == incarnation or (lease and tonumber(lease) > now)',
       'return true',
       [PRESENCE, CONTRACT],
     ],
@@ -43,7 +51,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a scope has so many commands',
-      `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity)) then`,
+      `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then`,
       'elseif false then',
       [BOUNDS, CONTRACT],
     ],
@@ -80,6 +88,22 @@ export const REDIS_DELIVERY = [
       [CONTRACT, REPLIES, 'test/redis/delivery-faults.test.ts'],
     ],
     [
+      'an expired command in front of a mailbox is passed over',
+      `if c and c.phase == 'ready' then\n    local text`,
+      `if c then\n    local text`,
+    ],
+    ['a command admitted again leaves its former lists', 'unlist(user, ref, c.key)\n  redis.call', 'redis.call', LISTS],
+    ['a claimed command is listed as attempted', 'relist(c, from)\n      note(', 'note('],
+    [
+      'a reservation left behind in another shard is over in time',
+      `zcall('ZADD', 'scope-until', 'GT', deadline, scope)`,
+      '',
+      [REPLIES, 'test/redis/delivery-shared.test.ts'],
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-ends.ts', CONTRACT, [
+    ['an acknowledged command is listed as such', `relist(c, from)\n  count('ack`, `count('ack`],
+    [
       'in a store, a late acknowledgement changes nothing',
       `local refusal = (not c or c.terminal) and 'late' or`,
       `local refusal = not c and 'late' or`,
@@ -96,7 +120,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a command ends once',
-      'if c.terminal then\n  retell(c)\n  return reply(is_own_end(c) and 1 or 0)\nend\nif instance',
+      'if c.terminal then\n  renotify(c)\n  return reply(is_own_end(c) and 1 or 0)\nend\nif instance',
       'if instance',
     ],
     [
@@ -106,14 +130,14 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a command that ended is told of again to who has not heard',
-      'if c.terminal then\n  retell(c)\n  return reply(is_own_end',
+      'if c.terminal then\n  renotify(c)\n  return reply(is_own_end',
       'if c.terminal then\n  return reply(is_own_end',
       REPLIES,
     ],
     [
       'a call that ended a command is told so when it comes again',
-      'retell(c)\n  return reply(is_own_end(c) and 1 or 0)',
-      'retell(c)\n  return reply(0)',
+      'renotify(c)\n  return reply(is_own_end(c) and 1 or 0)',
+      'renotify(c)\n  return reply(0)',
       REPLIES,
     ],
     [
@@ -121,17 +145,6 @@ export const REDIS_DELIVERY = [
       'if is_own_end(c) then',
       'if false then',
       REPLIES,
-    ],
-    [
-      'an expired command in front of a mailbox is passed over',
-      `if c and c.phase == 'ready' then\n    local text`,
-      `if c then\n    local text`,
-    ],
-    [
-      'a reservation left behind in another shard is over in time',
-      `zcall('ZADD', 'scope-until', 'GT', deadline, scope)`,
-      '',
-      [REPLIES, 'test/redis/delivery-shared.test.ts'],
     ],
   ]),
   ...weaken('src/redis/delivery/script-moves.ts', CONTRACT, [
@@ -168,6 +181,14 @@ export const REDIS_DELIVERY = [
       `if zcall('ZREM', 'deadlines', ref) and zcall('HINCRBY'`,
       [BOUNDS, REPLIES, 'test/redis/delivery-faults.test.ts'],
     ],
+    [
+      'a capacity that the host changed is shown',
+      'if isNew and (held == 1 or isNews) then',
+      'if isNew and held == 1 then',
+    ],
+    ['a scope without reservations leaves no capacity', `zcall('HDEL', 'capacities', scope)`, '', BOUNDS],
+    ['a command that ended is listed as such', 'relist(c, from)\n  if not', 'if not'],
+    ['a record that is forgotten leaves its lists', 'unlist(user, ref, key)\n', '', BOUNDS],
     ['in a store, payloads go with the end', `redis.call('DEL', payload(c))`, '', [BOUNDS, CONTRACT]],
     [
       'a number that is none ends no pass',
@@ -196,7 +217,7 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/script-nodes.ts', PRESENCE, [
     [
       'the clearing up removes no waiter that moved',
-      `if redis.call('HGET', key, 'boot') == dead then redis.call('DEL', key) end`,
+      `if redis.call('HGET', key, 'incarnation') == dead then redis.call('DEL', key) end`,
       `redis.call('DEL', key)`,
     ],
     [
@@ -213,7 +234,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a former waiter’s node is told',
-      `tell(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])`.replaceAll('\\n', '\\\\n'),
+      `notify(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])`.replaceAll('\\n', '\\\\n'),
       '',
       ['test/redis/delivery-shared.test.ts', 'test/redis/delivery-order.test.ts'],
     ],
@@ -232,7 +253,7 @@ export const REDIS_DELIVERY = [
     ],
     ['a waiter that only the store has is detached', `if token then say('held`, `if false then say('held`, REPLIES],
     [
-      'a command that ended elsewhere is let go',
+      'a command that ended elsewhere is released',
       `if not c or c.phase == 'ended' then say(`,
       `if false then say(`,
       REPLIES,
@@ -250,12 +271,52 @@ export const REDIS_DELIVERY = [
       BOUNDS,
     ],
     [
+      'a command whose record is gone leaves its lists',
+      'if not c and user then unlist(',
+      'if false then unlist(',
+      LISTS,
+    ],
+    ['commands of a store without lists get onto them', 'if c and not c.terminal then enlist(c) end', '', LISTS],
+    [
       'nodes are bounded',
       `if redis.call('ZCARD', K(t, 'all')) > `,
       `if redis.call('ZCARD', K(t, 'all')) > 1000 * `,
       [PRESENCE, 'test/redis/hostile.test.ts', BOUNDS],
     ],
   ]),
+  ...weaken('src/redis/delivery/script-lists.ts', CONTRACT, [
+    [
+      'a list of a scope ends with its last record',
+      `if was[2] and was[2] ~= user then redis.call('ZREM', under(was[2]), ref) end`,
+      '',
+      BOUNDS,
+    ],
+    [
+      'a command is listed under its scope',
+      `if c.scope_id ~= c.user_id then redis.call('ZADD', under(c.scope_id), c.seq, c.ref) end`,
+      '',
+    ],
+  ]),
+  ...weaken(
+    'src/redis/delivery/commands.ts',
+    [CONTRACT, LISTS],
+    [
+      [
+        'an entry whose command was admitted anew is none',
+        "if tonumber(${of('seq')}) ~= seq then return false end",
+        '',
+        LISTS,
+      ],
+      [
+        'a command that is over is not listed',
+        '<= now then return false end\n  if user',
+        '< 0 then return false end\n  if user',
+      ],
+      ['a filter without a list of its own is held to', "or client ~= '' and ${of('client_id')} ~= client", ''],
+      ['those that are overdue stand in the order of the others', 'table.sort(found,', 'local _ = (found and'],
+      ['a list looks at so many entries', 'examined == most or', ''],
+    ],
+  ),
   ...weaken('src/redis/delivery/script-notices.ts', REPLIES, [
     ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
     ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', '', PRESENCE],
@@ -266,11 +327,12 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a mailbox that is not empty is named again',
-      "redis.call('ZADD', todo, stored_now + ${RETELL_MS}, places[i])",
+      "redis.call('ZADD', todo, stored_now + ${RENOTIFY_MS}, places[i])",
       `redis.call('ZREM', todo, places[i])`,
     ],
   ]),
-  ...weaken('src/redis/delivery/facility.ts', CONTRACT, [
+  ...weaken('src/redis/delivery/facility.ts', CONTRACT, []),
+  ...weaken('src/redis/delivery/attach.ts', CONTRACT, [
     [
       'in a store, a stale instance does not attach',
       'if (connections && current !== instance.instance_id) throw',
@@ -284,16 +346,11 @@ export const REDIS_DELIVERY = [
     const order = await waiters.order(shard)`,
       'test/redis/delivery-order.test.ts',
     ],
-    ['a node has so many waiters', 'waiters.size >= bounds.maxWaiters || ', '', BOUNDS],
-    [
-      'a user has so many waiters at a node',
-      ' || waiters.of(instance.user_id) >= bounds.maxWaitersPerUser',
-      '',
-      BOUNDS,
-    ],
+    ['a node has so many waiters', 'waiters.size >= maxWaiters || ', '', BOUNDS],
+    ['a user has so many waiters at a node', ' || waiters.of(instance.user_id) >= maxWaitersPerUser', '', BOUNDS],
     [
       'a node that is closed attaches nobody',
-      `if (loop.closed) {
+      `if (isClosed()) {
       await waiters.leave(waiter)
       throw new Refusal('closed')
     }`,
@@ -327,7 +384,7 @@ export const REDIS_DELIVERY = [
     [CONTRACT, PRESENCE],
     [
       [
-        'in a store, a waiter that was fenced is let go',
+        'in a store, a waiter that was fenced is released',
         `delivery.count('other', 'waiter_fenced')
     await waiters.leave(waiter)
     return false`,
@@ -335,13 +392,13 @@ export const REDIS_DELIVERY = [
       ],
       [
         'a step that failed is tried again',
-        'if (isHere(waiter)) hungry.add(waiter)\n      onError',
+        'if (isWaiting(waiter)) failed.add(waiter)\n      onError',
         'onError',
         [REPLIES, 'test/redis/delivery-faults.test.ts', PRESENCE],
       ],
       [
         'an outcome that could not be said is said again',
-        'if (performance.now() < untilAt) unsaid.add(say)',
+        'if (performance.now() < untilAt) unrecorded.add(record)',
         '',
         [REPLIES, 'test/redis/delivery-faults.test.ts'],
       ],
@@ -365,7 +422,7 @@ export const REDIS_DELIVERY = [
       'an observer shows a command past its deadline as expired',
       'expiredAt(found.status, now)',
       'found.status',
-      [BOUNDS, 'test/redis/dead.test.ts', 'test/redis/delivery-truth.test.ts'],
+      [BOUNDS, 'test/redis/expired-entries.test.ts', 'test/redis/delivery-truth.test.ts'],
     ],
   ]),
 ]

@@ -27,7 +27,7 @@ export const REDIS_TABLES = [
       ['test/redis/connections.test.ts', 'test/redis/shares.test.ts'],
     ],
     [
-      'a write settles no more than it can pay for',
+      'a write sweeps no more than it can pay for',
       'if left <= 0 then return end\n    local state, body = load(t, id)\n    if state then lose_one',
       'local state, body = load(t, id)\n    if state then lose_one',
       'test/redis/shares.test.ts',
@@ -41,7 +41,7 @@ export const REDIS_TABLES = [
       'a heartbeat never sets a sign of life back',
       'now = math.max(now, state.seen_at)',
       '',
-      ['test/redis/connections.test.ts', 'test/redis/dead.test.ts', 'test/redis/writes-again.test.ts'],
+      ['test/redis/connections.test.ts', 'test/redis/expired-entries.test.ts', 'test/redis/writes-again.test.ts'],
     ],
     [
       'a connect that arrives late overwrites no newer one',
@@ -222,7 +222,7 @@ export const REDIS_TABLES = [
       ['test/redis/ingest.test.ts', 'test/redis/history.test.ts', 'test/redis/second-arrival.test.ts'],
     ],
   ]),
-  ...weaken('src/redis/history/retaining.ts', 'test/redis/spill-late.test.ts', [
+  ...weaken('src/redis/history/retain.ts', 'test/redis/spill-late.test.ts', [
     ['a payload that comes after it was given up is deleted again', 'spilling.discard(ref)', ''],
   ]),
   ...weaken('src/redis/store/watch-link.ts', 'test/redis/silent-link.test.ts', [
@@ -380,9 +380,13 @@ export const REDIS_TABLES = [
     ],
     [
       'an event that never came is a gap',
-      'else if (behind !== null && behind > topic.position.seq) {',
-      'else if (false as boolean) {',
+      'else if (behind !== null && behind > topic.position.seq) topic',
+      'else if (false as boolean) topic',
     ],
-    ['what is heard before a topic is placed is bounded', 'if (early.length > queueSize) early.shift()', ''],
+    [
+      'what is heard before a topic is placed is bounded',
+      'if (earlyMessages.length > queueSize) earlyMessages.shift()',
+      '',
+    ],
   ]),
 ]

@@ -28,8 +28,10 @@ const ASK = { signal: new AbortController().signal }
 
 /** What a reply or the correlator said instead of a result. */
 export function toFailure(error: unknown): unknown {
-  const said = PublicError.safeParse(error)
-  return said.success && !(error instanceof Error) ? new ActionFailure(said.data.code, said.data.message) : error
+  const published = PublicError.safeParse(error)
+  return published.success && !(error instanceof Error)
+    ? new ActionFailure(published.data.code, published.data.message)
+    : error
 }
 
 type Read = { ok: true; result: unknown } | { ok: false; error: InvocationError }
@@ -65,7 +67,7 @@ export function createReply(
   }
 
   /** Whether the command ended as this reply would end it, by the same instance. */
-  async function endedSo({ correlation_id, instance_id, ...client }: Omit<ActionReply, 'outcome'>, end: End) {
+  async function hasEndedWith({ correlation_id, instance_id, ...client }: Omit<ActionReply, 'outcome'>, end: End) {
     const status = await dispatcher.inspector?.status({ ...client, command_id: correlation_id }, ASK)
     const by = status?.acknowledgement.instance_id ?? instance_id
     const { state, reason } = status?.terminal ?? {}
@@ -81,7 +83,7 @@ export function createReply(
     if (!settled && !(await hasEnded(correlation_id))) return false
     const end = endOf(outcome)
     const ended = await dispatcher.settle({ user_id, client_id, instance_id, command_id: correlation_id, ...end })
-    if (!settled && !ended && !(await endedSo(from, end))) return false
+    if (!settled && !ended && !(await hasEndedWith(from, end))) return false
     await record(from, outcome)
     return settled || ended
   }

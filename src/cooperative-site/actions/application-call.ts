@@ -4,7 +4,7 @@ import { withTimeout } from '../../async/time-limit.js'
 import type { ActionConnector, InvocationError } from '../../contract/invocations.js'
 import type { Json } from '../../contract/json.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
-import { toInvocationError } from './failure.js'
+import { ActionFailure, toInvocationError } from './failure.js'
 import { readResult } from './result.js'
 
 // What a connector says when it lost sight of a call: it may have taken effect.
@@ -18,12 +18,12 @@ const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
 ])
 
 /** What the application answered. */
-export interface ApplicationAnswer {
+interface ApplicationAnswer {
   result: Json
   error: InvocationError | null
 }
 
-export interface ApplicationCall {
+interface ApplicationCall {
   client: { user_id: string; client_id: string }
   request: { action: string; parameters: Record<string, unknown>; timeout_ms: number; command_id?: string }
   signal: AbortSignal | undefined
@@ -46,7 +46,8 @@ export async function callApplication(connector: ActionConnector, call: Applicat
     if (error instanceof Refusal && NO_ANSWER.has(error.code)) throw error
     if (error instanceof Refusal && LOST.has(error.code))
       throw new Refusal('action_timeout', error.detail, { cause: error })
-    onError(error)
+    // The application's own no, in its own words, is no error.
+    if (!(error instanceof ActionFailure)) onError(error)
     return failed(toInvocationError(error))
   }
   const read = readResult(result)

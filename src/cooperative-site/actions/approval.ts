@@ -21,7 +21,7 @@ export interface ApprovalRequest {
 /** Asked once per call. Anything but `true`, and a throw, is a no; a yes holds for that call alone. */
 export type Approve = (request: ApprovalRequest) => Awaitable<boolean>
 
-export interface ApprovalOptions {
+interface ApprovalOptions {
   approve: Approve
   ms: number
   signal: AbortSignal | undefined
@@ -33,13 +33,13 @@ export async function requireApproval(
   request: Omit<ApprovalRequest, 'signal'>,
   { approve, ms, signal, onError }: ApprovalOptions,
 ): Promise<void> {
-  const ask = async (own: AbortSignal) => approve(Object.freeze({ ...request, signal: own }))
+  const requestApproval = async (own: AbortSignal) => approve(Object.freeze({ ...request, signal: own }))
   let answer: unknown
   try {
-    answer = await withTimeout(ask, { ms, code: 'approval_timeout', signal })
+    answer = await withTimeout(requestApproval, { ms, code: 'approval_timeout', signal })
   } catch (error) {
     if (error instanceof Refusal && (error.code === 'approval_timeout' || error.code === 'cancelled')) throw error
-    onError(error)
+    if (!(error instanceof Refusal)) onError(error)
   }
   if (answer !== true) throw new Refusal('approval_denied')
 }

@@ -6,19 +6,27 @@ import { Refusal, type RefusalCode } from '../../refusal.js'
 export interface CheckActionDeps {
   sites: Pick<SiteRegistry, 'get'>
   sessions: Pick<SessionRegistry, 'get'>
+  /** Who may view and invoke: `createSessionPolicy`, or your own. */
   policy: SessionPolicy
+  /** Told what the policy threw. */
+  onError?: ((error: unknown) => void) | null | undefined
 }
 
-/** The policy's word; its failure is not permission, except that a store out of reach is said to be one. */
+/**
+ * The policy's word.
+ *
+ * @throws Refusal `unavailable` for a policy that failed: that is not permission, and no word of the policy either.
+ */
 async function isAllowed(
-  policy: SessionPolicy,
+  { policy, onError }: Pick<CheckActionDeps, 'policy' | 'onError'>,
   question: { viewer: Principal; session: Session; right: SessionRight },
 ): Promise<boolean> {
   try {
     return (await policy.check(question)) === true
   } catch (error) {
     if (error instanceof Refusal && error.code === 'unavailable') throw error
-    return false
+    onError?.(error)
+    throw new Refusal('unavailable', 'the policy failed', { cause: error })
   }
 }
 
@@ -40,14 +48,14 @@ const NOBODYS: Omit<Session, 'session_id'> = Object.freeze({
  * @throws Refusal `session_not_found`, the same for one that is not there and one that is not the viewer's.
  */
 export async function findSession(
-  { sessions, policy }: Pick<CheckActionDeps, 'sessions' | 'policy'>,
+  { sessions, ...judge }: Pick<CheckActionDeps, 'sessions' | 'policy' | 'onError'>,
   sessionId: string,
   viewer: Principal,
 ): Promise<Session> {
   const found = await sessions.get(sessionId)
   // Asked about one that is not there, too: whoever guesses learns nothing from how long it takes.
   const session = found ?? { ...NOBODYS, session_id: sessionId }
-  const mayView = await isAllowed(policy, { viewer, session, right: 'view' })
+  const mayView = await isAllowed(judge, { viewer, session, right: 'view' })
   if (!found || !mayView) throw new Refusal('session_not_found')
   return found
 }
@@ -72,7 +80,7 @@ export interface Admitted {
   connector: { user_id: string; client_id: string }
 }
 
-interface Asked {
+interface ActionRequest {
   session: Session
   viewer: Principal
   action: string
@@ -84,16 +92,20 @@ interface Asked {
  *
  * @throws Refusal with the code of the first condition that does not hold.
  */
-export async function admitAction({ sites, sessions, policy }: CheckActionDeps, asked: Asked): Promise<Admitted> {
-  const { session, viewer, action } = asked
-  const mayInvoke = await isAllowed(policy, { viewer, session, right: 'invoke' })
+export async function admitAction(
+  { sites, sessions, ...judge }: CheckActionDeps,
+  request: ActionRequest,
+): Promise<Admitted> {
+  const { session, viewer, action } = request
+  const mayInvoke = await isAllowed(judge, { viewer, session, right: 'invoke' })
   const site = await sites.get(session.site_id)
   const fresh = await sessions.get(session.session_id)
   const refused = checkAction(fresh, site, action)
   if (refused) throw new Refusal(refused)
   if (!mayInvoke) throw new Refusal('forbidden')
   const { connector, owner } = fresh as Session
-  if (connector === null || connector.user_id !== owner) throw new Refusal('connector_unavailable', 'no connector')
+  if (connector === null || connector.user_id !== owner)
+    throw new Refusal('connector_unavailable', 'the session has no connector of its owner')
   return { session: fresh as Session, connector }
 }
 
@@ -103,7 +115,7 @@ export async function admitAction({ sites, sessions, policy }: CheckActionDeps, 
  *
  * @throws Refusal with the code of the first condition that does not hold, the right itself being the last.
  */
-export async function requireInvoker(deps: CheckActionDeps, asked: Asked): Promise<void> {
-  const { viewer, session } = asked
-  if (!(await isAllowed(deps.policy, { viewer, session, right: 'invoke' }))) await admitAction(deps, asked)
+export async function requireInvoker(deps: CheckActionDeps, request: ActionRequest): Promise<void> {
+  const { viewer, session } = request
+  if (!(await isAllowed(deps, { viewer, session, right: 'invoke' }))) await admitAction(deps, request)
 }

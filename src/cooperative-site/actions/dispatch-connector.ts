@@ -1,12 +1,13 @@
 /** The connector over the ordinary facilities: an action is one command of the dispatcher and one call of the correlator. */
 
-import { whenAborted } from '../../async/abort.js'
-import { guardHook } from '../../async/hook.js'
+import { onAbort } from '../../async/abort.js'
+import { guardErrorHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryStatus, DispatchInput } from '../../contract/delivery.js'
 import type { MessageHistory } from '../../contract/history.js'
 import type { ActionConnector } from '../../contract/invocations.js'
+import { checkParts, HOOK, having, needed, type Shape } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { commandStream } from '../../contract/streams.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
@@ -18,8 +19,16 @@ export type { ActionReply } from './action-reply.js'
 export interface DispatchConnectorOptions extends ReplyFacilities {
   connections: Pick<ConnectionRegistry, 'currentInstance'>
   history: MessageHistory
-  /** Told what kept a command from the history. It changes no call. */
-  onError?: ((error: unknown) => void) | undefined
+  /** Told what kept a command from the history. It changes no call. `null` for nobody. @default console.error */
+  onError?: ((error: unknown) => void) | null | undefined
+}
+
+const PARTS: Shape<DispatchConnectorOptions> = {
+  rpc: needed(having('open', 'settle')),
+  dispatcher: needed(having('dispatch', 'settle', 'cancel')),
+  connections: needed(having('currentInstance')),
+  history: needed(having('append')),
+  onError: HOOK,
 }
 
 export interface DispatchConnector extends ActionConnector {
@@ -44,7 +53,7 @@ const OPEN: ReadonlySet<RefusalCode> = new Set(['unavailable', 'timeout', 'cance
 const mayHaveSent = (error: unknown) => !wasNotRun(error) && !(error instanceof Refusal && !OPEN.has(error.code))
 
 // What the gate is told as it is: the caller's own mistake, or its own end.
-const SAID: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
+const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
 
 /** What was thrown before anything was sent, in the words of the gate. */
 function toNotSent(error: unknown): unknown {
@@ -52,26 +61,11 @@ function toNotSent(error: unknown): unknown {
   if (code === 'payload_too_large') return new ActionFailure('parameters_too_large')
   // Only a caller's own id can meet itself: the same call is under way, here or on another node.
   if (code === 'command_conflict') return new Refusal('idempotency_in_progress', undefined, { cause: error })
-  return code && SAID.has(code) ? error : new Refusal('connector_unavailable', undefined, { cause: error })
+  return code && SHOWN_CODES.has(code) ? error : new Refusal('connector_unavailable', undefined, { cause: error })
 }
 
-/**
- * The ordinary way to an application: while an action runs, it stands in `/rpc/pending` and in `/delivery/status`, and
- * its command and result are in the history of `users/{user_id}/clients/{client_id}/commands`. It is attempted once and
- * only while a connection waits for it, so that an action runs at most once.
- *
- * A dispatcher that did not answer may have sent the command: it is asked once more, which sends the same command or
- * finds it, and then the reply is waited for. Only what was certainly not sent is `connector_unavailable`.
- *
- * @example
- * const connector = createDispatchConnector(facilities)
- * await facilities.dispatcher.attach(instance, (command) => send(command)) // the client runs it, and then:
- * await connector.reply({ ...instance, correlation_id: command.command_id, outcome })
- */
-export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
-  const { rpc, dispatcher, connections, history } = options
-  const onError = guardHook(options.onError)
-
+/** The history of the commands and results of actions. */
+function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, onError: (error: unknown) => void) {
   const record = async (
     kind: 'command' | 'result',
     { correlation_id, ...from }: Omit<ActionReply, 'outcome'>,
@@ -98,6 +92,11 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     }
   }
 
+  return { record, recordCommand }
+}
+
+/** How a command is sent once, as far as that can be known. */
+function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher'>) {
   /** Sends the same command once more, or finds it. A no to this attempt says nothing of the first. */
   async function sendAgain(command: DispatchInput): Promise<boolean> {
     try {
@@ -125,6 +124,29 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     if (status.terminal !== null) throw new Refusal('timeout', 'a command of this id has run before')
     return true
   }
+
+  return send
+}
+
+/**
+ * The ordinary way to an application: while an action runs, it stands in `/rpc/pending` and in `/delivery/status`, and
+ * its command and result are in the history of `users/{user_id}/clients/{client_id}/commands`. It is attempted once and
+ * only while a connection waits for it, so that an action runs at most once.
+ *
+ * A dispatcher that did not answer may have sent the command: it is asked once more, which sends the same command or
+ * finds it, and then the reply is waited for. Only what was certainly not sent is `connector_unavailable`.
+ *
+ * @example
+ * const connector = createDispatchConnector(facilities)
+ * await facilities.dispatcher.attach(instance, (command) => send(command)) // the client runs it, and then:
+ * await connector.reply({ ...instance, correlation_id: command.command_id, outcome })
+ */
+export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
+  checkParts(options, PARTS)
+  const { rpc, dispatcher, connections } = options
+  const onError = guardErrorHook(options.onError)
+  const { record, recordCommand } = createRecorder(options, onError)
+  const send = createSender(options)
 
   /** What must answer before anything is sent. */
   const before = <T>(work: () => Awaitable<T>): Promise<T> =>
@@ -164,7 +186,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       }
       // Not earlier: what was never admitted has never happened.
       if (isAdmitted) recorded()
-      const forget = whenAborted(signal, cancel)
+      const forget = onAbort(signal, cancel)
       try {
         const result = await call.result
         if (!isAdmitted) recorded()

@@ -1,5 +1,5 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
-import { guardHook } from '../../async/hook.js'
+import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import type { IdempotencyStore } from '../../contract/idempotency.js'
 import { toTimestamp } from '../../contract/ids.js'
@@ -9,7 +9,20 @@ import {
   TIMEOUT_DEFAULT_MS,
   TIMEOUT_MAX_MS,
 } from '../../contract/invocations.js'
-import { checkBound, resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
+import {
+  ANYTHING,
+  boundsIn,
+  checkBound,
+  checkOptions,
+  defineBounds,
+  FUNCTION,
+  HOOK,
+  having,
+  needed,
+  resolveBounds,
+  type Shape,
+  TIMER_MAX_MS,
+} from '../../contract/options.js'
 import type { Principal, Session } from '../../contract/sessions.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal } from '../../refusal.js'
@@ -26,6 +39,7 @@ const CALLS_PER_VIEWER = 1_000
 const LOOKS = 4
 
 export interface ActionGateOptions extends CheckActionDeps {
+  /** What carries a call to the application: `createDispatchConnector`, or your own. */
   connector: ActionConnector
   /** Asked before each call is sent. Default: nobody is asked. */
   approve?: Approve | undefined
@@ -43,8 +57,28 @@ export interface ActionGateOptions extends CheckActionDeps {
   now?: (() => number) | undefined
   /** Makes invocation ids. */
   newId?: (() => string) | undefined
-  /** Told what a handler or a connector threw. It never reaches a viewer. A hook that throws or rejects changes nothing. */
-  onError?: ((error: unknown) => void) | undefined
+  /** Told what a handler or a connector threw. It never reaches a viewer. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
+  onError?: ((error: unknown) => void) | null | undefined
+}
+
+const BOUNDS = defineBounds({
+  timeoutMs: [TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS],
+  deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
+  callsPerViewer: CALLS_PER_VIEWER,
+})
+
+export const GATE_OPTIONS: Shape<ActionGateOptions> = {
+  ...boundsIn(BOUNDS),
+  sites: needed(having('get')),
+  sessions: needed(having('get')),
+  policy: needed({ ...having('check'), said: 'createSessionPolicy or one of your own, with check()' }),
+  connector: needed({ ...having('call'), said: 'createDispatchConnector or one of your own, with call()' }),
+  approve: FUNCTION,
+  approvalTimeoutMs: ANYTHING,
+  idempotency: having('claim', 'keep', 'release'),
+  now: FUNCTION,
+  newId: FUNCTION,
+  onError: HOOK,
 }
 
 export interface InvokeInput {
@@ -91,16 +125,19 @@ const isUnsent = (error: unknown) =>
  * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
+  checkOptions(options, GATE_OPTIONS)
+  return openGate(options)
+}
+
+/** The same for whoever has checked its options, and may have more of them. */
+export function openGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
   const { approvalTimeoutMs } = options
-  const { timeoutMs, deadlineMs, callsPerViewer } = resolveBounds(options, {
-    timeoutMs: [TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS],
-    deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
-    callsPerViewer: CALLS_PER_VIEWER,
-  })
+  const { timeoutMs, deadlineMs, callsPerViewer } = resolveBounds(options, BOUNDS)
   if (approvalTimeoutMs !== undefined) checkBound('approvalTimeoutMs', approvalTimeoutMs, TIMER_MAX_MS)
-  if (typeof options.policy?.check !== 'function') throw new TypeError('policy is required')
-  const onError = guardHook(options.onError)
+  const onError = guardErrorHook(options.onError)
+  const { sites, sessions, policy } = options
+  const deps = { sites, sessions, policy, onError }
   const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
   const calls = createShares(callsPerViewer)
 
@@ -109,10 +146,10 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
     withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
 
   /** Everything once more, after what took a while: whatever was taken back meanwhile counts. */
-  const again = ({ session, viewer, action, signal }: Found) =>
+  const recheck = ({ session, viewer, action, signal }: Found) =>
     read(async () => {
-      const fresh = await findSession(options, session.session_id, viewer)
-      return admitAction(options, { session: fresh, viewer, action })
+      const fresh = await findSession(deps, session.session_id, viewer)
+      return admitAction(deps, { session: fresh, viewer, action })
     }, signal)
 
   /** The rest of the way, for a call into a session that its viewer may see. */
@@ -120,9 +157,9 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
     const { session, action, viewer, signal, timeout_ms, scope } = input
     const { session_id, site_id } = session
     requireObject(input.parameters)
-    await read(() => requireInvoker(options, { session, viewer, action }), signal)
+    await read(() => requireInvoker(deps, { session, viewer, action }), signal)
     const parameters = parseParameters(input.parameters)
-    let admitted = await read(() => admitAction(options, { session, viewer, action }), signal)
+    let admitted = await read(() => admitAction(deps, { session, viewer, action }), signal)
     refuseReserved(parameters)
     if (signal?.aborted) throw new Refusal('cancelled')
     const invocation_id = newId()
@@ -151,7 +188,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
           { invocation_id, session_id, site_id, action, parameters, viewer },
           { approve, ms: approvalMs, signal, onError },
         )
-      if (approve || claim) admitted = await again(input)
+      if (approve || claim) admitted = await recheck(input)
       sent = true
       const command = claim && { command_id: claim.command_id }
       const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
@@ -189,7 +226,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
       if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
         throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
       const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
-      const session = await read(() => findSession(options, session_id, viewer), signal)
+      const session = await read(() => findSession(deps, session_id, viewer), signal)
       // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
       const release = calls.take(viewer.user_id)
       try {

@@ -1,9 +1,11 @@
 /** The application's end of an action: which actions it handles, and what must hold before one of them runs. */
+
 import type * as z from 'zod'
-import { unlessAborted } from '../../async/abort.js'
-import { guardHook } from '../../async/hook.js'
+import { raceAbort } from '../../async/abort.js'
+import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
+import { ANYTHING, checkOptions, FUNCTION, HOOK, having, needed, type Shape, shown } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
@@ -38,21 +40,44 @@ export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: 
 export interface HandleOptions<Schema extends z.ZodType> {
   /** Reads the parameters without the reserved ones; the handler gets what it returns. */
   parameters: Schema
-  /** The local authorizer: anything but `true`, and a throw, is a no. */
+  /** The local authorizer: anything but `true` is a no. What it throws is an error, and the action does not run either. */
   authorize?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
-  /** Asked once per call, after `authorize`, about exactly these parameters, which are frozen. */
+  /** Asked once per call, after `authorize` and like it, about exactly these parameters, which are frozen. */
   approve?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
   /** One call at a time; with a name, one among all actions of that name. A second one is refused, not queued. */
   lease?: boolean | string | undefined
 }
 
+const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
+  parameters: needed({ ...having('safeParseAsync'), said: 'a schema of zod' }),
+  authorize: FUNCTION,
+  approve: FUNCTION,
+  lease: ANYTHING,
+}
+
+/** What became of one call, and where its parameters could not be read, why: what viewers learn of that are the paths. */
+export interface ActionResult extends ActionContext {
+  outcome: ActionOutcome
+  issues?: readonly z.core.$ZodIssue[]
+}
+
 /** Told once of every call, refused ones too, but not of a repeated one. A sink that throws or rejects changes no outcome. */
-export type ResultSink = (record: ActionContext & { outcome: ActionOutcome }) => void
+export type ResultSink = (record: ActionResult) => void
 
 export type ActionHandler<Schema extends z.ZodType> = (
   parameters: z.output<Schema> & Record<string, unknown>,
   context: ActionContext,
 ) => unknown
+
+/** What handlers of an application are made with. */
+export interface ActionHandlersOptions {
+  resultSink?: ResultSink | undefined
+  /**
+   * Told what a handler, `authorize`, `approve` or a schema threw, unless it is an `ActionFailure`: viewers learn only that
+   * there was an error. `null` for nobody. @default console.error, with the action and the stack
+   */
+  onError?: ((error: unknown, context: ActionContext) => void) | null | undefined
+}
 
 export interface ActionHandlers {
   /**
@@ -77,6 +102,19 @@ interface Declared {
 
 const NEVER = new AbortController().signal
 
+const PARAMETERS = 'the parameters'
+
+/** Parameters that their schema refuses. Of what is wrong with them viewers learn where. */
+class UnreadParameters extends ActionFailure {
+  readonly issues: readonly z.core.$ZodIssue[]
+
+  constructor(issues: readonly z.core.$ZodIssue[]) {
+    const paths = issues.map(({ path }) => path.map(String).join('.') || PARAMETERS)
+    super('invalid_parameters', `cannot be read: ${[...new Set(paths)].join(', ')}`)
+    this.issues = issues
+  }
+}
+
 const cancelled = () => new ActionFailure('cancelled')
 
 /**
@@ -87,11 +125,13 @@ const cancelled = () => new ActionFailure('cancelled')
  * handlers.handle('archive_note', { parameters: z.object({ id: z.int() }) }, ({ id }) => notes.archive(id))
  * const outcome = await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })
  */
-export function createActionHandlers({ resultSink }: { resultSink?: ResultSink | undefined } = {}): ActionHandlers {
+export function createActionHandlers(options: ActionHandlersOptions = {}): ActionHandlers {
+  checkOptions(options, { resultSink: FUNCTION, onError: HOOK } satisfies Shape<ActionHandlersOptions>)
   const declared = new Map<string, Declared>()
   const leases = new Set<string>()
   const seen = new Set<string>()
-  const tell = guardHook(resultSink)
+  const toSink = guardHook(options.resultSink)
+  const onError = guardErrorHook(options.onError)
 
   /** Whether the id is new. It is remembered from now on. */
   function isNew(id: unknown): boolean {
@@ -109,15 +149,10 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
     const { options, handler } = known
     const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = call.parameters ?? {}
     const read = await options.parameters.safeParseAsync(own)
-    if (!read.success) throw new ActionFailure('invalid_parameters')
+    if (!read.success) throw new UnreadParameters(read.error.issues)
     const parameters = deepFreeze(read.data)
-    const allowed = async (check: typeof options.authorize) => {
-      try {
-        return check === undefined || (await check(parameters, context)) === true
-      } catch {
-        return false
-      }
-    }
+    const allowed = async (check: typeof options.authorize) =>
+      check === undefined || (await check(parameters, context)) === true
     if (!(await allowed(options.authorize))) throw new ActionFailure('not_authorized')
     if (!(await allowed(options.approve))) throw new ActionFailure('approval_denied')
     if (context.signal.aborted) throw cancelled()
@@ -137,8 +172,11 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
     },
     handle(name, options, handler) {
       if (isGenericActionName(name)) throw new Refusal('generic_action_name')
-      if (!ActionName.safeParse(name).success) throw new Refusal('invalid_input', 'not the name of an action')
-      if (declared.has(name)) throw new Refusal('invalid_input', 'the action is declared already')
+      if (!ActionName.safeParse(name).success)
+        throw new Refusal('invalid_input', `${shown(name)} cannot be the name of an action`)
+      if (declared.has(name)) throw new Refusal('invalid_input', `the action ${name} is declared already`)
+      checkOptions(options, HANDLE_OPTIONS)
+      if (typeof handler !== 'function') throw new TypeError(`handler must be a function, not ${shown(handler)}`)
       declared.set(name, { options, handler } as unknown as Declared)
     },
     async execute(given, { signal = NEVER } = {}) {
@@ -153,14 +191,19 @@ export function createActionHandlers({ resultSink }: { resultSink?: ResultSink |
         site_id: text(call.parameters?.[SITE_PARAMETER]),
         signal,
       })
-      let outcome: ActionOutcome
+      const running = run(call, context).catch((error: unknown) => {
+        if (!(error instanceof ActionFailure)) onError(error, context)
+        throw error
+      })
       try {
-        outcome = { ok: true, result: (await unlessAborted(run(call, context), signal, cancelled)) ?? null }
+        const outcome = { ok: true as const, result: (await raceAbort(running, signal, cancelled)) ?? null }
+        toSink({ ...context, outcome })
+        return outcome
       } catch (error) {
-        outcome = { ok: false, error: toInvocationError(error) }
+        const outcome = { ok: false as const, error: toInvocationError(error) }
+        toSink({ ...context, outcome, ...(error instanceof UnreadParameters ? { issues: error.issues } : {}) })
+        return outcome
       }
-      tell({ ...context, outcome })
-      return outcome
     },
   }
 }

@@ -8,7 +8,7 @@ import { Refusal } from '../../refusal.js'
 export type KeyScope = Pick<IdempotencyClaim, 'session_id' | 'user_id' | 'key'>
 
 /** The call that the key stands for. */
-export interface KeyedRequest {
+interface KeyedRequest {
   action: string
   parameters: JsonObject
   /** The one that holds: a call that names the default is the call that names none. */
@@ -16,7 +16,7 @@ export interface KeyedRequest {
 }
 
 /** A claimed key, and what its holder must say in the end. Neither rejects: what is not said in time reads as unknown. */
-export interface KeyedCall {
+interface KeyedCall {
   /** The same for whoever meets this key within its time, and not to be guessed without it. */
   command_id: string
   keep(answer: Invocation | null): Promise<void>
@@ -37,7 +37,7 @@ async function toCommandId({ session_id, user_id, key }: KeyScope, claimedAt: nu
   return (await digest(JSON.stringify([session_id, user_id, key, life]))).slice(0, 32)
 }
 
-export interface ClaimKeyOptions {
+interface ClaimKeyOptions {
   store: IdempotencyStore
   attempt: string
   leaseMs: number

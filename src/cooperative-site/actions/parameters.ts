@@ -32,7 +32,7 @@ function copyPlain(value: unknown, depth: number, budget: Budget): Json {
   if (budget.bytes < 0) throw refuse(`more than ${PARAMETERS_BYTES} bytes`)
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
-  if (typeof value !== 'object' || !isPlain(value)) throw refuse('not plain JSON')
+  if (typeof value !== 'object' || !isPlain(value)) throw refuse('must be plain JSON')
   if (depth === JSON_DEPTH) throw refuse(`nested deeper than ${JSON_DEPTH} levels`)
   if (budget.containers-- === 0) throw refuse(`more than ${CONTAINERS_MAX} objects and lists`)
   if (Array.isArray(value)) {
@@ -42,7 +42,7 @@ function copyPlain(value: unknown, depth: number, budget: Budget): Json {
   const copy: JsonObject = {}
   for (const [key, child] of Object.entries(value)) {
     // An own key of that name is harmless here and a prototype to whoever copies by assignment.
-    if (key === '__proto__') throw refuse('has a __proto__ key')
+    if (key === '__proto__') throw refuse('a key must not be __proto__')
     if (child !== undefined) copy[key] = copyPlain(child, depth + 1, budget)
   }
   return Object.freeze(copy)
@@ -50,7 +50,7 @@ function copyPlain(value: unknown, depth: number, budget: Budget): Json {
 
 /** @throws Refusal `invalid_parameters` for what is not even an object: the one look that costs nothing. */
 export function requireObject(given: unknown = {}): void {
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('not an object')
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('must be an object')
 }
 
 /**
@@ -67,7 +67,7 @@ export function parseParameters(given: unknown = {}): JsonObject {
   } catch (cause) {
     // A getter of theirs may throw anything.
     if (cause instanceof Refusal) throw cause
-    throw new Refusal('invalid_parameters', 'cannot be read', { cause })
+    throw new Refusal('invalid_parameters', 'one of their getters throws', { cause })
   }
   const bytes = utf8Length(JSON.stringify(copy))
   if (bytes > PARAMETERS_BYTES) throw refuse(`${bytes} bytes, at most ${PARAMETERS_BYTES}`)

@@ -1,6 +1,6 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
 
-import { guardHook } from '../../async/hook.js'
+import { guardErrorHook } from '../../async/hook.js'
 import { withTimeout } from '../../async/time-limit.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
@@ -37,8 +37,8 @@ export interface IngestSiteMessageDeps {
   projectionMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
-  /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. */
-  onError?: ((error: unknown) => void) | undefined
+  /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
+  onError?: ((error: unknown) => void) | null | undefined
 }
 
 /** A message of an authenticated host. */
@@ -79,11 +79,11 @@ async function project(
 type Published = Pick<SiteMessageAnswer, 'published' | 'not_published_reason'>
 
 const PUBLISHED: Published = { published: true, not_published_reason: null }
-const because = (reason: NotPublishedReason): Published => ({ published: false, not_published_reason: reason })
+const notPublished = (reason: NotPublishedReason): Published => ({ published: false, not_published_reason: reason })
 const UNKNOWN: Published = { published: null, not_published_reason: 'unknown' }
 
 /** Whether a bus that failed with `error` has not published the event and will not. */
-const hasNotGoneOut = (error: unknown) =>
+const wasNotPublished = (error: unknown) =>
   error instanceof Refusal && error.code !== 'timeout' && error.outcome !== 'unknown'
 
 /** Publishes a retained message. A duplicate is published where its first attempt did not come to that. */
@@ -97,20 +97,20 @@ async function publish(
   let isHandedOver = false
   async function attempt(signal: AbortSignal): Promise<Published> {
     const projection = await project(deps, sent)
-    if ('reason' in projection) return because(isDuplicate ? 'duplicate' : projection.reason)
+    if ('reason' in projection) return notPublished(isDuplicate ? 'duplicate' : projection.reason)
     // Whoever was told that nothing was published must not be contradicted by a site that is found later.
     signal.throwIfAborted()
     isHandedOver = true
     const topic = siteStream(owner, projection.event.site_id)
     const isNew = await publishOnce(deps.bus, { owner, topic, event: projection.event })
-    return isNew || !isDuplicate ? PUBLISHED : because('duplicate')
+    return isNew || !isDuplicate ? PUBLISHED : notPublished('duplicate')
   }
   try {
     return await withTimeout(attempt, { ms: projectionMs, code: 'timeout' })
   } catch (error) {
-    guardHook(deps.onError)(error)
+    guardErrorHook(deps.onError)(error)
     // What became of the first attempt nobody can say without the bus.
-    return !isDuplicate && (!isHandedOver || hasNotGoneOut(error)) ? because('bus_unavailable') : UNKNOWN
+    return !isDuplicate && (!isHandedOver || wasNotPublished(error)) ? notPublished('bus_unavailable') : UNKNOWN
   }
 }
 
@@ -145,6 +145,6 @@ export async function ingestCooperativeSiteMessage(
   // Ours throws what it refuses; one that says it in its answer has not retained the message either.
   if (!accepted) return answer({ published: false, not_published_reason: null })
   // Another client's message has this id: what came now is retained nowhere, so that nobody is told of it.
-  if (duplicate && first !== null && first.client_id !== message.client_id) return answer(because('duplicate'))
+  if (duplicate && first !== null && first.client_id !== message.client_id) return answer(notPublished('duplicate'))
   return answer(await publish(deps, projectionMs, { host, message }, duplicate))
 }

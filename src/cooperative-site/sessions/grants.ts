@@ -141,9 +141,9 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
 
   /** Whatever a registry of a host's own makes of `watch`: when it comes to nothing, time alone asks. @returns how to end it. */
   function watch(sessionId: string, changed: () => void): () => void {
-    const report = (error: unknown) => onError?.(error)
-    const ending: Promise<unknown> = (async () => sessions.watch?.(sessionId, changed))().catch(report)
-    return () => void ending.then((end) => typeof end === 'function' && end()).catch(report)
+    const handleError = (error: unknown) => onError?.(error)
+    const ending: Promise<unknown> = (async () => sessions.watch?.(sessionId, changed))().catch(handleError)
+    return () => void ending.then((end) => typeof end === 'function' && end()).catch(handleError)
   }
 
   function readOverdue(): void {

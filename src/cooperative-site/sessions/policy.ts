@@ -1,4 +1,5 @@
 /** The reference policy of the session and sharing facility: the owner may all, others what was shared with them. */
+import { checkOptions, having, needed } from '../../contract/options.js'
 import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 
 /**
@@ -7,7 +8,9 @@ import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
  * @example
  * const policy = createSessionPolicy({ sessions })
  */
-export function createSessionPolicy({ sessions }: { sessions: Pick<SessionRegistry, 'getShare'> }): SessionPolicy {
+export function createSessionPolicy(options: { sessions: Pick<SessionRegistry, 'getShare'> }): SessionPolicy {
+  checkOptions(options, { sessions: needed(having('getShare')) })
+  const { sessions } = options
   return {
     async check({ viewer, session, right }) {
       if (viewer.user_id === session.owner) return true

@@ -25,7 +25,7 @@ type Taken = IteratorResult<Bytes, undefined>
 
 const DONE: Taken = { done: true, value: undefined }
 
-export interface SessionStreamOptions {
+interface SessionStreamOptions {
   bus: SiteEventBus
   /** The canonical stream of the site. */
   topic: string

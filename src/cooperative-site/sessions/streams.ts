@@ -8,13 +8,13 @@ import type { Chunks } from '../../http/respond.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './grants.js'
 import { openSessionStream, type SessionStream } from './stream.js'
 
-export interface SessionStreamsOptions extends SessionGrantsOptions {
+interface SessionStreamsOptions extends SessionGrantsOptions {
   bus: SiteEventBus
   heartbeatMs: number
   newId: () => string
 }
 
-export interface OpenStream {
+interface OpenStream {
   viewer: Principal
   session_id: string
   site_id: string

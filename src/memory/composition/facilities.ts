@@ -1,15 +1,30 @@
 /** All live objects of one process, wired to each other. */
+
 import { type Ending, endTogether } from '../../async/ending.js'
-import type { SpillStore } from '../../contract/history.js'
+import type { FacilityName } from '../../contract/families.js'
+import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { createIngest, type Ingest } from '../../contract/ingest.js'
-import { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from '../browser-windows.js'
-import { type ConnectionRegistryOptions, createConnectionRegistry } from '../connections/facility.js'
-import { type ContextRegistryOptions, createContextRegistry } from '../contexts.js'
-import { createDeduplicator, type DeduplicatorOptions } from '../deduplicator.js'
-import { type CommandDispatcherOptions, createCommandDispatcher } from '../delivery/facility.js'
-import { createMessageHistory, type MessageHistoryOptions } from '../history/facility.js'
+import { checkOptions, FUNCTION, optionsOf, type Shape, TEXT } from '../../contract/options.js'
+import {
+  BROWSER_WINDOW_REGISTRY_OPTIONS,
+  type BrowserWindowRegistryOptions,
+  createBrowserWindowRegistry,
+} from '../browser-windows.js'
+import {
+  CONNECTION_REGISTRY_OPTIONS,
+  type ConnectionRegistryOptions,
+  createConnectionRegistry,
+} from '../connections/facility.js'
+import { CONTEXT_REGISTRY_OPTIONS, type ContextRegistryOptions, createContextRegistry } from '../contexts.js'
+import { createDeduplicator, DEDUPLICATOR_OPTIONS, type DeduplicatorOptions } from '../deduplicator.js'
+import {
+  COMMAND_DISPATCHER_OPTIONS,
+  type CommandDispatcherOptions,
+  createCommandDispatcher,
+} from '../delivery/facility.js'
+import { createMessageHistory, MESSAGE_HISTORY_OPTIONS, type MessageHistoryOptions } from '../history/facility.js'
 import { createMemorySpillStore } from '../history/spill-store.js'
-import { createRpcCorrelator, type RpcCorrelatorOptions } from '../rpc.js'
+import { createRpcCorrelator, RPC_CORRELATOR_OPTIONS, type RpcCorrelatorOptions } from '../rpc.js'
 
 export interface MemoryFacilitiesOptions {
   /** Epoch ms, for all of them. @default Date.now */
@@ -27,6 +42,20 @@ export interface MemoryFacilitiesOptions {
   dispatcher?: CommandDispatcherOptions
   contexts?: ContextRegistryOptions
   browserWindows?: BrowserWindowRegistryOptions
+}
+
+const OPTIONS: Shape<MemoryFacilitiesOptions> = {
+  now: FUNCTION,
+  newId: FUNCTION,
+  nodeId: TEXT,
+  spill: SPILL_STORE,
+  connections: optionsOf(CONNECTION_REGISTRY_OPTIONS),
+  history: optionsOf(MESSAGE_HISTORY_OPTIONS),
+  rpc: optionsOf(RPC_CORRELATOR_OPTIONS),
+  deduplicator: optionsOf(DEDUPLICATOR_OPTIONS),
+  dispatcher: optionsOf(COMMAND_DISPATCHER_OPTIONS),
+  contexts: optionsOf(CONTEXT_REGISTRY_OPTIONS),
+  browserWindows: optionsOf(BROWSER_WINDOW_REGISTRY_OPTIONS),
 }
 
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
@@ -48,6 +77,7 @@ const spilling = (spill: SpillStore | undefined) =>
  * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
+  checkOptions(options, OPTIONS)
   const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
   const node = nodeId === undefined ? {} : { nodeId }
   const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
@@ -69,5 +99,5 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     ingest,
     /** Waits for nobody. */
     close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
-  }
+  } satisfies Record<FacilityName | 'ingest' | 'close', unknown>
 }

@@ -1,16 +1,42 @@
 /** From live objects of this process to what a router is built from. */
-import type { DeliveryInspector } from '../../contract/delivery.js'
-import type { Deployment, Inspectors } from '../../contract/inspectors.js'
 
-/** Any of the facilities, each with its inspector; an absent one is an absent inspector. */
+import type { DeliveryInspector } from '../../contract/delivery.js'
+import { FAMILIES, type FamilyName, INSPECTOR_RULES, type Inspectors } from '../../contract/families.js'
+import type { Deployment } from '../../contract/inspectors.js'
+import { ANYTHING, checkOptions, orNull, type Rule, TEXT } from '../../contract/options.js'
+import type { Ask } from '../../contract/page.js'
+
+/** A facility, as far as it is looked at; absent is an absent inspector. */
+export type InspectedBy<Inspector> = { readonly inspector: NonNullable<Inspector> } | undefined
+
+/** Any of the facilities, each with its inspector. Written out, because a declaration cannot name the table of families. */
 export interface InspectedFacilities {
-  connections?: { readonly inspector: NonNullable<Inspectors['registry']> } | undefined
-  history?: { readonly inspector: NonNullable<Inspectors['history']> } | undefined
-  rpc?: { readonly inspector: NonNullable<Inspectors['rpc']> } | undefined
-  deduplicator?: { readonly inspector: NonNullable<Inspectors['deduplicator']> } | undefined
-  contexts?: { readonly inspector: NonNullable<Inspectors['contextRegistry']> } | undefined
-  browserWindows?: { readonly inspector: NonNullable<Inspectors['browserWindowRegistry']> } | undefined
-  dispatcher?: { readonly inspector: NonNullable<Inspectors['delivery']> } | undefined
+  connections?: InspectedBy<Inspectors['registry']>
+  contexts?: InspectedBy<Inspectors['contextRegistry']>
+  browserWindows?: InspectedBy<Inspectors['browserWindowRegistry']>
+  rpc?: InspectedBy<Inspectors['rpc']>
+  history?: InspectedBy<Inspectors['history']>
+  deduplicator?: InspectedBy<Inspectors['deduplicator']>
+  dispatcher?: InspectedBy<Inspectors['delivery']>
+}
+
+/** What any of the facilities must be, and what is beside them in what makes all of them. */
+const FACILITIES = {
+  ...Object.fromEntries(
+    Object.entries(FAMILIES).map(([name, { facility }]) => [
+      facility,
+      withInspector(INSPECTOR_RULES[name as FamilyName]),
+    ]),
+  ),
+  ingest: ANYTHING,
+  close: ANYTHING,
+}
+
+function withInspector({ test }: Rule): Rule {
+  return {
+    said: 'a facility, with its inspector',
+    test: (value) => test((value as { inspector?: unknown } | null)?.inspector),
+  }
 }
 
 /**
@@ -23,19 +49,17 @@ export interface InspectedFacilities {
  */
 export function memoryComposition(
   facilities: InspectedFacilities,
-  { deploymentId = null }: { deploymentId?: string | null } = {},
+  options: { deploymentId?: string | null | undefined } = {},
 ): { inspectors: Inspectors; deployment: Deployment } {
-  const { connections, history, rpc, deduplicator, contexts, browserWindows, dispatcher } = facilities
+  checkOptions(facilities, FACILITIES)
+  checkOptions(options, { deploymentId: orNull(TEXT) })
+  const { deploymentId = null } = options
+  const inspectors: Inspectors = Object.fromEntries(
+    Object.entries(FAMILIES).map(([name, { facility }]) => [name, facilities[facility]?.inspector]),
+  )
+  const { delivery } = inspectors
   return {
-    inspectors: {
-      history: history?.inspector,
-      registry: connections?.inspector,
-      rpc: rpc?.inspector,
-      deduplicator: deduplicator?.inspector,
-      contextRegistry: contexts?.inspector,
-      browserWindowRegistry: browserWindows?.inspector,
-      delivery: dispatcher && withDeployment(dispatcher.inspector, deploymentId),
-    },
+    inspectors: { ...inspectors, delivery: delivery && withDeployment(delivery, deploymentId) },
     deployment: { id: deploymentId, mode: 'direct' },
   }
 }
@@ -43,10 +67,13 @@ export function memoryComposition(
 /** `delivery` whose summary names the composition's deployment, so that one answer does not contradict another. */
 function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
   if (deployment_id === null) return delivery
-  return {
-    summary: async (ask) => ({ ...(await delivery.summary(ask)), deployment_id }),
-    listNodes: (page, ask) => delivery.listNodes(page, ask),
-    listTenants: (page, ask) => delivery.listTenants(page, ask),
-    status: (key, ask) => delivery.status(key, ask),
-  }
+  const summary = async (ask: Ask) => ({ ...(await delivery.summary(ask)), deployment_id })
+  // Whatever else it offers it offers itself: a host's may be an instance of a class.
+  return new Proxy(delivery, {
+    get(target, name) {
+      if (name === 'summary') return summary
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }

@@ -40,14 +40,14 @@ export function createActionIndex() {
         const { name } = latest
         const everybody = common.get(name) ?? { name, latest, connections: none(), users: none(), user_count: 0 }
         if (everybody.user_count === 0) common.insert(everybody)
-        const mine = own.get(name) ?? { name, latest, connections: none() }
-        if (sum(mine.connections) === 0) {
-          own.insert(mine)
+        const ownOffer = own.get(name) ?? { name, latest, connections: none() }
+        if (sum(ownOffer.connections) === 0) {
+          own.insert(ownOffer)
           everybody.user_count++
         }
-        everybody.latest = mine.latest = latest
+        everybody.latest = ownOffer.latest = latest
         everybody.connections[client_type]++
-        if (mine.connections[client_type]++ === 0) everybody.users[client_type]++
+        if (ownOffer.connections[client_type]++ === 0) everybody.users[client_type]++
       }
     },
 
@@ -56,12 +56,12 @@ export function createActionIndex() {
       if (!own) return
       for (const name of actions) {
         const everybody = common.get(name)
-        const mine = own.get(name)
-        if (!everybody || !mine) continue
+        const ownOffer = own.get(name)
+        if (!everybody || !ownOffer) continue
         if (--everybody.connections[client_type] === 0 && sum(everybody.connections) === 0) common.delete(name)
-        if (--mine.connections[client_type] > 0) continue
+        if (--ownOffer.connections[client_type] > 0) continue
         everybody.users[client_type]--
-        if (sum(mine.connections) > 0) continue
+        if (sum(ownOffer.connections) > 0) continue
         own.delete(name)
         everybody.user_count--
       }

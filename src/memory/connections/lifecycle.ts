@@ -1,18 +1,18 @@
 /**
- * The lives of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
+ * The lifecycle of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
  * `time` is one of the steady clock; what is shown is the wall's, as kept in the records.
  */
 import {
   type ActionDescriptor,
-  ClientType,
+  CONNECTION_FAMILY,
   type Connection,
   type ConnectionCounts,
   type ConnectionEvent,
-  ConnectionStatus,
   LifecycleReason,
 } from '../../contract/connections.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { clientKey, toTimestamp } from '../../contract/ids.js'
 import { Holders } from '../../fair-share/holders.js'
+import { countedBy } from '../table/dimensions.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FairQueue } from '../table/fair-queue.js'
 import { createTable, type Entry } from '../table/table.js'
@@ -26,7 +26,7 @@ interface Life {
 
 export type LivingConnection = Entry<Connection, Life>
 
-interface ConnectionLivesOptions {
+interface ConnectionLifecycleOptions {
   heartbeatTimeoutMs: number
   retentionMs: number
   maxDisconnected: number
@@ -34,17 +34,17 @@ interface ConnectionLivesOptions {
 
 type Client = Pick<Connection, 'user_id' | 'client_id'>
 
-// Ids hold no control character, so that the pair is unmistakable.
-const clientKey = ({ user_id, client_id }: Client) => `${user_id}\n${client_id}`
+export type ConnectionLifecycle = ReturnType<typeof createConnectionLifecycle>
 
 /** The connections that there are, connected or kept after their end, with everything that is counted of them. */
-export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLivesOptions) {
+export function createConnectionLifecycle({
+  heartbeatTimeoutMs,
+  retentionMs,
+  maxDisconnected,
+}: ConnectionLifecycleOptions) {
   const table = createTable<Connection, Life, ConnectionCounts>({
     fields: ['client_id'],
-    dimensions: [
-      { name: 'status', values: ConnectionStatus.options, counted: true },
-      { name: 'client_type', values: ClientType.options, counted: true },
-    ],
+    dimensions: countedBy(CONNECTION_FAMILY.counted),
   })
   const actions = createActionIndex()
   const connected = new ExpiryQueue<LivingConnection>()
@@ -84,8 +84,8 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
   }
 
-  /** Settles an entry for itself, where the sweep has not come to it; `undefined` when it is gone. */
-  function settleOne(entry: LivingConnection | undefined, time: number): LivingConnection | undefined {
+  /** Sweeps one entry, where the sweep has not come to it; `undefined` when it is gone. */
+  function sweepOne(entry: LivingConnection | undefined, time: number): LivingConnection | undefined {
     if (!entry) return undefined
     if (isLost(entry, time)) {
       connected.remove(entry)
@@ -98,7 +98,7 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     return undefined
   }
 
-  function sight({ user_id, last_seen_at }: Connection): void {
+  function recordSight({ user_id, last_seen_at }: Connection): void {
     if ((lastSeen.get(user_id) ?? '') < last_seen_at) lastSeen.set(user_id, last_seen_at)
   }
 
@@ -106,13 +106,13 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
     table,
     actions,
 
-    /** Settles what has come due; false when more is due than one call should pay for. */
-    settle(time: number): boolean {
+    /** Sweeps what has come due; false when more is due than one call should pay for. */
+    sweep(time: number): boolean {
       const silent = connected.sweep(time - heartbeatTimeoutMs, lose, ({ record }) => record.actions.length)
       return disconnected.sweep(time - retentionMs, leave) && silent
     },
 
-    /** What an entry reads as, settled or not. */
+    /** What an entry reads as, swept or not. */
     view: (time: number) => (entry: LivingConnection) => {
       if (isLost(entry, time)) {
         return { ...entry.record, status: 'disconnected' as const, disconnected_at: lostAt(entry.record) }
@@ -121,12 +121,12 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
       return gone ? undefined : entry.record
     },
 
-    /** The entry of that id as it is now, settled in any case. */
-    find: (id: string, time: number) => settleOne(table.get(id), time),
+    /** The entry of that id as it is now, swept in any case. */
+    find: (id: string, time: number) => sweepOne(table.get(id), time),
 
     /** The connected entry that holds (user, client). */
     holder(client: Client, time: number): LivingConnection | undefined {
-      const entry = settleOne(current.get(clientKey(client)), time)
+      const entry = sweepOne(current.get(clientKey(client)), time)
       return entry?.record.status === 'connected' ? entry : undefined
     },
 
@@ -142,13 +142,13 @@ export function createConnectionLives({ heartbeatTimeoutMs, retentionMs, maxDisc
       holders.add(record.user_id)
       current.set(clientKey(record), entry)
       actions.add(record, descriptors)
-      sight(record)
+      recordSight(record)
     },
 
     beat(entry: LivingConnection, time: number, last_seen_at: string): void {
       connected.touch(entry, time)
       table.replace(entry, Object.freeze({ ...entry.record, last_seen_at }))
-      sight(entry.record)
+      recordSight(entry.record)
     },
 
     /** Ends a connected entry. */

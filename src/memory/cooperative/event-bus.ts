@@ -1,12 +1,13 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
 import {
+  EVENT_BUS_OPTIONS,
   type EventBusOptions,
   type PublishedEvent,
   QUEUE_SIZE,
   type SiteEvent,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
-import { resolveBounds } from '../../contract/options.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
@@ -25,6 +26,8 @@ export interface CooperativeSiteEventBusOptions extends EventBusOptions {
   now?: (() => number) | undefined
 }
 
+const OPTIONS: Shape<CooperativeSiteEventBusOptions> = { ...EVENT_BUS_OPTIONS, now: FUNCTION }
+
 /**
  * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
  * minutes after its last event or reader, then it starts a new epoch at 1.
@@ -34,6 +37,7 @@ export interface CooperativeSiteEventBusOptions extends EventBusOptions {
  * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus {
+  checkOptions(options, OPTIONS)
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
   const topics = new Map<string, Topic>()
@@ -90,7 +94,7 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
 
   return {
     queueSize,
-    publish(name, event: PublishedEvent) {
+    async publish(name, event: PublishedEvent) {
       const topic = topicOf(name)
       const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })
       topic.append(positioned)
@@ -104,7 +108,7 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
       else isRead(name)
       return subscription
     },
-    close() {
+    async close() {
       closed = true
       for (const topic of topics.values()) topic.close()
       topics.clear()

@@ -1,14 +1,7 @@
 /** The idempotency keys of one process. */
-import {
-  IDEMPOTENCY_KEPT_MS,
-  IDEMPOTENCY_KEYS_MAX,
-  type IdempotencyClaim,
-  type IdempotencyStore,
-} from '../../contract/idempotency.js'
-import { utf8Length } from '../../contract/ids.js'
-import type { Invocation } from '../../contract/invocations.js'
-import { resolveBounds } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
+import { boundsIn, checkOptions, defineBounds, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { createIdempotencyEntries } from './idempotency-entries.js'
 
 export interface IdempotencyStoreOptions {
   /** Keys of one viewer in one session. @default 1000 */
@@ -21,30 +14,12 @@ export interface IdempotencyStoreOptions {
   now?: (() => number) | undefined
 }
 
-interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' | 'fingerprint' | 'attempt'> {
-  id: string
-  at: number
-  /** Until when it may be under way. */
-  until: number
-  /** `undefined` while it runs. */
-  answer: Invocation | null | undefined
-  bytes: number
-}
+const BOUNDS = defineBounds({ keysPerViewer: IDEMPOTENCY_KEYS_MAX, maxKeys: 100_000, maxBytes: 67_108_864 })
 
-/** What one viewer holds, in the order of the claims. */
-interface Holder {
-  bytes: number
-  entries: Set<Entry>
-  sessions: Map<string, Set<Entry>>
-}
-
-// What an entry costs beside its texts.
-const ENTRY_BYTES = 512
+const OPTIONS: Shape<IdempotencyStoreOptions> = { ...boundsIn(BOUNDS), now: FUNCTION }
 
 /** Whose wall clock is set back or ahead must not run a call twice. */
 const steadyNow = () => performance.timeOrigin + performance.now()
-
-const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify([session_id, user_id, key])
 
 /**
  * Keys in memory. A key that has been claimed stands for its call for ten minutes; its answer may be forgotten earlier
@@ -55,124 +30,33 @@ const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify(
  * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
+  checkOptions(options, OPTIONS)
   const { now = steadyNow } = options
-  const { keysPerViewer, maxKeys, maxBytes } = resolveBounds(options, {
-    keysPerViewer: IDEMPOTENCY_KEYS_MAX,
-    maxKeys: 100_000,
-    maxBytes: 67_108_864,
-  })
-  // In the order of the claims.
-  const entries = new Map<string, Entry>()
-  const holders = new Map<string, Holder>()
-  let bytes = 0
-
-  const hasEnded = (entry: Entry) => entry.answer !== undefined || entry.until <= now()
-
-  function weigh(entry: Entry, more: number): void {
-    entry.bytes += more
-    bytes += more
-    ;(holders.get(entry.user_id) as Holder).bytes += more
-  }
-
-  function add(entry: Entry): void {
-    const holder = holders.get(entry.user_id) ?? { bytes: 0, entries: new Set(), sessions: new Map() }
-    holders.set(entry.user_id, holder)
-    entries.set(entry.id, entry)
-    holder.entries.add(entry)
-    holder.sessions.set(entry.session_id, (holder.sessions.get(entry.session_id) ?? new Set()).add(entry))
-    weigh(entry, ENTRY_BYTES + 2 * entry.id.length)
-  }
-
-  function drop(entry: Entry): void {
-    const holder = holders.get(entry.user_id) as Holder
-    weigh(entry, -entry.bytes)
-    entries.delete(entry.id)
-    holder.entries.delete(entry)
-    const own = holder.sessions.get(entry.session_id)
-    own?.delete(entry)
-    if (own?.size === 0) holder.sessions.delete(entry.session_id)
-    if (holder.entries.size === 0) holders.delete(entry.user_id)
-  }
-
-  function forgetOld(): void {
-    for (const entry of entries.values()) {
-      if (entry.at + IDEMPOTENCY_KEPT_MS > now()) return
-      if (hasEnded(entry)) drop(entry)
-    }
-  }
-
-  /** Whoever holds most: a crowd of one's own costs nobody else. */
-  function greediest(weight: (holder: Holder) => number): Holder | undefined {
-    let most: Holder | undefined
-    for (const holder of holders.values()) if (!most || weight(holder) > weight(most)) most = holder
-    return most
-  }
-
-  const firstEnded = (some: Iterable<Entry> | undefined) => {
-    for (const entry of some ?? []) if (hasEnded(entry)) return entry
-    return undefined
-  }
-
-  function makeRoom({ user_id, session_id }: IdempotencyClaim): void {
-    const own = holders.get(user_id)?.sessions.get(session_id)
-    if (own && own.size >= keysPerViewer) {
-      const ended = firstEnded(own)
-      if (!ended) throw new Refusal('capacity_exceeded', `${own.size} calls with keys are under way`)
-      drop(ended)
-    }
-    if (entries.size < maxKeys) return
-    const ended = firstEnded(greediest((holder) => holder.entries.size)?.entries)
-    if (!ended) throw new Refusal('capacity_exceeded', `${entries.size} calls with keys are under way`)
-    drop(ended)
-  }
-
-  /** Forgets answers, the oldest of whoever holds most, until all that is kept fits. Their keys stay. */
-  function shed(): void {
-    while (bytes > maxBytes) {
-      let shed = 0
-      for (const entry of greediest((holder) => holder.bytes)?.entries ?? []) {
-        if (!entry.answer) continue
-        shed = utf8Length(JSON.stringify(entry.answer))
-        entry.answer = null
-        weigh(entry, -shed)
-        break
-      }
-      if (shed === 0) return
-    }
-  }
+  const bounds = resolveBounds(options, BOUNDS)
+  const entries = createIdempotencyEntries({ ...bounds, now })
 
   const ofAttempt = (claim: IdempotencyClaim) => {
-    const entry = entries.get(idOf(claim))
+    const entry = entries.find(claim)
     return entry?.attempt === claim.attempt && entry.answer === undefined ? entry : undefined
   }
 
   return {
-    claim(claim) {
-      forgetOld()
-      const id = idOf(claim)
-      const known = entries.get(id)
-      if (known) {
-        if (known.fingerprint !== claim.fingerprint) return { state: 'reused' }
-        if (known.answer !== undefined) return { state: 'ended', answer: known.answer }
-        if (known.attempt === claim.attempt) return { state: 'claimed', at: known.at }
-        return hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }
-      }
-      makeRoom(claim)
-      const { user_id, session_id, fingerprint, attempt, leaseMs } = claim
-      const at = now()
-      add({ id, user_id, session_id, fingerprint, attempt, at, until: at + leaseMs, answer: undefined, bytes: 0 })
-      return { state: 'claimed', at }
+    async claim(claim) {
+      entries.forgetOld()
+      const known = entries.find(claim)
+      if (!known) return { state: 'claimed', at: entries.open(claim).at }
+      if (known.fingerprint !== claim.fingerprint) return { state: 'reused' }
+      if (known.answer !== undefined) return { state: 'ended', answer: known.answer }
+      if (known.attempt === claim.attempt) return { state: 'claimed', at: known.at }
+      return entries.hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }
     },
-    keep(claim, answer) {
+    async keep(claim, answer) {
       const entry = ofAttempt(claim)
-      if (!entry) return
-      entry.answer = answer
-      if (answer) weigh(entry, utf8Length(JSON.stringify(answer)))
-      shed()
+      if (entry) entries.keep(entry, answer)
     },
-    release(claim) {
+    async release(claim) {
       const entry = ofAttempt(claim)
-      if (entry) drop(entry)
+      if (entry) entries.drop(entry)
     },
   }
 }

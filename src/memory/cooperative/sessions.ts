@@ -1,12 +1,13 @@
 /** The sessions of one process, their states and who they are shared with. */
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { resolveBounds } from '../../contract/options.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
   SESSION_BOUNDS,
   SESSION_MOVES,
+  SESSION_OPTIONS,
   type Session,
   type SessionOptions,
   type SessionRegistry,
@@ -21,12 +22,15 @@ export interface SessionRegistryOptions extends SessionOptions {
   now?: (() => number) | undefined
 }
 
+const OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
+
 /**
  * A registry of sessions in memory.
  *
  * @throws RangeError for a bound that is not a whole number from 1.
  */
 export function createSessionRegistry(options: SessionRegistryOptions = {}): SessionRegistry {
+  checkOptions(options, OPTIONS)
   const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
   const { find, finish, requireRoom, add } = createSessionEntries({ maxSessions, maxSessionsPerUser, now })

@@ -4,10 +4,11 @@ import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import {
   refuseGenericActionNames,
   SITE_BOUNDS,
+  SITE_OPTIONS,
   type Site,
   SiteInput,
   type SiteOptions,
@@ -21,12 +22,15 @@ export interface SiteRegistryOptions extends SiteOptions {
   now?: (() => number) | undefined
 }
 
+const OPTIONS: Shape<SiteRegistryOptions> = { ...SITE_OPTIONS, now: FUNCTION }
+
 /**
  * A registry of sites in memory. Records are frozen: what was handed out is what was declared then.
  *
  * @throws RangeError for a bound that is not a whole number from 1.
  */
 export function createSiteRegistry(options: SiteRegistryOptions = {}): SiteRegistry {
+  checkOptions(options, OPTIONS)
   const { now = Date.now } = options
   const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
   const sites = new Map<string, Site>()

@@ -1,31 +1,31 @@
-/** How a mailbox is drained: one command after the other is handed to the waiter, and what becomes of the attempt. */
+/** The attempts to hand a command over: what becomes of each, the pause before the next, and the end of the command. */
 
 import type { Clock } from '../../async/clock.js'
-import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { Command } from '../../contract/delivery.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
+import type { TerminalState } from '../../contract/delivery-words.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import type { Mailbox, TrackedCommand } from './command.js'
+import type { Mailbox, TrackedCommand, Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 
-/** Pause before a registry that could not say who is current is asked again. */
-const FENCE_RETRY_MS = 1_000
-
-export interface DeliveryDrainOptions {
+interface DeliveryAttemptsOptions {
   store: DeliveryStore
   clock: Clock
   nodeId: string
   ackTimeoutMs: number
-  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   /** Told when something is to be done in `delayMs`. */
   nudge: (delayMs: number) => void
+  /** Told of a mailbox from which another command may be handed over now. */
+  kick: (mailbox: Mailbox) => void
 }
 
-export type DeliveryDrain = ReturnType<typeof createDeliveryDrain>
+export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
-export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge }: DeliveryDrainOptions) {
+export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
+  const { store, clock, nodeId, ackTimeoutMs, nudge, kick } = options
+
   function wakeIn(delayMs: number, command: TrackedCommand, phase: 'attempted' | 'backoff') {
     store.move(command, phase, clock.steady() + delayMs)
     nudge(delayMs)
@@ -38,12 +38,7 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
     return true
   }
 
-  function end(
-    command: TrackedCommand,
-    state: 'resulted' | 'failed' | 'expired' | 'cancelled',
-    reason: string | null,
-    at = clock.now(),
-  ) {
+  function end(command: TrackedCommand, state: TerminalState, reason: string | null, at = clock.now()) {
     const mailbox = command.mailbox as Mailbox
     store.end(command, state, reason, at)
     const { controller } = command
@@ -79,8 +74,8 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
     store.count('other', `attempt_${outcome}`)
   }
 
-  /** `deliver` has settled. What comes after the end, after the patience or after a later attempt changes nothing. */
-  function settled(command: TrackedCommand, attempt: number, outcome: 'handed_over' | 'rejected') {
+  /** `deliver` has ended. What comes after the end, after the patience or after a later attempt changes nothing. */
+  function handOverEnded(command: TrackedCommand, attempt: number, outcome: 'handed_over' | 'rejected') {
     if (command.terminal || command.attempts !== attempt || command.lastOutcome !== null)
       return store.count('other', 'late_outcome')
     const mailbox = command.mailbox as Mailbox
@@ -92,11 +87,8 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
     kick(mailbox)
   }
 
-  function attempt(
-    mailbox: Mailbox,
-    command: TrackedCommand,
-    { deliver, instance_id }: NonNullable<Mailbox['waiter']>,
-  ) {
+  /** Hands `command` to the one that waits at its mailbox. */
+  function handOver(mailbox: Mailbox, command: TrackedCommand, { deliver, instance_id }: Waiter) {
     const number = ++command.attempts
     command.lastAttemptAt = clock.now()
     command.lastNodeId = nodeId
@@ -109,57 +101,21 @@ export function createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connec
     const deadline_at = toTimestamp(deadlineAt)
     const handed: Command = { command_id, user_id, client_id, action, payload, attempt: number, deadline_at }
     const { signal } = command.controller
-    const handOver = async () => deliver(deepFreeze(handed), { signal })
-    handOver().then(
-      () => settled(command, number, 'handed_over'),
-      () => settled(command, number, 'rejected'),
+    const call = async () => deliver(deepFreeze(handed), { signal })
+    call().then(
+      () => handOverEnded(command, number, 'handed_over'),
+      () => handOverEnded(command, number, 'rejected'),
     )
   }
 
-  /** Whether the waiter still speaks for its client. A fenced one is let go: its instance attaches again if it returns. */
-  async function isCurrent(mailbox: Mailbox, waiter: NonNullable<Mailbox['waiter']>): Promise<boolean> {
-    if (!connections) return true
-    let current: string | null
-    try {
-      current = await connections.currentInstance(mailbox)
-    } catch {
-      store.count('other', 'fence_unavailable')
-      const command = mailbox.ready.first()
-      if (command) wakeIn(FENCE_RETRY_MS, command, 'backoff')
-      return false
-    }
-    if (mailbox.waiter !== waiter) return false
-    if (current === waiter.instance_id) return true
-    store.count('other', 'waiter_fenced')
-    store.setWaiter(mailbox, null)
-    return false
-  }
-
-  async function drain(mailbox: Mailbox) {
-    while (mailbox.waiter && !mailbox.handover && mailbox.ready.size > 0) {
-      const { waiter } = mailbox
-      if (!(await isCurrent(mailbox, waiter))) continue
-      const command = mailbox.ready.first()
-      // Looked up after the wait: the command or the waiter may be gone by now.
-      if (!command || mailbox.handover || mailbox.waiter !== waiter || expire(command)) continue
-      attempt(mailbox, command, waiter)
-    }
-    // In the same step as the last look at the mailbox, or a kick in between would be lost.
-    mailbox.draining = false
-  }
-
-  /** Sees to it that `mailbox` is drained, soon but never within the caller's own step. */
-  function kick(mailbox: Mailbox) {
-    if (mailbox.draining || !mailbox.waiter || mailbox.handover || mailbox.ready.size === 0) return
-    mailbox.draining = true
-    queueMicrotask(() => drain(mailbox))
-  }
-
   return {
-    kick,
+    handOver,
     end,
     expire,
     giveUp,
+
+    /** The next attempt is to begin in `delayMs` at the earliest. */
+    pause: (command: TrackedCommand, delayMs: number) => wakeIn(delayMs, command, 'backoff'),
 
     /** A pause is over: the command waits for its turn again. */
     ready(command: TrackedCommand) {

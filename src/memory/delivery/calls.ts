@@ -1,7 +1,7 @@
 /** The calls of the dispatcher: what a host and a client say about a command, checked, fenced and entered. */
 
 import type { Clock } from '../../async/clock.js'
-import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
+import type { ConnectionRegistry } from '../../contract/connections.js'
 import {
   AcknowledgeInput,
   CancelInput,
@@ -12,20 +12,22 @@ import {
 } from '../../contract/delivery.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
-import { toReason } from '../../contract/ids.js'
+import { clientKey, commandKey, toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { canonicalJson, type Json, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
-import type { DeliveryDrain } from './attempts.js'
-import { clientKey, commandKey, createTrackedCommand, type TrackedCommand, toDeliveryStatus } from './command.js'
+import type { DeliveryAttempts } from './attempts.js'
+import { createTrackedCommand, type TrackedCommand, toDeliveryStatus } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
+import type { Mailboxes } from './mailboxes.js'
 
-export interface DispatchOptions {
+export interface DeliveryCallsOptions {
   store: DeliveryStore
   clock: Clock
-  drain: DeliveryDrain
+  attempts: DeliveryAttempts
+  mailboxes: Mailboxes
   loop: DeliveryLoop
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   maxAttempts: number
@@ -33,46 +35,50 @@ export interface DispatchOptions {
   maxTracked: number
   maxTrackedPerUser: number
   maxPayloadBytes: number
-  maxWaiters: number
-  maxWaitersPerUser: number
 }
 
-export function createDispatch(options: DispatchOptions): CommandDispatcher & { reconcile(): Promise<void> } {
-  const { store, clock, drain, loop, connections } = options
-  let attaches = 0
+type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'cancel'>
+
+/** Whether `instance_id` is the client's current instance: by the registry, else the one attached or last attempted. */
+async function isCurrent(
+  key: CommandKey,
+  instance_id: string,
+  { store, connections }: DeliveryCallsOptions,
+): Promise<boolean> {
+  if (connections) return (await connections.currentInstance(key)) === instance_id
+  const waiter = store.mailboxes.get(clientKey(key))?.waiter
+  return (waiter?.instance_id ?? store.tracked.get(commandKey(key))?.lastInstanceId) === instance_id
+}
+
+/** Whether somebody is attached who still speaks for the client. */
+async function isWaitedFor(client: CommandKey, { store, connections }: DeliveryCallsOptions): Promise<boolean> {
+  const waiter = store.mailboxes.get(clientKey(client))?.waiter
+  return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)
+}
+
+/** Why a new command cannot be admitted; without a reason it holds its reservation. */
+function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions): string | undefined {
+  const { store } = options
+  const payloadBytes = store.totals.payloadBytes + command.payloadBytes
+  if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
+  if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'
+  return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
+}
+
+export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
+  const { store, clock, attempts, mailboxes, loop } = options
 
   /** The record under `key`; one that is past its deadline is brought to its end first. */
-  function look(key: CommandKey): TrackedCommand | undefined {
+  function current(key: CommandKey): TrackedCommand | undefined {
     const command = store.find(commandKey(key))
-    if (command && !command.terminal) drain.expire(command)
+    if (command && !command.terminal) attempts.expire(command)
     return command
   }
 
   /** The command under `key` while it is not terminal. */
   function tracked(key: CommandKey): TrackedCommand | undefined {
-    const command = look(key)
+    const command = current(key)
     return command?.terminal ? undefined : command
-  }
-
-  /** Whether `instance_id` is the client's current instance: by the registry, else the one attached or last attempted. */
-  async function isCurrent(key: CommandKey, instance_id: string): Promise<boolean> {
-    if (connections) return (await connections.currentInstance(key)) === instance_id
-    const waiter = store.mailboxes.get(clientKey(key))?.waiter
-    return (waiter?.instance_id ?? store.tracked.get(commandKey(key))?.lastInstanceId) === instance_id
-  }
-
-  /** Whether somebody is attached who still speaks for the client. */
-  async function isWaitedFor(client: CommandKey): Promise<boolean> {
-    const waiter = store.mailboxes.get(clientKey(client))?.waiter
-    return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)
-  }
-
-  /** Why a new command cannot be admitted; without a reason it holds its reservation. */
-  function admissionRefusal(command: TrackedCommand): string | undefined {
-    const payloadBytes = store.totals.payloadBytes + command.payloadBytes
-    if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
-    if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'
-    return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
   }
 
   return {
@@ -83,10 +89,10 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
       const payload: Json = JSON.parse(text)
       // What is compared is what travels: two spellings of one JSON value are one payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
-      const waitedFor = !input.requireWaiter || (await isWaitedFor(input))
+      const waitedFor = !input.requireWaiter || (await isWaitedFor(input, options))
       // From here to the end nothing waits, so that two equal calls cannot both find the key free.
       if (loop.closed) throw new Refusal('closed')
-      const known = look(input)
+      const known = current(input)
       if (known && known.terminal?.state !== 'rejected') {
         store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
         if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')
@@ -96,7 +102,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
       const at = clock.now()
       const deadlineMs = input.deadlineMs ?? options.deadlineMs
       const command = createTrackedCommand(input, {
-        seq: store.nextSeq(),
+        sequence: store.nextSequence(),
         admittedAt: at,
         queuedAt: clock.steady(),
         deadlineAt: at + deadlineMs,
@@ -105,91 +111,54 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher & { 
         payload,
         payloadBytes: bytes,
       })
-      const refusal = waitedFor ? admissionRefusal(command) : 'no_waiter'
+      const refusal = waitedFor ? admissionRefusal(command, options) : 'no_waiter'
       if (refusal) store.reject(command, refusal, at)
       else {
         const mailbox = store.openMailbox(command.user_id, command.client_id)
         store.admit(command, mailbox)
         loop.nudge(deadlineMs)
-        drain.kick(mailbox)
+        mailboxes.kick(mailbox)
       }
       return toDeliveryStatus(command)
     },
 
-    async attach(given, deliver) {
-      if (loop.closed) throw new Refusal('closed')
-      const order = ++attaches
-      const instance = parseInput(Instance, given)
-      requireIdentity(instance)
-      if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
-      if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
-        throw new Refusal('stale_instance')
-      if (loop.closed) throw new Refusal('closed')
-      const former = store.mailboxes.get(clientKey(instance))?.waiter
-      // A later attach was answered sooner: this one was replaced while it was still asking.
-      if (former && former.order > order) {
-        if (former.instance_id !== instance.instance_id) throw new Refusal('stale_instance')
-        return { async detach() {} }
-      }
-      const isFull =
-        store.totals.waiters >= options.maxWaiters || store.waitersOf.of(instance.user_id) >= options.maxWaitersPerUser
-      if (!former && isFull) throw new Refusal('capacity_exceeded')
-      const mailbox = store.openMailbox(instance.user_id, instance.client_id)
-      const waiter = { instance_id: instance.instance_id, order, deliver }
-      store.setWaiter(mailbox, waiter)
-      drain.kick(mailbox)
-      return {
-        async detach() {
-          if (mailbox.waiter === waiter) store.setWaiter(mailbox, null)
-        },
-      }
-    },
-
     async acknowledge(given) {
       const input = parseInput(AcknowledgeInput, given)
-      const refuse = (reason: string) => {
+      const refuse = (reason: 'late' | 'fenced') => {
         store.count('acknowledgement', reason)
         return false
       }
       if (!tracked(input)) return refuse('late')
-      if (!(await isCurrent(input, input.instance_id))) return refuse('fenced')
+      if (!(await isCurrent(input, input.instance_id, options))) return refuse('fenced')
       const command = tracked(input)
       if (!command) return refuse('late')
       const state = input.state ?? 'acknowledged'
       if (command.acknowledged === 'none') {
         const mailbox = command.mailbox
         store.acknowledge(command, state, input.instance_id, clock.now())
-        if (mailbox) drain.kick(mailbox)
+        if (mailbox) mailboxes.kick(mailbox)
       } else store.count('acknowledgement', 'repeated')
-      if (state === 'refused') drain.end(command, 'failed', toReason(input.reason) ?? 'refused')
+      if (state === 'refused') attempts.end(command, 'failed', toReason(input.reason) ?? 'refused')
       return true
     },
 
     async settle(given) {
       const input = parseInput(SettleInput, given)
       if (!tracked(input)) return false
-      if (input.instance_id !== undefined && !(await isCurrent(input, input.instance_id))) {
+      if (input.instance_id !== undefined && !(await isCurrent(input, input.instance_id, options))) {
         store.count('other', 'settle_fenced')
         return false
       }
       const command = tracked(input)
-      if (command) drain.end(command, input.state, toReason(input.reason))
+      if (command) attempts.end(command, input.state, toReason(input.reason))
       return command !== undefined
     },
 
     async cancel(given) {
       const input = parseInput(CancelInput, given)
       const command = tracked(input)
-      if (command) drain.end(command, 'cancelled', toReason(input.reason))
+      if (command) attempts.end(command, 'cancelled', toReason(input.reason))
       return command !== undefined
-    },
-
-    reconcile: loop.reconcile,
-
-    async close() {
-      loop.close()
-      for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
-      return { cut: 0 }
     },
   }
 }

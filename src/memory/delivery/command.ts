@@ -1,10 +1,11 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
-import type { CommandKey, Deliver, DeliveryStatus, DispatchInput, TerminalState } from '../../contract/delivery.js'
-import type { AttemptOutcome, RecoveryReason } from '../../contract/delivery-words.js'
-import { toTimestamp } from '../../contract/ids.js'
+import type { CommandKey, Deliver, DeliveryStatus, DispatchInput } from '../../contract/delivery.js'
+import type { AttemptOutcome, CommandState, RecoveryReason, TerminalState } from '../../contract/delivery-words.js'
+import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { Json } from '../../contract/json.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'
+import type { Indexed } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 
 /**
@@ -15,14 +16,16 @@ export type Phase = 'ready' | 'attempted' | 'backoff' | 'acknowledged' | 'ended'
 
 /** What orders commands by an instant: equal instants follow admission. */
 export interface Scheduled {
-  seq: number
+  readonly sequence: number
   wakeAt: number
   deadlineAt: number
 }
 
 /** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
-export interface TrackedCommand extends CommandKey, Scheduled, Queued {
+export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   key: string
+  /** The state under which it is listed. */
+  listedAs: CommandState
   scope_id: string
   fingerprint: string
   admittedAt: number
@@ -51,13 +54,20 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued {
   controller: AbortController | null
 }
 
+/** The connection that waits at a mailbox; `order` is greater than that of every attach that was begun before. */
+export interface Waiter {
+  instance_id: string
+  order: number
+  deliver: Deliver
+}
+
 /** The commands of one client of one user, and who waits for them. */
 export interface Mailbox {
   key: string
   user_id: string
   client_id: string
   /** `order`: greater than that of every attach that was begun before. */
-  waiter: { instance_id: string; order: number; deliver: Deliver } | null
+  waiter: Waiter | null
   /** The command that `deliver` has in hand; the drain waits for it. */
   handover: TrackedCommand | null
   ready: OrderedIndex<number, TrackedCommand>
@@ -68,19 +78,15 @@ export interface Mailbox {
 }
 
 export function createMailbox(user_id: string, client_id: string): Mailbox {
-  const ready = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
+  const ready = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)
   const key = clientKey({ user_id, client_id })
   return { key, user_id, client_id, waiter: null, handover: null, ready, tracked: 0, draining: false }
 }
 
-/** Ids hold no line break, so neither key can stand for two. */
-export const clientKey = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
-export const commandKey = (command: CommandKey) => `${clientKey(command)}\n${command.command_id}`
-
 /** What a command is at its admission, beyond what it was dispatched with. */
 type Admission = Pick<
   TrackedCommand,
-  'seq' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
+  'sequence' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
 >
 
 export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {
@@ -93,7 +99,10 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     scope_id,
     ...admission,
     ...unqueued(),
+    // Lists of commands are not counted by anything.
+    cell: 0,
     key: commandKey(input),
+    listedAs: 'waiting',
     mailbox: null,
     phase: 'ready',
     wakeAt: 0,
@@ -113,6 +122,10 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     controller: null,
   }
 }
+
+/** Where `command` stands now. */
+export const stateOf = ({ terminal, acknowledged, attempts }: TrackedCommand): CommandState =>
+  terminal?.state ?? (acknowledged !== 'none' ? 'acknowledged' : attempts > 0 ? 'attempted' : 'waiting')
 
 const toTimestampOrNull = (at: number | null) => (at === null ? null : toTimestamp(at))
 

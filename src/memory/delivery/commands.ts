@@ -1,13 +1,15 @@
-/** Every command of the dispatcher and each move that it can make; the drain, the loop and the inspector stand on it. */
+/** Every command of the dispatcher and each move that it can make; the attempts, the loop and the inspector stand on it. */
 
 import type { Clock } from '../../async/clock.js'
-import type { TerminalState } from '../../contract/delivery.js'
+import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery-words.js'
+import { clientKey } from '../../contract/ids.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
-import { clientKey, createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
+import { createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
+import { createCommandLists } from './lists.js'
 import { byDeadline, createReservations } from './reservations.js'
 import { createRetention } from './retention.js'
 
-export interface DeliveryStoreOptions {
+interface DeliveryStoreOptions {
   capacity: (scope_id: string) => number
   maxRetained: number
   retentionMs: number
@@ -27,7 +29,7 @@ function createTally() {
   }
 }
 
-const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.seq, b.seq)
+const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.sequence, b.sequence)
 const itself = (command: TrackedCommand) => command
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
@@ -37,28 +39,30 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   const mailboxes = new Map<string, Mailbox>()
   const reservations = createReservations(capacity)
   /** Not acknowledged, in the order of admission. */
-  const queued = new OrderedIndex<number, TrackedCommand>((command) => command.seq, byNumber)
+  const queued = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)
   const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
   /** Attempted: when the patience for an acknowledgement ends. */
   const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   /** In backoff: when the next attempt may begin. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
-  const ended = createRetention(maxRetained, retentionMs, clock)
+  const lists = createCommandLists()
+  const ended = createRetention(maxRetained, retentionMs, clock, lists.remove)
   // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
-  const rejected = createRetention(maxRetained, retentionMs, clock)
-  const counters = {
-    recovery: {} as Record<string, number>,
-    outcome: {} as Record<string, number>,
-    acknowledgement: {} as Record<string, number>,
-    other: {} as Record<string, number>,
+  const rejected = createRetention(maxRetained, retentionMs, clock, lists.remove)
+  const counters: Record<CounterKind, Record<string, number>> = {
+    recovery: {},
+    outcome: {},
+    acknowledgement: {},
+    other: {},
   }
   const trackedOf = createTally()
   const waitersOf = createTally()
   const totals = { ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
-  let seq = 0
+  let sequence = 0
 
-  function count(kind: keyof typeof counters, name: string) {
-    counters[kind][name] = (counters[kind][name] ?? 0) + 1
+  function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
+    const named: Record<string, number> = counters[kind]
+    named[name] = (named[name] ?? 0) + 1
   }
 
   function closeIfEmpty(mailbox: Mailbox) {
@@ -74,11 +78,12 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
     const mailbox = command.mailbox as Mailbox
     if (mailbox.handover === command) setHandover(mailbox, null)
-    if (command.phase === 'ready' && mailbox.ready.delete(command.seq)) totals.ready--
+    if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) totals.ready--
     if (command.phase === 'attempted') attempted.delete(command)
     if (command.phase === 'backoff') backoff.delete(command)
     command.phase = phase
     command.wakeAt = wakeAt
+    lists.move(command)
     if (phase === 'attempted') attempted.insert(command)
     if (phase === 'backoff') backoff.insert(command)
     if (phase !== 'ready') return
@@ -96,6 +101,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     backoff,
     ended,
     rejected,
+    lists,
     counters,
     totals,
     trackedOf,
@@ -104,7 +110,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     move,
     setHandover,
 
-    nextSeq: () => ++seq,
+    nextSequence: () => ++sequence,
 
     /** The record under `key`, tracked or retained, as long as its retention is not over. */
     find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),
@@ -134,6 +140,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       tracked.set(command.key, command)
       trackedOf.add(command.user_id, 1)
       rejected.forget(command.key)
+      lists.add(command)
       queued.insert(command)
       deadlines.insert(command)
       totals.payloadBytes += command.payloadBytes
@@ -148,6 +155,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       command.terminal = { state: 'rejected', at, reason }
       command.payload = null
       count('outcome', 'rejected')
+      lists.add(command)
       rejected.keep(command)
     },
 
@@ -156,18 +164,18 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       command.acknowledgedAt = at
       command.acknowledgedBy = instance_id
       count('acknowledgement', state)
-      queued.delete(command.seq)
+      queued.delete(command.sequence)
       move(command, 'acknowledged')
     },
 
     /** Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. */
     end(command: TrackedCommand, state: TerminalState, reason: string | null, at: number) {
       const mailbox = command.mailbox as Mailbox
-      move(command, 'ended')
       command.terminal = { state, at, reason }
+      move(command, 'ended')
       tracked.delete(command.key)
       trackedOf.add(command.user_id, -1)
-      queued.delete(command.seq)
+      queued.delete(command.sequence)
       deadlines.delete(command)
       reservations.release(command.scope_id, command)
       totals.payloadBytes -= command.payloadBytes

@@ -1,17 +1,21 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
 import { createClock } from '../../async/clock.js'
+import type { Ending } from '../../async/ending.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import { type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
+import { DISPATCHER_OPTIONS, type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
-import { createDeliveryDrain } from './attempts.js'
-import { createDispatch } from './calls.js'
+import { ANYTHING, checkOptions, FUNCTION, orNull, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
+import { createAttach } from './attach.js'
+import { createDeliveryAttempts } from './attempts.js'
+import { createDeliveryCalls } from './calls.js'
+import type { Mailbox } from './command.js'
 import { createDeliveryStore, type DeliveryStore } from './commands.js'
 import { createDeliveryInspector } from './inspector.js'
 import { createDeliveryLoop, type DeliveryLoop } from './loop.js'
+import { createMailboxes, type Mailboxes } from './mailboxes.js'
 
 export interface CommandDispatcherOptions extends DispatcherOptions {
   /** Epoch ms. @default Date.now */
@@ -20,6 +24,13 @@ export interface CommandDispatcherOptions extends DispatcherOptions {
   deploymentId?: string | null
   /** Most bytes of the payloads of all commands that are not terminal. @default 268435456 */
   maxPayloadBytes?: number
+}
+
+export const COMMAND_DISPATCHER_OPTIONS: Shape<CommandDispatcherOptions> = {
+  ...DISPATCHER_OPTIONS,
+  now: FUNCTION,
+  deploymentId: orNull(TEXT),
+  maxPayloadBytes: ANYTHING,
 }
 
 // As many bytes as 4,096 payloads of the greatest size.
@@ -46,17 +57,32 @@ export function createCommandDispatcher(
 
 /** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
-  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: said } = options
-  const metadata = said && JSON.parse(toJson(said, METADATA_BYTES).text)
+  checkOptions(options, COMMAND_DISPATCHER_OPTIONS)
+  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: given } = options
+  const metadata = given && JSON.parse(toJson(given, METADATA_BYTES).text)
   const bounds = { ...resolveDeliveryBounds(options), ...resolveBounds(options, { maxPayloadBytes: PAYLOAD_BYTES }) }
   const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds
 
   const clock = createClock(now)
   const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs, clock })
   const nudge = (delayMs: number) => loop.nudge(delayMs)
-  const drain = createDeliveryDrain({ store, clock, nodeId, ackTimeoutMs, connections, nudge })
-  const loop: DeliveryLoop = createDeliveryLoop({ store, clock, drain })
+  const kick = (mailbox: Mailbox) => mailboxes.kick(mailbox)
+  const attempts = createDeliveryAttempts({ store, clock, nodeId, ackTimeoutMs, nudge, kick })
+  const mailboxes: Mailboxes = createMailboxes({ store, attempts, connections })
+  const loop: DeliveryLoop = createDeliveryLoop({ store, clock, attempts })
   loop.start()
+  const parts = { store, clock, attempts, mailboxes, loop, connections, ...bounds }
+  const { reconcile } = loop
+
+  async function close(): Promise<Ending> {
+    loop.close()
+    for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
+    return { cut: 0 }
+  }
+
   const inspector = createDeliveryInspector({ store, clock, loop, nodeId, deploymentId, metadata })
-  return { store, dispatcher: { ...createDispatch({ store, clock, drain, loop, connections, ...bounds }), inspector } }
+  return {
+    store,
+    dispatcher: { ...createDeliveryCalls(parts), attach: createAttach(parts), reconcile, close, inspector },
+  }
 }

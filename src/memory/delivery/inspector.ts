@@ -1,17 +1,33 @@
 /** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
 
 import type { Clock } from '../../async/clock.js'
-import { CommandKey, type DeliveryInspector } from '../../contract/delivery.js'
-import { AGE_SAMPLE, requireIdentity, STALE_MS } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
+import {
+  type CommandFilter,
+  CommandKey,
+  type DeliveryCommand,
+  type DeliveryInspector,
+  type DeliveryTenant,
+} from '../../contract/delivery.js'
+import {
+  AGE_SAMPLE,
+  admitsCommand,
+  expiredAt,
+  requireIdentity,
+  STALE_MS,
+  shownCapacity,
+  toDeliveryCommand,
+} from '../../contract/delivery-rules.js'
+import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
-import { parseSequence } from '../../contract/page.js'
+import { examinable, parseSequence } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { commandKey, toDeliveryStatus } from './command.js'
+import { byNumber } from '../table/ordered-index.js'
+import { type TrackedCommand, toDeliveryStatus } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
+import type { ReservedScope } from './reservations.js'
 
-export interface DeliveryInspectorOptions {
+interface DeliveryInspectorOptions {
   store: DeliveryStore
   clock: Clock
   loop: DeliveryLoop
@@ -19,6 +35,30 @@ export interface DeliveryInspectorOptions {
   deploymentId: string | null
   /** What the host says of the node. */
   metadata: JsonObject | undefined
+}
+
+/** All commands under `filter` behind a place, and more: the shortest list, or those that are overdue where they are few. */
+function candidates(store: DeliveryStore, filter: CommandFilter, place: number, now: number, bound: number) {
+  const list = store.lists.narrowest(filter)
+  const late = store.deadlines.rank({ deadlineAt: now, sequence: Number.POSITIVE_INFINITY, wakeAt: 0 })
+  if (!filter.overdue || late > Math.min(list.size, bound)) return { examined: 0, commands: list.after(place) }
+  const commands: TrackedCommand[] = []
+  for (const command of store.deadlines.after(null)) {
+    if (command.deadlineAt > now) break
+    if (command.sequence > place) commands.push(command)
+  }
+  commands.sort((a, b) => byNumber(a.sequence, b.sequence))
+  return { examined: late - commands.length, commands }
+}
+
+function toTenant({ scope_id, commands, capacity }: ReservedScope): DeliveryTenant {
+  const oldest = commands.first()?.deadlineAt
+  return {
+    scope_id,
+    reserved_commands: commands.size,
+    oldest_deadline_at: oldest === undefined ? null : toTimestamp(oldest),
+    capacity: shownCapacity(capacity),
+  }
 }
 
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
@@ -34,7 +74,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         oldest = Math.max(oldest, steady - command.queuedAt)
         if (++sampled === AGE_SAMPLE) break
       }
-      const paused = { wakeAt: steady, seq: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+      const paused = { wakeAt: steady, sequence: Number.POSITIVE_INFINITY, deadlineAt: 0 }
       return {
         deployment_id: deploymentId,
         mode: 'direct',
@@ -76,17 +116,40 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items: [node], next_cursor: null, has_more: false, examined: 1 }
     },
 
+    listCommands(filter, { cursor, limit }, ask) {
+      const now = clock.now()
+      const bound = examinable(ask)
+      const items: DeliveryCommand[] = []
+      let last = parseSequence(cursor)
+      const found = candidates(store, filter, last, now, bound)
+      let { examined } = found
+      for (const command of found.commands) {
+        if (items.length === limit || examined === bound)
+          return { items, next_cursor: String(last), has_more: true, examined }
+        examined++
+        last = command.sequence
+        // One whose time is over may not have been swept yet.
+        if (store.find(command.key) !== command) continue
+        const item = toDeliveryCommand(toDeliveryStatus(command), now)
+        if (admitsCommand(filter, item)) items.push(item)
+      }
+      return { items, next_cursor: null, has_more: false, examined }
+    },
+
     listTenants({ cursor, limit }) {
       const items = []
       let last = parseSequence(cursor)
-      for (const { seq, scope_id, commands } of store.reservations.after(last)) {
+      for (const scope of store.reservations.after(last)) {
         if (items.length === limit) return { items, next_cursor: String(last), has_more: true }
-        const oldest = commands.first()?.deadlineAt
-        const oldest_deadline_at = oldest === undefined ? null : toTimestamp(oldest)
-        items.push({ scope_id, reserved_commands: commands.size, oldest_deadline_at })
-        last = seq
+        items.push(toTenant(scope))
+        last = scope.seq
       }
       return { items, next_cursor: null, has_more: false }
+    },
+
+    getTenant(scopeId) {
+      const scope = store.reservations.get(scopeId)
+      return scope ? toTenant(scope) : null
     },
 
     status(key) {
@@ -94,7 +157,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
       requireIdentity(read.data)
       const command = store.find(commandKey(read.data))
-      return command ? toDeliveryStatus(command) : null
+      return command ? expiredAt(toDeliveryStatus(command), clock.now()) : null
     },
   }
 }

@@ -3,7 +3,7 @@
 import type { Clock } from '../../async/clock.js'
 import { createAlarm, sleep } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
-import type { DeliveryDrain } from './attempts.js'
+import type { DeliveryAttempts } from './attempts.js'
 import type { DeliveryStore } from './commands.js'
 
 /** Commands per pass: about a millisecond or two, after which requests get their turn. */
@@ -12,12 +12,12 @@ const PASS_MAX = 1_000
 export interface DeliveryLoopOptions {
   store: DeliveryStore
   clock: Clock
-  drain: DeliveryDrain
+  attempts: DeliveryAttempts
 }
 
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
-export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions) {
+export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptions) {
   const alarm = createAlarm(wake, clock.steady)
   let lastPass = { at: clock.now(), steady: clock.steady() }
   let closed = false
@@ -26,18 +26,18 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
   function pass(): boolean {
     const steady = clock.steady()
     let left = PASS_MAX
-    for (let next = store.deadlines.first(); next && left > 0 && drain.expire(next); next = store.deadlines.first())
+    for (let next = store.deadlines.first(); next && left > 0 && attempts.expire(next); next = store.deadlines.first())
       left--
     for (
       let next = store.attempted.first();
       next && left > 0 && next.wakeAt <= steady;
       next = store.attempted.first()
     ) {
-      drain.giveUp(next)
+      attempts.giveUp(next)
       left--
     }
     for (let next = store.backoff.first(); next && left > 0 && next.wakeAt <= steady; next = store.backoff.first()) {
-      drain.ready(next)
+      attempts.ready(next)
       left--
     }
     const swept = [store.ended, store.rejected].every((retention) => retention.sweep())
@@ -54,13 +54,13 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
       (store.attempted.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
       (store.backoff.first()?.wakeAt ?? Number.POSITIVE_INFINITY) - steady,
     ]
-    alarm.within(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
+    alarm.advance(Math.max(1, Math.min(HEARTBEAT_MS, ...dueIn)))
   }
 
   return {
     start() {
       try {
-        alarm.within(HEARTBEAT_MS)
+        alarm.advance(HEARTBEAT_MS)
       } catch {
         // Workers allow no timer outside a request: there the first command starts the loop.
       }
@@ -68,7 +68,7 @@ export function createDeliveryLoop({ store, clock, drain }: DeliveryLoopOptions)
 
     /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
     nudge(delayMs: number) {
-      if (!closed) alarm.within(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
+      if (!closed) alarm.advance(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
     },
 
     /** Everything that is due now; yields between passes. */

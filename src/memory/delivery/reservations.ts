@@ -7,11 +7,14 @@ import type { Scheduled } from './command.js'
 export interface ReservedScope {
   seq: number
   scope_id: string
+  /** As the latest admission was held to. */
+  capacity: number
   commands: OrderedIndex<Scheduled, Scheduled>
 }
 
 /** Order by deadline, then by admission. */
-export const byDeadline = (a: Scheduled, b: Scheduled) => byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.seq, b.seq)
+export const byDeadline = (a: Scheduled, b: Scheduled) =>
+  byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.sequence, b.sequence)
 
 /** @param capacity most reservations of a scope; what is not a number reserves nothing. */
 export function createReservations(capacity: (scope_id: string) => number) {
@@ -23,10 +26,13 @@ export function createReservations(capacity: (scope_id: string) => number) {
     /** Whether `command` got its place. */
     reserve(scope_id: string, command: Scheduled): boolean {
       const known = scopes.get(scope_id)
-      if (!((known?.commands.size ?? 0) < capacity(scope_id))) return false
+      const most = capacity(scope_id)
+      if (known) known.capacity = most
+      if (!((known?.commands.size ?? 0) < most)) return false
       const scope = known ?? {
         seq: ++seq,
         scope_id,
+        capacity: most,
         commands: new OrderedIndex<Scheduled, Scheduled>((held) => held, byDeadline),
       }
       if (!known) {
@@ -43,6 +49,8 @@ export function createReservations(capacity: (scope_id: string) => number) {
       scopes.delete(scope_id)
       listed.delete(scope.seq)
     },
+
+    get: (scope_id: string) => scopes.get(scope_id),
 
     /** Scopes after the place `after`, in the order in which they first reserved. */
     after: (after: number) => listed.after(after),

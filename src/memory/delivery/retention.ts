@@ -3,15 +3,26 @@ import type { Clock } from '../../async/clock.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import type { TrackedCommand } from './command.js'
 
-export function createRetention(maxRecords: number, retentionMs: number, { steady }: Clock) {
+/** @param onGone told of each record that is kept no longer. */
+export function createRetention(
+  maxRecords: number,
+  retentionMs: number,
+  { steady }: Clock,
+  onGone: (record: TrackedCommand) => void,
+) {
   const records = new Map<string, TrackedCommand>()
   const queue = new ExpiryQueue<TrackedCommand>()
+
+  function drop(record: TrackedCommand) {
+    records.delete(record.key)
+    onGone(record)
+  }
 
   function forget(key: string) {
     const record = records.get(key)
     if (!record) return
     queue.remove(record)
-    records.delete(key)
+    drop(record)
   }
 
   return {
@@ -32,7 +43,7 @@ export function createRetention(maxRecords: number, retentionMs: number, { stead
     },
 
     /** Drops what is over; whether none is left behind. */
-    sweep: (): boolean => queue.sweep(steady() - retentionMs, (record) => records.delete(record.key)),
+    sweep: (): boolean => queue.sweep(steady() - retentionMs, drop),
 
     get size() {
       return records.size

@@ -1,55 +1,36 @@
-/** The live message history of one process, and the inspector that looks through at it. */
+/** The live message history of one process. */
 
 import {
   AppendInput,
   type HistoryInspector,
   type HistoryMessage,
-  type HistoryStream,
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { HISTORY_BOUNDS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
+import { HISTORY_BOUNDS, HISTORY_OPTIONS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { deepFreeze, type Json, toJson } from '../../contract/json.js'
-import { HISTORY_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
-import { examinable, saying } from '../../contract/page.js'
+import { toJson } from '../../contract/json.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
-import { hydrate } from '../../spill/hydration.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
-import { createTable, type Entry } from '../table/table.js'
+import { createTable } from '../table/table.js'
 import { EmptiedStreams } from './emptied-streams.js'
+import { type Kept, type StreamName, type StreamState, show } from './format.js'
+import { createHistoryInspector } from './inspector.js'
+
+// Unmistakable, because a message id holds no line break.
+const keyOf = ({ message_id, stream }: { message_id: string; stream: string }) => `${message_id}\n${stream}`
 
 export interface MessageHistoryOptions extends HistoryOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
 }
 
-/** A message as it is kept. Its payload is text, because what that text stands for can take forty times its room. */
-interface Kept {
-  readonly message: HistoryMessage
-  readonly text: string
-  readonly stream: Stream
-  place?: Place<Kept>
-  spilled?: Place<Kept>
-}
-
-/** What is kept of a stream that has messages. Its sequence numbers have no holes: the oldest always leave first. */
-interface StreamState {
-  readonly messages: OrderedIndex<number, Kept>
-  lastSequence: number
-  shown: HistoryStream | undefined
-}
-
-type StreamName = Pick<HistoryStream, 'stream' | 'user_id'>
-type Stream = Entry<StreamName, StreamState>
-
-/** The message with its payload, made anew each time. */
-const show = ({ message, text }: Kept): HistoryMessage => deepFreeze({ ...message, payload: JSON.parse(text) as Json })
+export const MESSAGE_HISTORY_OPTIONS: Shape<MessageHistoryOptions> = { ...HISTORY_OPTIONS, now: FUNCTION }
 
 /**
  * A message history in memory. A stream belongs to the user of its first message. The message that `append` answers is
@@ -61,6 +42,7 @@ const show = ({ message, text }: Kept): HistoryMessage => deepFreeze({ ...messag
 export function createMessageHistory(
   options: MessageHistoryOptions = {},
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
+  checkOptions(options, MESSAGE_HISTORY_OPTIONS)
   const { now = Date.now, newId = () => crypto.randomUUID(), spill } = options
   const bounds = resolveBounds(options, HISTORY_BOUNDS)
   const { inlineBytes, maxMessages } = bounds
@@ -75,9 +57,6 @@ export function createMessageHistory(
     bytesPerUser: bounds.maxBytesPerUser,
   })
   const spilled = new FairShare<Kept>({ bytes: bounds.maxSpilledBytes, bytesPerUser: bounds.maxSpilledBytesPerUser })
-
-  // Unmistakable, because a message id holds no line break.
-  const keyOf = ({ message_id, stream }: { message_id: string; stream: string }) => `${message_id}\n${stream}`
 
   function evict({ message, stream, place, spilled: aside }: Kept): void {
     if (place) held.remove(place)
@@ -126,28 +105,6 @@ export function createMessageHistory(
     return show(kept)
   }
 
-  /** The newest messages of a stream, oldest first: at most `limit`, and no more text than one answer carries. */
-  function newestOf({ messages, lastSequence }: StreamState, limit: number): HistoryMessage[] {
-    const newest = [...messages.after(lastSequence - limit)]
-    let first = newest.length
-    for (let bytes = 0; first > 0; first--) {
-      bytes += (newest[first - 1] as Kept).text.length
-      if (bytes > HISTORY_BYTES && first < newest.length) break
-    }
-    return newest.slice(first).map(show)
-  }
-
-  /** The stream as it is now, the same object until a message comes or goes. */
-  function showStream({ record, state }: Stream): HistoryStream {
-    state.shown ??= Object.freeze({
-      ...record,
-      message_count: state.messages.size,
-      first_recorded_at: (state.messages.first() as Kept).message.recorded_at,
-      last_recorded_at: (state.messages.last() as Kept).message.recorded_at,
-    })
-    return state.shown
-  }
-
   async function take(given: AppendInput): Promise<Retained> {
     const { payload: body, ...input } = parseInput(AppendInput, given)
     const before = known.get(keyOf(input))
@@ -161,34 +118,21 @@ export function createMessageHistory(
     }
     const size = weigh(message, isInline ? bytes : 0)
     if (!held.fits(size) || (!isInline && !spilled.fits(bytes)))
-      throw new Refusal('capacity_exceeded', 'larger than all that one user may hold')
+      throw new Refusal(
+        'capacity_exceeded',
+        `${size} bytes and ${isInline ? 0 : bytes} spilled are more than one user may hold`,
+      )
     if (ref === undefined) return { message: retain(message, text, size), isNew: true }
     await spilling.put(ref, text)
-    const meanwhile = known.get(keyOf(input))
-    if (meanwhile) spilling.discard(ref)
-    return meanwhile
-      ? { message: show(meanwhile), isNew: false }
+    const duplicate = known.get(keyOf(input))
+    if (duplicate) spilling.discard(ref)
+    return duplicate
+      ? { message: show(duplicate), isNew: false }
       : { message: retain(message, 'null', size), isNew: true }
   }
 
   return {
-    inspector: {
-      async readMessages({ stream: name, limit }, { signal }) {
-        const stream = table.get(name)
-        if (!stream) return { items: [], truncated: emptied.has(name) }
-        const newest = newestOf(stream.state, limit)
-        const items = spill ? await hydrate(newest, spill, { signal, withinMs: bounds.hydrationMs }) : newest
-        return { items, truncated: items.length < stream.state.lastSequence }
-      },
-      listStreams: (filter, page, ask) => table.list(filter, page, showStream, examinable(ask)),
-      listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
-      observeUsers(userIds) {
-        const parts = userIds
-          .filter(table.users.knowsUser)
-          .map((user_id) => ({ user_id, observed_streams: table.sizeOf('user_id', user_id) }))
-        return saying(parts, { examined: 0 })
-      },
-    },
+    inspector: createHistoryInspector(table, emptied, { spill, hydrationMs: bounds.hydrationMs }),
     retain: take,
     append: async (given) => (await take(given)).message,
   }

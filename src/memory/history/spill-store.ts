@@ -1,7 +1,7 @@
 /** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
 import type { SpillStore } from '../../contract/history.js'
 import { utf8Length } from '../../contract/ids.js'
-import { resolveBounds } from '../../contract/options.js'
+import { ANYTHING, checkOptions, resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
@@ -23,6 +23,7 @@ interface Text extends Queued {
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): SpillStore {
+  checkOptions(options, { maxBytes: ANYTHING } satisfies Shape<MemorySpillStoreOptions>)
   const { maxBytes } = resolveBounds(options, { maxBytes: 128 * 1_048_576 })
   const texts = new Map<string, Text>()
   const queue = new ExpiryQueue<Text>()

@@ -9,6 +9,10 @@ export interface Dimension<R> {
   counted?: boolean
 }
 
+/** Dimensions that counts are broken down by: the fields that a family is counted by. */
+export const countedBy = (fields: Readonly<Record<string, { options: readonly string[] }>>) =>
+  Object.entries(fields).map(([name, { options }]) => ({ name, values: options, counted: true }))
+
 /** Numbers of records by cell. A cell stands for one combination of values. */
 export type Tally = Map<number, number>
 

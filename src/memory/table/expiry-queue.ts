@@ -65,16 +65,16 @@ export class ExpiryQueue<E extends Queued> {
 
   /**
    * Takes out entries last touched at `until` or earlier and hands each to `expire`: at most 10,000 per call, so that
-   * no caller pays for a whole night. `dragged` says what an entry drags along, which counts as well; one entry goes
+   * no caller pays for a whole night. `costOf` says what an entry drags along, which counts as well; one entry goes
    * whatever it drags.
    *
    * @returns whether none was left behind
    */
-  sweep(until: number, expire: (entry: E) => void, dragged: (entry: E) => number = () => 0): boolean {
+  sweep(until: number, expire: (entry: E) => void, costOf: (entry: E) => number = () => 0): boolean {
     for (let spent = 0; this.#oldest && this.#oldest.touchedAt <= until; ) {
       if (spent >= EXAMINED_MAX) return false
       const entry = this.#oldest
-      spent += 1 + dragged(entry)
+      spent += 1 + costOf(entry)
       this.remove(entry)
       expire(entry)
     }

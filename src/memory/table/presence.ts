@@ -1,22 +1,22 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
 
 import { createClock } from '../../async/clock.js'
-import { REPORTED_BOUNDS, type ReportedOptions } from '../../contract/contexts.js'
+import { PRESENCE_BOUNDS, type PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import { resolveBounds } from '../../contract/options.js'
-import { type Examined, type IdPageQuery, type Page, type PageQuery, saying } from '../../contract/page.js'
+import { annotated, type Examined, type IdPageQuery, type Page, type PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
 import { observeEach } from './users.js'
 
-interface Reported {
+interface Presence {
   user_id: string
   client_id: string
   status: string
 }
 
-interface ReportedTableOptions<R> extends TableOptions<R>, ReportedOptions {
+interface PresenceTableOptions<R> extends TableOptions<R>, PresenceOptions {
   /** Epoch ms. Records age on the steady clock over it. */
   now: () => number
 }
@@ -24,8 +24,8 @@ interface ReportedTableOptions<R> extends TableOptions<R>, ReportedOptions {
 type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
-export function createReportedTable<R extends Reported, C extends object>(options: ReportedTableOptions<R>) {
-  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, REPORTED_BOUNDS)
+export function createPresenceTable<R extends Presence, C extends object>(options: PresenceTableOptions<R>) {
+  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, PRESENCE_BOUNDS)
   const { steady } = createClock(options.now)
   const table = createTable<R, undefined, C>(options)
   const live = new ExpiryQueue<Entry<R>>()
@@ -39,13 +39,13 @@ export function createReportedTable<R extends Reported, C extends object>(option
     stale.push(entry, entry.touchedAt + ttlMs)
   }
 
-  /** Settles what has come due; false when more is due than one call should pay for. */
-  function settle(time: number): boolean {
-    const settled = live.sweep(time - ttlMs, goStale)
-    return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && settled
+  /** Sweeps what has come due; false when more is due than one call should pay for. */
+  function sweep(time: number): boolean {
+    const isSwept = live.sweep(time - ttlMs, goStale)
+    return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && isSwept
   }
 
-  /** What an entry reads as before it has been settled. */
+  /** What an entry reads as before it has been swept. */
   const view = (time: number) => (entry: Entry<R>) => {
     const { record, touchedAt } = entry
     const isLive = queueOf(entry) === live
@@ -53,10 +53,10 @@ export function createReportedTable<R extends Reported, C extends object>(option
     return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
   }
 
-  /** The entry of that id as it is now, settled in any case. */
+  /** The entry of that id as it is now, swept in any case. */
   function get(id: string): Entry<R> | undefined {
     const time = steady()
-    settle(time)
+    sweep(time)
     const entry = table.get(id)
     if (!entry) return undefined
     const read = view(time)(entry)
@@ -82,7 +82,7 @@ export function createReportedTable<R extends Reported, C extends object>(option
      *
      * @throws Refusal `identity_conflict`, `capacity_exceeded`.
      */
-    report(id: string, owner: Omit<Reported, 'status'>, toRecord: (known: R | undefined) => R): R {
+    report(id: string, owner: Omit<Presence, 'status'>, toRecord: (known: R | undefined) => R): R {
       const known = get(id)
       if (!known) {
         if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)
@@ -108,26 +108,26 @@ export function createReportedTable<R extends Reported, C extends object>(option
 
     list(filter: Filter, page: PageQuery, bound: number): Page<R> {
       const time = steady()
-      settle(time)
+      sweep(time)
       return table.list(filter, page, view(time), bound)
     },
 
     count(filter: Filter, bound: number): (C & Examined) | null {
       const time = steady()
-      const settled = settle(time)
-      return table.count(filter, view(time), settled, bound)
+      const isSwept = sweep(time)
+      return table.count(filter, view(time), isSwept, bound)
     },
 
     userIds(page: IdPageQuery, bound: number): UserIds {
       const time = steady()
-      return table.users.userIds(page, view(time), settle(time), bound)
+      return table.users.userIds(page, view(time), sweep(time), bound)
     },
 
     /** A part of each user that there is, from exact counts; the clients that their records name are added. */
     observe(userIds: readonly string[], bound: number, toPart: (userId: string, counts: C) => UserPart): UserParts {
       const time = steady()
       const { users } = table
-      if (!settle(time))
+      if (!sweep(time))
         return observeEach(
           userIds,
           bound,
@@ -143,17 +143,17 @@ export function createReportedTable<R extends Reported, C extends object>(option
         const part = { ...toPart(user_id, counts), observed_client_ids: ids }
         return cut ? { ...part, truncated: true } : part
       })
-      return saying(parts, { examined: 0 })
+      return annotated(parts, { examined: 0 })
     },
 
     /** For several counts at one time, of at most `bound` entries in all: each is `null` where that did not suffice. */
     counter(bound: number) {
       const time = steady()
-      const settled = settle(time)
+      const isSwept = sweep(time)
       let examined = 0
       return {
         count(filter: Filter): C | null {
-          const counts = table.count(filter, view(time), settled, bound - examined)
+          const counts = table.count(filter, view(time), isSwept, bound - examined)
           examined += counts?.examined ?? 0
           return counts
         },

@@ -1,5 +1,5 @@
 /** Indexed records: paged lists, exact counts and users without a scan, for every family that keeps records in memory. */
-import { type Examined, type Page, type PageQuery, parseSequence, saying } from '../../contract/page.js'
+import { annotated, type Examined, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
 import { type Counts, createCells, type Dimension } from './dimensions.js'
 import type { Queued } from './expiry-queue.js'
 import { Bucket, FieldIndex } from './field-index.js'
@@ -138,17 +138,17 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     /**
-     * Exact counts under `filter`, or `null` where neither a tally nor `bound` entries can tell. `settled`: no entry's
+     * Exact counts under `filter`, or `null` where neither a tally nor `bound` entries can tell. `isSwept`: no entry's
      * view differs from its record, so tallies hold.
      */
-    count(filter: Filter, view: View<R, S>, settled: boolean, bound: number): (C & Examined) | null {
+    count(filter: Filter, view: View<R, S>, isSwept: boolean, bound: number): (C & Examined) | null {
       const others = Object.keys(filter).filter((name) => filter[name] !== undefined && !cells.has(name))
       const [only = ''] = others
       const tallied = (tally: Iterable<readonly [number, number]>) =>
-        saying(cells.count(tally, filter), { examined: 0 })
-      if (settled && others.length === 0) return tallied(all.tally)
+        annotated(cells.count(tally, filter), { examined: 0 })
+      if (isSwept && others.length === 0) return tallied(all.tally)
       const index = fields.get(only)
-      if (settled && others.length === 1 && index) return tallied(index.cells(String(filter[only])))
+      if (isSwept && others.length === 1 && index) return tallied(index.cells(String(filter[only])))
       const { size, after } = narrowest(filter)
       if (size > bound) return null
       const found: [number, number][] = []
@@ -157,7 +157,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
         if (record && others.every((name) => fieldOf(record, name) === filter[name]))
           found.push([cells.cellOf(record), 1])
       }
-      return saying(cells.count(found, filter), { examined: size })
+      return annotated(cells.count(found, filter), { examined: size })
     },
 
     /** Counts of these records alone. */

@@ -2,7 +2,7 @@
 import { compareIds } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { type IdPageQuery, saying } from '../../contract/page.js'
+import { annotated, type IdPageQuery } from '../../contract/page.js'
 import type { FieldIndex, Indexed } from './field-index.js'
 import { OrderedIndex } from './ordered-index.js'
 
@@ -30,14 +30,18 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
   }
 
   /** Whether the user has a record, looking at no more than its first `bound` entries; `null` where that did not tell. */
-  function isThere(userId: string, read: Read<R, E>, bound: number): { examined: number; there: boolean | null } {
+  function checkPresence(
+    userId: string,
+    read: Read<R, E>,
+    bound: number,
+  ): { examined: number; isPresent: boolean | null } {
     let examined = 0
     for (const entry of ofUser.after(userId, 0)) {
-      if (examined === bound) return { examined, there: null }
+      if (examined === bound) return { examined, isPresent: null }
       examined++
-      if (read(entry)) return { examined, there: true }
+      if (read(entry)) return { examined, isPresent: true }
     }
-    return { examined, there: false }
+    return { examined, isPresent: false }
   }
 
   return {
@@ -57,26 +61,26 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
 
     /**
      * Users with a record, in the order of the UTF-8 bytes of their ids; at most `bound` entries are examined, those of
-     * the index of users among them. Without `settled`, records have died that are still in the index, and every user
+     * the index of users among them. Without `isSwept`, records have died that are still in the index, and every user
      * is looked at by `read`.
      */
-    userIds({ after, limit }: IdPageQuery, read: Read<R, E>, settled: boolean, bound: number): UserIds {
+    userIds({ after, limit }: IdPageQuery, read: Read<R, E>, isSwept: boolean, bound: number): UserIds {
       const ids: string[] = []
       let examined = 0
       let reached: string | undefined
       let truncated = false
       for (const id of userIds.after(after)) {
-        if (ids.length === limit) return saying(ids, { examined, truncated })
-        if (examined >= bound) return saying(ids, { examined, truncated, reached })
+        if (ids.length === limit) return annotated(ids, { examined, truncated })
+        if (examined >= bound) return annotated(ids, { examined, truncated, reached })
         examined++
-        const found = settled ? { examined: 0, there: true } : isThere(id, read, bound - examined)
+        const found = isSwept ? { examined: 0, isPresent: true } : checkPresence(id, read, bound - examined)
         examined += found.examined
-        if (found.there) ids.push(id)
+        if (found.isPresent) ids.push(id)
         // More dead entries than may be looked at: nobody knows, and the next page goes on behind this user.
-        if (found.there === null) truncated = true
+        if (found.isPresent === null) truncated = true
         reached = id
       }
-      return saying(ids, { examined, truncated })
+      return annotated(ids, { examined, truncated })
     },
 
     /** The user's records as `read` shows them; `null` where there are more than `bound` entries. */
@@ -115,5 +119,5 @@ export function observeEach<R>(
     if (records === null) parts.push({ user_id, truncated: true })
     else if (records.length > 0) parts.push(toPart(user_id, records))
   }
-  return saying(parts, { examined: spent })
+  return annotated(parts, { examined: spent })
 }

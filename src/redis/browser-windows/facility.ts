@@ -4,14 +4,15 @@ import {
   type BrowserWindowRegistryInspector,
   ReportBrowserWindowInput,
 } from '../../contract/browser-windows.js'
-import type { ReportedOptions } from '../../contract/contexts.js'
+import { PRESENCE_OPTIONS, type PresenceOptions } from '../../contract/contexts.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createReported, toRecord } from '../presence/facility.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
-import { createBrowserWindowInspector, WINDOWS } from './inspector.js'
+import { createPresence, toRecord } from '../presence/facility.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { WINDOWS } from './format.js'
+import { createBrowserWindowInspector } from './inspector.js'
 
-export type RedisBrowserWindowRegistryOptions = StoreOptions & ReportedOptions
+export type RedisBrowserWindowRegistryOptions = StoreOptions & PresenceOptions
 
 /**
  * A browser-window registry in Redis. The counts that it answers are the client's own snapshot.
@@ -22,22 +23,22 @@ export type RedisBrowserWindowRegistryOptions = StoreOptions & ReportedOptions
 export function createRedisBrowserWindowRegistry(
   options: RedisBrowserWindowRegistryOptions,
 ): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
-  return browserWindowRegistryOn(createStore(options), options)
+  return browserWindowRegistryOn(createStore(options, { ...STORE_OPTIONS, ...PRESENCE_OPTIONS }), options)
 }
 
 export function browserWindowRegistryOn(
   store: Store,
-  options: ReportedOptions,
+  options: PresenceOptions,
 ): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
-  const reported = createReported(store, WINDOWS.name, '', options)
+  const presence = createPresence(store, WINDOWS.name, '', options)
   return {
     inspector: createBrowserWindowInspector(store),
     async report(given) {
       const input = parseInput(ReportBrowserWindowInput, given)
       const { tab_count, capacity, worker_count, idle_count, busy_count, ...fields } = input
       const counts = { tab_count, capacity, worker_count, idle_count, busy_count }
-      return toRecord(store, WINDOWS, await reported.report(input.window_id, fields, counts))
+      return toRecord(store, WINDOWS, await presence.report(input.window_id, fields, counts))
     },
-    close: (windowId) => reported.close(windowId, { focused: false }),
+    close: (windowId) => presence.close(windowId, { focused: false }),
   }
 }

@@ -1,44 +1,17 @@
 /** Reads the browser-window registry of a shared store. */
-import * as z from 'zod'
 import {
-  BrowserWindow,
+  BROWSER_WINDOW_FAMILY,
   type BrowserWindowCounts,
   type BrowserWindowRegistryInspector,
-  tellWindow,
-  WindowState,
-  WindowStatus,
-  WindowType,
+  foldWindow,
 } from '../../contract/browser-windows.js'
-import { Ownership } from '../../contract/contexts.js'
+import { countBy } from '../../contract/counts.js'
 import type { Store } from '../store/store.js'
-import { countAll, tally } from '../table/counts.js'
+import { countAll } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
-import { getRecord, type TableReader } from '../table/rows.js'
-import { Millis, timestampOf } from '../table/timestamp.js'
+import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-
-const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
-  status: z.enum(['open', 'closed']),
-  updated_at: Millis,
-  ttl_ms: Millis,
-})
-
-export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> = {
-  name: 'windows',
-  idOf: ({ window_id }) => window_id,
-  schema: StoredWindow,
-  indexes: ['user_id'],
-  read({ ttl_ms, ...row }, now) {
-    const silence = now - row.updated_at
-    if (silence >= (row.status === 'closed' ? 1 : 2) * ttl_ms) return undefined
-    return {
-      ...row,
-      status: row.status === 'open' && silence >= ttl_ms ? 'stale' : row.status,
-      counts_source: 'snapshot',
-      updated_at: timestampOf(row.updated_at),
-    }
-  },
-}
+import { WINDOWS } from './format.js'
 
 export function createBrowserWindowInspector(store: Store): BrowserWindowRegistryInspector {
   return {
@@ -48,14 +21,10 @@ export function createBrowserWindowInspector(store: Store): BrowserWindowRegistr
       const { records, indexed } = await countAll(store, WINDOWS, filter, ask)
       return {
         ...indexed,
-        total: records.length,
-        by_status: tally(WindowStatus.options, records, ({ status }) => status),
-        by_ownership: tally(Ownership.options, records, ({ ownership }) => ownership),
-        by_type: tally(WindowType.options, records, ({ type }) => type),
-        by_state: tally(WindowState.options, records, ({ state }) => state),
+        ...countBy(BROWSER_WINDOW_FAMILY.counted, records),
       }
     },
     listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, WINDOWS, userIds, ask, tellWindow),
+    observeUsers: (userIds, ask) => observeUsers(store, WINDOWS, userIds, ask, foldWindow),
   }
 }

@@ -1,27 +1,28 @@
 /** All live objects of one node over a shared store, wired to each other. */
 
 import { type Ending, endTogether } from '../../async/ending.js'
-import { CONNECTION_BOUNDS, type ConnectionOptions } from '../../contract/connections.js'
-import type { ReportedOptions } from '../../contract/contexts.js'
-import { CLAIM_BOUNDS, type ClaimOptions } from '../../contract/deduplicator.js'
-import type { SpillStore } from '../../contract/history.js'
-import type { HistoryOptions } from '../../contract/history-bounds.js'
+import { CONNECTION_BOUNDS, CONNECTION_OPTIONS, type ConnectionOptions } from '../../contract/connections.js'
+import { PRESENCE_OPTIONS, type PresenceOptions } from '../../contract/contexts.js'
+import { CLAIM_BOUNDS, CLAIM_OPTIONS, type ClaimOptions } from '../../contract/deduplicator.js'
+import type { FacilityName } from '../../contract/families.js'
+import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
+import { HISTORY_OPTIONS, type HistoryOptions } from '../../contract/history-bounds.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
-import { resolveBounds } from '../../contract/options.js'
-import type { RpcOptions } from '../../contract/rpc.js'
+import { FUNCTION, optionsOf, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
+import { RPC_OPTIONS, type RpcOptions } from '../../contract/rpc.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
 import { contextRegistryOn } from '../contexts/facility.js'
 import { deduplicatorOn } from '../deduplicator/facility.js'
 import { SWEEP_CLAIMS } from '../deduplicator/scripts.js'
-import { commandDispatcherOn, type RedisDispatcherOptions } from '../delivery/facility.js'
+import { commandDispatcherOn, REDIS_DISPATCHER_OPTIONS, type RedisDispatcherOptions } from '../delivery/facility.js'
 import { messageHistoryOn } from '../history/facility.js'
-import { retainingOn } from '../history/retaining.js'
+import { retainOn } from '../history/retain.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { rpcCorrelatorOn } from '../rpc/facility.js'
 import { runScript } from '../store/script.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 
 export interface RedisFacilitiesOptions extends StoreOptions {
   /** What connections and delivery records say of this node; unique in the deployment. @default random */
@@ -35,8 +36,34 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   rpc?: RpcOptions
   deduplicator?: ClaimOptions
   dispatcher?: RedisDispatcherOptions
-  contexts?: ReportedOptions
-  browserWindows?: ReportedOptions
+  contexts?: PresenceOptions
+  browserWindows?: PresenceOptions
+}
+
+/** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
+const TABLES: Record<FacilityName, readonly string[]> = {
+  connections: [],
+  contexts: ['contexts'],
+  browserWindows: ['windows'],
+  rpc: ['calls'],
+  history: [],
+  deduplicator: [],
+  dispatcher: [],
+}
+const LEASED = Object.values(TABLES).flat()
+
+const OPTIONS: Shape<RedisFacilitiesOptions> = {
+  ...STORE_OPTIONS,
+  nodeId: TEXT,
+  newId: FUNCTION,
+  spill: SPILL_STORE,
+  connections: optionsOf(CONNECTION_OPTIONS),
+  history: optionsOf(HISTORY_OPTIONS),
+  rpc: optionsOf(RPC_OPTIONS),
+  deduplicator: optionsOf(CLAIM_OPTIONS),
+  dispatcher: optionsOf(REDIS_DISPATCHER_OPTIONS),
+  contexts: optionsOf(PRESENCE_OPTIONS),
+  browserWindows: optionsOf(PRESENCE_OPTIONS),
 }
 
 /** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
@@ -51,7 +78,7 @@ export type RedisFacilities = ReturnType<typeof createRedisFacilities>
  */
 export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const { nodeId = crypto.randomUUID(), newId = () => crypto.randomUUID(), spill } = options
-  const store = createStore(options)
+  const store = createStore(options, OPTIONS)
   const connections = connectionRegistryOn(store, { newId, nodeId, ...options.connections })
   const kept = { newId, spill, ...options.history }
   const history = messageHistoryOn(store, kept)
@@ -62,17 +89,17 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     { ...options.connections },
     CONNECTION_BOUNDS,
   )
-  const settling = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
+  const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
-    (shard) => runScript(store, SWEEP_CONNECTIONS, shard, settling),
+    (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
     (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
-    (shard) => runScript(store, SWEEP_TABLES, shard, { tables: ['contexts', 'windows', 'calls'] }),
+    (shard) => runScript(store, SWEEP_TABLES, shard, { tables: LEASED }),
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
-  const ingest: Ingest = createIngestOver(connections, retainingOn(store, kept, claims))
+  const ingest: Ingest = createIngestOver(connections, retainOn(store, kept, claims))
   return {
     connections,
     history,
@@ -84,5 +111,5 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     ingest,
     /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
     close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
-  }
+  } satisfies Record<FacilityName | 'ingest' | 'close', unknown>
 }

@@ -1,25 +1,36 @@
 /** From a deployment in a shared store to what a router is built from, in any process that can reach the store. */
-import type { SpillStore } from '../../contract/history.js'
-import type { Deployment, Inspectors } from '../../contract/inspectors.js'
+
+import type { FamilyName, Inspectors } from '../../contract/families.js'
+import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
+import type { Deployment } from '../../contract/inspectors.js'
+import { FLAG, type Shape } from '../../contract/options.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
 import { createContextInspector } from '../contexts/inspector.js'
 import { createDeduplicatorInspector } from '../deduplicator/inspector.js'
 import { createDeliveryInspector } from '../delivery/inspector.js'
-import type { LegacyStream } from '../delivery/legacy.js'
+import { LEGACY_STREAM, type LegacyStream } from '../delivery/legacy.js'
 import { createHistoryInspector } from '../history/inspector.js'
 import { createRpcInspector } from '../rpc/inspector.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 
-export interface RedisCompositionOptions extends Omit<StoreOptions, 'shards'> {
+export interface RedisCompositionOptions extends StoreOptions {
   /** Where the hosts put large payloads; without it they say `not_configured`. */
   spill?: SpillStore
   /** An older single command stream, whose length and pending entries the delivery summary shows. */
   legacy?: LegacyStream
   /** Whether to show contexts, and with them workers. @default true */
   contexts?: boolean
-  /** @default true */
+  /** Whether to show browser windows. @default true */
   browserWindows?: boolean
+}
+
+const OPTIONS: Shape<RedisCompositionOptions> = {
+  ...STORE_OPTIONS,
+  spill: SPILL_STORE,
+  legacy: LEGACY_STREAM,
+  contexts: FLAG,
+  browserWindows: FLAG,
 }
 
 /**
@@ -32,17 +43,15 @@ export interface RedisCompositionOptions extends Omit<StoreOptions, 'shards'> {
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
   const { spill, legacy, contexts = true, browserWindows = true } = options
-  const store = createStore(options)
-  return {
-    inspectors: {
-      history: createHistoryInspector(store, { spill }),
-      registry: createRegistryInspector(store),
-      rpc: createRpcInspector(store),
-      deduplicator: createDeduplicatorInspector(store),
-      delivery: createDeliveryInspector(store, legacy),
-      ...(contexts ? { contextRegistry: createContextInspector(store) } : {}),
-      ...(browserWindows ? { browserWindowRegistry: createBrowserWindowInspector(store) } : {}),
-    },
-    deployment: { id: store.deploymentId, mode: 'shared_store' },
+  const store = createStore(options, OPTIONS)
+  const inspectors: { [Name in FamilyName]: Inspectors[Name] } = {
+    registry: createRegistryInspector(store),
+    contextRegistry: contexts ? createContextInspector(store) : undefined,
+    browserWindowRegistry: browserWindows ? createBrowserWindowInspector(store) : undefined,
+    rpc: createRpcInspector(store),
+    history: createHistoryInspector(store, { spill }),
+    deduplicator: createDeduplicatorInspector(store),
+    delivery: createDeliveryInspector(store, legacy),
   }
+  return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }

@@ -1,7 +1,9 @@
 /** Reads which actions are offered by how many, among connections that are connected now. */
+
 import type * as z from 'zod'
 import { ActionDescriptor, type ActionFilter, type ActionObservation, ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
+import { shown } from '../../contract/options.js'
 import { type Ask, examinable, type Indexed, type Page, type PageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { total } from '../store/reply.js'
@@ -42,7 +44,7 @@ export async function listActions(
   const listed = names.slice(0, page.limit)
   await Promise.all(answers.map((answer) => answer.isDescribed || describe(store, answer, listed, user_id, ask)))
   const offersOf = (name: string) => answers.flatMap(({ offers }) => offers.get(name) ?? [])
-  const items = listed.map((name) => toObservation(store, name, offersOf(name), user_id, client_type))
+  const items = listed.map((name) => toObservation(store, name, offersOf(name), user_id, client_type, ask))
   const has_more = names.length > listed.length || ends.length > 0
   return {
     items: items.filter((item) => item !== null),
@@ -59,6 +61,7 @@ function toObservation(
   offers: readonly Offer[],
   userId: string | undefined,
   type: ClientType | undefined,
+  ask: Ask,
 ): ActionObservation | null {
   const who: Who = type ?? 'all'
   const observed_connections = total(offers.map(({ connections }) => connections[who]))
@@ -66,7 +69,7 @@ function toObservation(
   const isOffered = (option: ClientType) => offers.some(({ connections }) => connections[option] > 0)
   return {
     name,
-    ...latestOf(store, name, offers),
+    ...latestOf(store, name, offers, ask),
     observed_connections,
     observed_users: userId === undefined ? total(offers.map(({ users }) => users[who])) : 1,
     observed_client_types: type ? [type] : ClientType.options.filter(isOffered),
@@ -74,13 +77,13 @@ function toObservation(
 }
 
 /** The description of the latest connection, which need not have given one. */
-function latestOf(store: Store, name: string, offers: readonly Offer[]): z.infer<typeof Latest> {
+function latestOf(store: Store, name: string, offers: readonly Offer[], ask: Ask): z.infer<typeof Latest> {
   const text = offers.reduce((a, b) => (b.latestAt > a.latestAt ? b : a)).latest
   if (text !== undefined)
     try {
       return Latest.parse(JSON.parse(text))
     } catch {
-      store.report(new BadRow(`the description of an action (${name.length} characters) does not hold a descriptor`))
+      store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ask)
     }
   return { description: null, parameters_schema: null }
 }

@@ -17,6 +17,7 @@ export async function readCurrentInstance(
   const [id] = [await store.command(['MGET', key], key, ask)].flat()
   if (typeof id !== 'string') return null
   const [found] = await readRows(store, CONNECTIONS, shard, [id], ask)
-  const holds = found?.row.user_id === client.user_id && found.row.client_id === client.client_id
-  return holds && !endOf(found.row, now) ? found.row.instance_id : null
+  const row = found?.row
+  const holds = row?.user_id === client.user_id && row.client_id === client.client_id
+  return holds && !endOf(row, now) ? row.instance_id : null
 }

@@ -2,6 +2,7 @@
 import {
   type ActionDescriptor,
   CONNECTION_BOUNDS,
+  CONNECTION_OPTIONS,
   ConnectInput,
   type Connection,
   type ConnectionOptions,
@@ -16,9 +17,9 @@ import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createRegistryInspector } from './inspector.js'
-import { createWhereabouts } from './known-shards.js'
+import { createKnownShards } from './known-shards.js'
 import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
 
 export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
@@ -33,7 +34,7 @@ export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
 export function createRedisConnectionRegistry(
   options: RedisConnectionRegistryOptions,
 ): Inspected<ConnectionRegistry, RegistryInspector> {
-  return connectionRegistryOn(createStore(options), options)
+  return connectionRegistryOn(createStore(options, { ...STORE_OPTIONS, ...CONNECTION_OPTIONS }), options)
 }
 
 export function connectionRegistryOn(
@@ -44,22 +45,22 @@ export function connectionRegistryOn(
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
   const { heartbeatTimeoutMs, retentionMs, maxConnections, maxConnectionsPerUser, maxDisconnected } = bounds
 
-  const settling = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
+  const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
 
-  const whereabouts = createWhereabouts()
+  const knownShards = createKnownShards()
 
   /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
-  async function anywhere(id: string, run: (shard: number) => Promise<boolean>): Promise<boolean> {
-    const known = whereabouts.get(id)
+  async function inItsShard(id: string, run: (shard: number) => Promise<boolean>): Promise<boolean> {
+    const known = knownShards.get(id)
     if (known !== undefined) return run(known)
     const found = await runInShards(run, await store.claimShards(), (isThere) => isThere)
-    if (found) whereabouts.set(id, found.shard)
+    if (found) knownShards.set(id, found.shard)
     return found !== undefined
   }
 
   async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {
     const shard = shardOf(client.user_id, await store.claimShards())
-    const given = { ...settling, user: client.user_id, client: client.client_id }
+    const given = { ...sweepBounds, user: client.user_id, client: client.client_id }
     return runScript(store, CURRENT_INSTANCE, shard, given)
   }
 
@@ -80,7 +81,7 @@ export function connectionRegistryOn(
       const shard = shardOf(client.user_id, await store.claimShards())
       const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
       const connectedAt = await runScript(store, CONNECT, shard, {
-        ...settling,
+        ...sweepBounds,
         id: fields.connection_id,
         fields: JSON.stringify(fields),
         content: JSON.stringify({ metadata }),
@@ -89,7 +90,7 @@ export function connectionRegistryOn(
         descriptions: JSON.stringify(latest),
       })
       const time = toTimestamp(connectedAt)
-      whereabouts.set(fields.connection_id, shard)
+      knownShards.set(fields.connection_id, shard)
       const connection: Connection = {
         connection_id: fields.connection_id,
         ...client,
@@ -103,10 +104,10 @@ export function connectionRegistryOn(
       }
       return deepFreeze(connection)
     },
-    heartbeat: (id) => anywhere(id, (shard) => runScript(store, HEARTBEAT, shard, { ...settling, id })),
+    heartbeat: (id) => inItsShard(id, (shard) => runScript(store, HEARTBEAT, shard, { ...sweepBounds, id })),
     disconnect(id, why) {
-      const given = { ...settling, id, reason: toReason(why) ?? '', attempt: crypto.randomUUID() }
-      return anywhere(id, (shard) => runScript(store, DISCONNECT, shard, given))
+      const given = { ...sweepBounds, id, reason: toReason(why) ?? '', attempt: crypto.randomUUID() }
+      return inItsShard(id, (shard) => runScript(store, DISCONNECT, shard, given))
     },
     isCurrentInstance: async (instance) => (await currentInstance(instance)) === instance.instance_id,
     currentInstance,

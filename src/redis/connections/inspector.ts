@@ -1,17 +1,17 @@
 /** Reads the connection registry of a shared store. */
 import {
-  ClientType,
+  CONNECTION_FAMILY,
   type Connection,
   type ConnectionCounts,
   type ConnectionEvent,
-  ConnectionStatus,
+  foldConnection,
   type RegistryInspector,
-  tellConnection,
 } from '../../contract/connections.js'
+import { countBy } from '../../contract/counts.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseSequence } from '../../contract/page.js'
 import type { Store } from '../store/store.js'
-import { countAll, tally } from '../table/counts.js'
+import { countAll } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
@@ -36,13 +36,11 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       const { records, indexed } = await countAll(store, CONNECTIONS, filter, ask)
       return {
         ...indexed,
-        total: records.length,
-        by_status: tally(ConnectionStatus.options, records, ({ status }) => status),
-        by_client_type: tally(ClientType.options, records, ({ client_type }) => client_type),
+        ...countBy(CONNECTION_FAMILY.counted, records),
       }
     },
     listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, CONNECTIONS, userIds, ask, tellConnection),
+    observeUsers: (userIds, ask) => observeUsers(store, CONNECTIONS, userIds, ask, foldConnection),
   }
 }
 

@@ -3,13 +3,13 @@
 /** Some 100 bytes each. Whoever is forgotten is looked for in every shard, once. */
 const KNOWN_MAX = 100_000
 
-export interface Whereabouts {
+interface KnownShards {
   get(id: string): number | undefined
   set(id: string, shard: number): void
 }
 
 /** The most recently used are kept. */
-export function createWhereabouts(most = KNOWN_MAX): Whereabouts {
+export function createKnownShards(most = KNOWN_MAX): KnownShards {
   const known = new Map<string, number>()
 
   function set(id: string, shard: number): void {

@@ -4,7 +4,7 @@ import { compareIds } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import type { Store } from '../store/store.js'
 import { TURN_ROWS, takeTurn } from '../table/rows.js'
-import { readAlong } from '../table/spans.js'
+import { readSpans } from '../table/spans.js'
 import { CONNECTIONS } from './format.js'
 import { noOffer, type Offer, type OfferQuery, type Offers, type Who } from './offers.js'
 
@@ -14,7 +14,7 @@ export async function countLivingOffers(
   ask: Ask,
 ): Promise<Offers> {
   const [index, from] = user_id === undefined ? [['beats'], `(${now}`] : [['user_id', user_id], '-inf']
-  const { entries, isCut } = await readAlong(store, CONNECTIONS, shard, index, from, most, ask)
+  const { entries, isCut } = await readSpans(store, CONNECTIONS, shard, index, from, most, ask)
   const offers = new Map<string, Offer>()
   const users = new Map<string, Record<Who, Set<string>>>()
   for (const [i, { row }] of entries.entries()) {
@@ -33,7 +33,14 @@ export async function countLivingOffers(
       }
     }
   }
-  return { shard, offers, end: null, examined: entries.length, isSample: isCut, isDescribed: false }
+  return {
+    shard,
+    offers,
+    end: null,
+    examined: entries.length,
+    isSample: isCut || entries.some(({ isBad }) => isBad),
+    isDescribed: false,
+  }
 }
 
 const noUsers = (): Record<Who, Set<string>> => ({

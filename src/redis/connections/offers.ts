@@ -3,7 +3,7 @@ import { ClientType } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
 import { count, listOf, type StoreReply, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { askShard, defineQuestion } from '../table/question.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
 
 export type Who = ClientType | 'all'
 const WHO: readonly Who[] = ['all', ...ClientType.options]
@@ -44,16 +44,16 @@ export interface Offers {
 export const noOffer = (): Offer => ({ connections: none(), users: none(), latest: undefined, latestAt: 0 })
 const none = (): Record<Who, number> => ({ all: 0, browser: 0, console: 0, mobile: 0, web: 0 })
 
-/** Lost connections that one question subtracts: some milliseconds of the store, and any write settles some of them. */
+/** Lost connections that one read subtracts: some milliseconds of the store, and any write sweeps some of them. */
 const LOST_MAX = 1_000
 /** What those may have offered together, names and users each: what the store then looks up one by one. */
 const LOST_OFFERS_MAX = 10_000
 
 const WHO_LUA = `{ ${WHO.map((who) => `'${who}'`).join(', ')} }`
 
-// `user` may be ''. Answers `null` where more are lost than `max_lost`. One step, so that no writer settles what is being
+// `user` may be ''. Answers `null` where more are lost than `max_lost`. One step, so that no writer sweeps what is being
 // subtracted.
-const KEPT = defineQuestion(
+const KEPT = defineReadScript(
   {
     args: ['at', 'from', 'max_names', 'user', 'max_lost'],
     answer: ([isKept, due = null, offers]) =>
@@ -130,7 +130,7 @@ export async function readKeptOffers(
   const asked = Math.min(names, Math.ceil(most / 2))
   const from = after === null ? '-' : `(${after}`
   const bounds = { max_names: asked, max_lost: Math.min(LOST_MAX, most - asked) }
-  const answer = await askShard(store, KEPT, shard, { at: now, from, user: user_id ?? '', ...bounds }, ask)
+  const answer = await readShard(store, KEPT, shard, { at: now, from, user: user_id ?? '', ...bounds }, ask)
   if (answer === null) return null
   const offers = new Map<string, Offer>()
   for (const [name, latestAt, latest, kept, gone, left] of answer.offers) {
@@ -152,7 +152,7 @@ export async function readKeptOffers(
 }
 
 // `user` may be ''. Answers per name when it was last offered, and how that connection described it.
-const LATEST = defineQuestion(
+const LATEST = defineReadScript(
   {
     args: ['user'],
     rest: 'names',
@@ -183,7 +183,7 @@ export async function describe(
 ): Promise<void> {
   const offered = names.filter((name) => offers.has(name))
   if (offered.length === 0) return
-  const answers = await askShard(store, LATEST, shard, { user: userId ?? '', names: offered }, ask)
+  const answers = await readShard(store, LATEST, shard, { user: userId ?? '', names: offered }, ask)
   offered.forEach((name, i) => {
     Object.assign(offers.get(name) as Offer, answers[i] ?? { latestAt: 0, latest: undefined })
   })

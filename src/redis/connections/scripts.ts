@@ -1,27 +1,27 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
 import { LifecycleReason } from '../../contract/connections.js'
-import { ONCE } from '../store/once.js'
+import { IDEMPOTENCE } from '../store/idempotence.js'
 import { count, isOne, textOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
 const REASON = LifecycleReason.enum
 
-/** Connections that one write settles at most: lost ones, and those whose retention has passed. */
-const SETTLE = 16
+/** Connections that one write sweeps at most: lost ones, and those whose retention has passed. */
+const SWEEP = 16
 /**
- * And what these may drag along, in actions: a silent one withdraws each that it offered. One connection is settled
+ * And what these may drag along, in actions: a silent one withdraws each that it offered. One connection is swept
  * whatever it drags, since a connect adds one; more would be time in which the store serves nobody else.
  */
-const SETTLE_ACTIONS = 64
+const SWEEP_ACTIONS = 64
 
 // A silent connection is lost after `lost_after`; `max_ended` are the disconnected ones that are kept.
-const SETTLING = ['lost_after', 'retention', 'max_ended'] as const
+const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
 // `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
 // lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
 // of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
 // `actions-of:<user>`: names the user offers.
-const CONNECTIONS = `${ONCE}${SHARES}
+const CONNECTIONS = `${IDEMPOTENCE}${SHARES}
 local t = 'connections'
 
 local function step(counts, field, by)
@@ -31,7 +31,7 @@ local function step(counts, field, by)
 end
 
 -- Users are counted when their first connection comes and their last one goes.
-local function tell(action, offers, who, user, by)
+local function tally(action, offers, who, user, by)
   step(action, 'connections ' .. who, by)
   local count = step(offers, who .. ' ' .. user, by)
   if (by == 1 and count == 1) or (by == -1 and count == 0) then step(action, 'users ' .. who, by) end
@@ -41,8 +41,8 @@ end
 local function offer(state, by, texts)
   for _, name in ipairs(state.names or {}) do
     local action, offers, user = K(t, 'action', name), K(t, 'offers', name), state.user_id
-    tell(action, offers, state.client_type, user, by)
-    local count = tell(action, offers, 'all', user, by)
+    tally(action, offers, state.client_type, user, by)
+    local count = tally(action, offers, 'all', user, by)
     local text = texts and texts[name]
     if by == 1 then redis.call('HSET', action, 'latest_at', now) end
     if text then
@@ -70,7 +70,7 @@ local function forget(id, user)
   local state = not user and load(t, id)
   user = user or (state and state.user_id)
   unplace(t, 'beats', user, id)
-  let_go(t, 'ended', user, id)
+  unhold(t, 'ended', user, id)
   drop(t, id)
 end
 
@@ -88,18 +88,18 @@ end
 
 local function lose(id, state, body) finish(id, state, body, 'disconnected', '${REASON.heartbeat_lost}', state.seen_at + state.lost_after_ms) end
 
-local function settle()
-  local left = ${SETTLE_ACTIONS}
+local function sweep_connections()
+  local left = ${SWEEP_ACTIONS}
   local function lose_one(id, state, body)
     left = left - #(state.names or {})
     lose(id, state, body)
   end
-  for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do
     if left <= 0 then return end
     local state, body = load(t, id)
     if state then lose_one(id, state, body) else forget(id) end
   end
-  for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SETTLE})) do
+  for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do
     if left <= 0 then return end
     local state, body = load(t, id)
     if state and not state.ended_at then lose_one(id, state, body) end
@@ -122,11 +122,11 @@ end
 export const CONNECT = defineScript(
   'connections.connect',
   {
-    args: [...SETTLING, 'id', 'fields', 'content', 'max_per_user', 'max_connections', 'descriptions'],
+    args: [...SWEEP_ARGS, 'id', 'fields', 'content', 'max_per_user', 'max_connections', 'descriptions'],
     answer: count,
   },
   `${CONNECTIONS}
-settle()
+sweep_connections()
 return once(id, function()
 local state = cjson.decode(fields)
 local current = K(t, 'current', state.user_id, state.client_id)
@@ -156,9 +156,9 @@ end)`,
 
 export const HEARTBEAT = defineScript(
   'connections.heartbeat',
-  { args: [...SETTLING, 'id'], answer: isOne },
+  { args: [...SWEEP_ARGS, 'id'], answer: isOne },
   `${CONNECTIONS}
-settle()
+sweep_connections()
 local state, body = connected(id)
 if not state then return 0 end
 now = math.max(now, state.seen_at)
@@ -172,9 +172,9 @@ return 1`,
 /** `reason` may be ''. */
 export const DISCONNECT = defineScript(
   'connections.disconnect',
-  { args: [...SETTLING, 'id', 'reason', 'attempt'], answer: isOne },
+  { args: [...SWEEP_ARGS, 'id', 'reason', 'attempt'], answer: isOne },
   `${CONNECTIONS}
-settle()
+sweep_connections()
 local state, body = connected(id)
 if not state and redis.call('EXISTS', K('once', attempt)) == 0 then return 0 end
 return once(attempt, function()
@@ -183,12 +183,12 @@ return 1
 end)`,
 )
 
-/** What the loop of a node settles without a write of this family. Answers whether there is more. */
+/** What the loop of a node sweeps without a write of this family. Answers whether there is more. */
 export const SWEEP_CONNECTIONS = defineScript(
   'connections.sweep',
-  { args: SETTLING, answer: isOne, freesMemory: true },
+  { args: SWEEP_ARGS, answer: isOne, freesMemory: true },
   `${CONNECTIONS}
-settle()
+sweep_connections()
 local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
 return due > 0 and 1 or 0`,
 )
@@ -196,7 +196,7 @@ return due > 0 and 1 or 0`,
 /** Answers the instance that holds the client, or nothing. */
 export const CURRENT_INSTANCE = defineScript(
   'connections.current',
-  { args: [...SETTLING, 'user', 'client'], answer: textOf },
+  { args: [...SWEEP_ARGS, 'user', 'client'], answer: textOf },
   `${CONNECTIONS}
 local known = redis.call('GET', K(t, 'current', user, client))
 local state = known and connected(known)

@@ -3,18 +3,20 @@ import {
   type Context,
   type ContextRegistry,
   type ContextRegistryInspector,
+  PRESENCE_OPTIONS,
+  type PresenceOptions,
   ReportContextInput,
-  type ReportedOptions,
 } from '../../contract/contexts.js'
 import { Id } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createReported, toRecord } from '../presence/facility.js'
+import { createPresence, toRecord } from '../presence/facility.js'
 import { ASSIGN_TASK, RELEASE_TASK, type Shown } from '../presence/scripts.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
-import { CONTEXTS, createContextInspector } from './inspector.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { CONTEXTS } from './format.js'
+import { createContextInspector } from './inspector.js'
 
-export type RedisContextRegistryOptions = StoreOptions & ReportedOptions
+export type RedisContextRegistryOptions = StoreOptions & PresenceOptions
 
 /**
  * A context registry in Redis. A closed context gives up its task.
@@ -25,14 +27,14 @@ export type RedisContextRegistryOptions = StoreOptions & ReportedOptions
 export function createRedisContextRegistry(
   options: RedisContextRegistryOptions,
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
-  return contextRegistryOn(createStore(options), options)
+  return contextRegistryOn(createStore(options, { ...STORE_OPTIONS, ...PRESENCE_OPTIONS }), options)
 }
 
 export function contextRegistryOn(
   store: Store,
-  options: ReportedOptions,
+  options: PresenceOptions,
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
-  const reported = createReported(store, CONTEXTS.name, 'window_id', options)
+  const presence = createPresence(store, CONTEXTS.name, 'window_id', options)
 
   const toContext = (shown: Shown | null): Context => toRecord(store, CONTEXTS, shown)
   const toContextOrNull = (shown: Shown | null) => shown && toContext(shown)
@@ -42,15 +44,15 @@ export function contextRegistryOn(
     inspector: createContextInspector(store),
     async report(given) {
       const input = parseInput(ReportContextInput, given)
-      return toContext(await reported.report(input.context_id, { ...input, task_id: null, task_assigned_at: null }))
+      return toContext(await presence.report(input.context_id, { ...input, task_id: null, task_assigned_at: null }))
     },
-    close: (contextId) => reported.close(contextId, { task_id: null, task_assigned_at: null }),
+    close: (contextId) => presence.close(contextId, { task_id: null, task_assigned_at: null }),
     async assignTask(contextId, taskId) {
       const given = { ...changeOf(contextId), task: parseInput(Id, taskId) }
-      return toContextOrNull(await reported.change(ASSIGN_TASK, given))
+      return toContextOrNull(await presence.change(ASSIGN_TASK, given))
     },
     async releaseTask(contextId) {
-      return toContextOrNull(await reported.change(RELEASE_TASK, changeOf(contextId)))
+      return toContextOrNull(await presence.change(RELEASE_TASK, changeOf(contextId)))
     },
   }
 }

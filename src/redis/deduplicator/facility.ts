@@ -1,6 +1,7 @@
 /** The live deduplicator of a deployment in a shared store, for the hosts that write to it. */
 import {
   CLAIM_BOUNDS,
+  CLAIM_OPTIONS,
   ClaimInput,
   type ClaimOptions,
   type Deduplicator,
@@ -11,7 +12,7 @@ import type { Inspected } from '../../contract/inspectors.js'
 import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createDeduplicatorInspector } from './inspector.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
 
@@ -26,7 +27,7 @@ export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions
 export function createRedisDeduplicator(
   options: RedisDeduplicatorOptions,
 ): Inspected<Deduplicator, DeduplicatorInspector> {
-  return deduplicatorOn(createStore(options), options)
+  return deduplicatorOn(createStore(options, { ...STORE_OPTIONS, ...CLAIM_OPTIONS }), options)
 }
 
 export function deduplicatorOn(store: Store, options: ClaimOptions): Inspected<Deduplicator, DeduplicatorInspector> {

@@ -6,7 +6,7 @@ import { shardOf } from '../store/keys.js'
 import { count, scored, total } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readIndex } from '../table/rows.js'
-import { instantsOf } from '../table/scores.js'
+import { timestampsOf } from '../table/scores.js'
 import { allShards } from '../table/shards.js'
 
 const NAME = 'dedup'
@@ -78,7 +78,7 @@ export function createDeduplicatorInspector(
         readIndex(store, ['ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
       ])
       if (scored(oldest).length === 0) return null
-      const [oldestAt] = instantsOf(store, key, oldest, ask)
+      const [oldestAt] = timestampsOf(store, key, oldest, ask)
       return {
         user_id: userId,
         entries: count(entries),

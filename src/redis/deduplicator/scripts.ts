@@ -1,7 +1,7 @@
 /** The scripts of the deduplicator: who claimed what when, per shard and per user. */
 
 import { FAIR_SHARE } from '../store/fair-share.js'
-import { ONCE } from '../store/once.js'
+import { IDEMPOTENCE } from '../store/idempotence.js'
 import { isOne } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
@@ -59,7 +59,7 @@ end
 export const CLAIM_MESSAGE = defineScript(
   'deduplicator.claim',
   { args: ['attempt', 'user', 'message', 'ttl', 'capacity'], answer: isOne },
-  `${FAIR_SHARE}${CLAIMS}${ONCE}
+  `${FAIR_SHARE}${CLAIMS}${IDEMPOTENCE}
 return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)`,
 )
 
@@ -67,7 +67,7 @@ return once(attempt, function() return claim(user, message, tonumber(ttl), tonum
 export const RELEASE_MESSAGE = defineScript(
   'deduplicator.release',
   { args: ['attempt', 'user', 'message'], answer: isOne },
-  `${FAIR_SHARE}${CLAIMS}${ONCE}
+  `${FAIR_SHARE}${CLAIMS}${IDEMPOTENCE}
 return once(attempt, function()
   if not redis.call('ZSCORE', K(d, 'of', user), message) then return 0 end
   count(user, 'accepted', -1)

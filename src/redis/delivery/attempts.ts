@@ -1,10 +1,9 @@
 /** The attempts that a node has in hand, and the signals that live until their commands end. */
 
 import type { Command, Deliver } from '../../contract/delivery.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { commandKey, toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import { commandRef } from './run.js'
 import type { ClaimedReply } from './scripts.js'
 
 /** A command as it was claimed; instants are epoch ms on the store's clock. */
@@ -28,22 +27,22 @@ export function toClaimed(
   return { user_id, client_id, ...claimed, payload: JSON.parse(payload) }
 }
 
-interface InHand {
+interface InFlight {
   ref: string
   untilMs: number
-  letGo(): void
+  release(): void
 }
 
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
 /** @param onChange Told when the number of attempts in hand has changed. */
 export function createDeliveryAttempts(onChange: () => void) {
-  const inHand = new Set<InHand>()
-  const byRef = new Map<string, Set<InHand>>()
+  const inFlight = new Set<InFlight>()
+  const byRef = new Map<string, Set<InFlight>>()
   const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
 
-  function drop(held: InHand) {
-    if (!inHand.delete(held)) return
+  function drop(held: InFlight) {
+    if (!inFlight.delete(held)) return
     const others = byRef.get(held.ref)
     others?.delete(held)
     if (others?.size === 0) byRef.delete(held.ref)
@@ -57,8 +56,8 @@ export function createDeliveryAttempts(onChange: () => void) {
   }
 
   /** A command was acknowledged or has ended in `state`, wherever that was said. */
-  function told(state: string, ref: string) {
-    for (const held of [...(byRef.get(ref) ?? [])]) held.letGo()
+  function applyNotice(state: string, ref: string) {
+    for (const held of [...(byRef.get(ref) ?? [])]) held.release()
     if (state === 'acknowledged') return
     const known = signals.get(ref)
     signals.delete(ref)
@@ -69,53 +68,53 @@ export function createDeliveryAttempts(onChange: () => void) {
 
   return {
     get size() {
-      return inHand.size
+      return inFlight.size
     },
 
     /**
      * Hands a command over; `concluded` is told how that ended, however late, and
      * whether the command is known to have ended before. Resolves when the mailbox may go on: then,
-     * or when the attempt is over for another reason. `release` is given the means to end the wait.
+     * or when the attempt is over for another reason. `onHeld` is given the means to end the wait.
      */
     async handOver(
       claimed: Claimed,
       deliver: Deliver,
       concluded: (outcome: 'handed_over' | 'rejected', isLate: boolean) => void,
-      release: (letGo: () => void) => void,
+      onHeld: (release: () => void) => void,
     ): Promise<void> {
       const { deadlineAt, untilMs, ...rest } = claimed
-      const ref = commandRef(claimed)
+      const ref = commandKey(claimed)
       const command = deepFreeze({ ...rest, deadline_at: toTimestamp(deadlineAt) }) as Command
       const signal = signalOf(ref, deadlineAt)
       await new Promise<void>((resolve) => {
-        const held: InHand = {
+        const held: InFlight = {
           ref,
           untilMs,
-          letGo() {
+          release() {
             drop(held)
             resolve()
           },
         }
-        inHand.add(held)
+        inFlight.add(held)
         byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
         onChange()
-        release(held.letGo)
-        const settle = (outcome: 'handed_over' | 'rejected') => {
+        onHeld(held.release)
+        const finish = (outcome: 'handed_over' | 'rejected') => {
           concluded(outcome, !signals.has(ref))
-          held.letGo()
+          held.release()
         }
         const call = async () => deliver(command, { signal })
         call().then(
-          () => settle('handed_over'),
-          () => settle('rejected'),
+          () => finish('handed_over'),
+          () => finish('rejected'),
         )
       })
     },
 
-    told,
+    applyNotice,
 
     /** Commands whose end this node waits to hear of, those first that have not been named for longest. */
-    named(most: number, isOf: (user_id: string) => boolean): string[] {
+    toConfirm(most: number, isOf: (user_id: string) => boolean): string[] {
       const next: string[] = []
       for (const ref of signals.keys()) {
         if (isOf(ref.slice(0, ref.indexOf('\n')))) next.push(ref)
@@ -131,8 +130,8 @@ export function createDeliveryAttempts(onChange: () => void) {
 
     /** Ends waits whose patience is over, and signals whose command's deadline has passed without our being told. */
     pass(now: number) {
-      for (const held of [...inHand]) if (held.untilMs <= now) held.letGo()
-      for (const [ref, { deadlineAt }] of [...signals]) if (deadlineAt <= now) told('expired', ref)
+      for (const held of [...inFlight]) if (held.untilMs <= now) held.release()
+      for (const [ref, { deadlineAt }] of [...signals]) if (deadlineAt <= now) applyNotice('expired', ref)
     },
   }
 }

@@ -9,18 +9,20 @@ import {
 } from '../../contract/delivery.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
-import { toReason } from '../../contract/ids.js'
+import { commandKey, toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { canonicalJson, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
+import { shown } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { admittedRecord, readDeliveryStatus, toDeliveryStatus } from './format.js'
-import { commandRef, type DeliveryRun } from './run.js'
-import { ACKNOWLEDGE, ADMIT, END, LOOK, RELEASE, RESERVE } from './scripts.js'
+import type { DeliveryRun } from './run.js'
+import { ACKNOWLEDGE, END } from './script-ends.js'
+import { ADMIT, LOOK, RELEASE, RESERVE } from './scripts.js'
 
 export interface DeliveryCallsOptions {
   store: Store
@@ -36,16 +38,32 @@ export interface DeliveryCallsOptions {
 }
 
 /** No registry is there to say who is current. */
-const NOT_ASKED = { was_asked: '', current: '' }
+const NO_FENCE = { was_asked: '', current: '' }
+
+/** Scopes whose capacity the store is known to have been told; that of any other is told again. */
+const TOLD_MAX = 10_000
+
+/** What this node has told the store of capacities: the store shows them, and they change at the host's will. */
+function createToldCapacities() {
+  const told = new Map<string, number>()
+  return {
+    has: (scope: string, capacity: number) => told.get(scope) === capacity,
+    add(scope: string, capacity: number) {
+      if (told.size >= TOLD_MAX) told.clear()
+      told.set(scope, capacity)
+    },
+  }
+}
 
 type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'cancel'>
 
 export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, delivery, connections, capacityOf } = options
+  const told = createToldCapacities()
 
   /** What the registry says of a client, as scripts are given it. */
-  async function asked(client: { user_id: string; client_id: string }) {
-    if (!connections) return NOT_ASKED
+  async function fenceOf(client: { user_id: string; client_id: string }) {
+    if (!connections) return NO_FENCE
     return { was_asked: '1', current: (await connections.currentInstance(client)) ?? '' }
   }
 
@@ -57,17 +75,18 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       // What is compared is what travels: two spellings of one JSON value are one payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(JSON.parse(text))}`)
       const { user_id, client_id, command_id, action, scope_id: scope = user_id } = input
-      const { was_asked, current } = input.requireWaiter ? await asked(input) : NOT_ASKED
+      const { was_asked, current } = input.requireWaiter ? await fenceOf(input) : NO_FENCE
       const needs = input.requireWaiter ? (was_asked ? 'current' : 'any') : ''
       if (options.isClosed()) throw new Refusal('closed')
 
       const shards = await store.claimShards()
       const [shard, scopeShard] = [shardOf(user_id, shards), shardOf(scope, shards)]
       const isElsewhere = scopeShard !== shard
-      const asksCapacity = capacityOf(scope)
-      const capacity = Number.isNaN(asksCapacity) ? 0 : Math.min(asksCapacity, Number.MAX_SAFE_INTEGER)
+      const wanted = capacityOf(scope)
+      const capacity = Number.isNaN(wanted) ? 0 : Math.min(wanted, Number.MAX_SAFE_INTEGER)
+      const news = told.has(scope, capacity) ? '' : '1'
       const deadlineMs = input.deadlineMs ?? options.deadlineMs
-      const ref = commandRef(input)
+      const ref = commandKey(input)
       const about = { user: user_id, client: client_id, id: command_id }
 
       // The place is reserved before the command is admitted: whoever dies in between leaves a reservation that its
@@ -77,7 +96,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         const { answer: known } = await delivery.run(LOOK, shard, about)
         const isNew = known === null || readDeliveryStatus(known)?.status.terminal?.state === 'rejected'
         if (isNew) {
-          const reserved = await delivery.run(RESERVE, scopeShard, { scope, ref, ttl: deadlineMs, capacity })
+          const reserved = await delivery.run(RESERVE, scopeShard, { scope, ref, ttl: deadlineMs, capacity, news })
           if (!reserved.answer) refused = 'capacity_exceeded'
         }
       }
@@ -87,6 +106,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         scope,
         scope_shard: isElsewhere ? scopeShard : '',
         capacity,
+        news,
         ttl: deadlineMs,
         max_attempts: input.maxAttempts ?? options.maxAttempts,
         fingerprint,
@@ -99,14 +119,16 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       })
       const { became, record } = answer
       if (became === 'admitted') {
+        told.add(scope, capacity)
         options.nudge(deadlineMs)
         return toDeliveryStatus(admittedRecord({ user_id, client_id, command_id, scope }, now, Number(record)))
       }
       const status = readDeliveryStatus(record)?.status
-      if (!status) throw unusable(store, new BadRow('the store answered something other than the record of a command'))
+      if (!status)
+        throw unusable(store, new BadRow(`the store should have answered the record of ${shown(ref)}, and did not`))
       const holds = status.terminal === null && status.admission.scope_id === scope
       if (isElsewhere && !holds)
-        await delivery.run(RELEASE, scopeShard, { scope, ref }).catch((error) => store.report(error))
+        await delivery.run(RELEASE, scopeShard, { scope, ref }).catch((error) => store.onError(error))
       if (became === 'conflict') throw new Refusal('command_conflict')
       return status
     },
@@ -115,14 +137,14 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const { user_id, client_id, command_id, instance_id, state, reason } = parseInput(AcknowledgeInput, given)
       const about = { user: user_id, client: client_id, id: command_id, instance: instance_id }
       const outcome = { state: state ?? 'acknowledged', reason: toReason(reason) ?? 'refused' }
-      const fence = await asked({ user_id, client_id })
+      const fence = await fenceOf({ user_id, client_id })
       return delivery.runFor(ACKNOWLEDGE, user_id, { ...about, ...outcome, ...fence, attempt: crypto.randomUUID() })
     },
 
     async settle(given) {
       const { user_id, client_id, command_id, state, reason, instance_id } = parseInput(SettleInput, given)
       const about = { user: user_id, client: client_id, id: command_id, instance: instance_id ?? '' }
-      const fence = instance_id === undefined ? NOT_ASKED : await asked({ user_id, client_id })
+      const fence = instance_id === undefined ? NO_FENCE : await fenceOf({ user_id, client_id })
       const outcome = { state, reason: toReason(reason) ?? '' }
       return delivery.runFor(END, user_id, { ...about, ...outcome, ...fence, attempt: crypto.randomUUID() })
     },
@@ -131,7 +153,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const { user_id, client_id, command_id, reason } = parseInput(CancelInput, given)
       const about = { user: user_id, client: client_id, id: command_id, instance: '' }
       const outcome = { state: 'cancelled', reason: toReason(reason) ?? '' }
-      return delivery.runFor(END, user_id, { ...about, ...outcome, ...NOT_ASKED, attempt: crypto.randomUUID() })
+      return delivery.runFor(END, user_id, { ...about, ...outcome, ...NO_FENCE, attempt: crypto.randomUUID() })
     },
   }
 }

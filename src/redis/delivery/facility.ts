@@ -1,33 +1,33 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 
-import { unlessAborted } from '../../async/abort.js'
+import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
-import { Instance } from '../../contract/connections.js'
 import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
-import { type DispatcherOptions, requireIdentity, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
-import { parseInput } from '../../contract/input.js'
+import { DISPATCHER_OPTIONS, type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { Refusal } from '../../refusal.js'
-import { shardOf } from '../store/keys.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import type { Shape } from '../../contract/options.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
 import { createDeliveryCalls } from './calls.js'
+import { createHeartbeat } from './heartbeat.js'
 import { createDeliveryInspector } from './inspector.js'
-import type { LegacyStream } from './legacy.js'
+import { LEGACY_STREAM, type LegacyStream } from './legacy.js'
 import { createDeliveryLoop, type DeliveryLoop, type Sweep } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
-import { createDeliveryReport } from './node-report.js'
 import { NODES } from './nodes.js'
 import { createDeliveryRun } from './run.js'
-import { createWaiters, type LocalWaiter } from './waiters.js'
+import { createWaiters } from './waiters.js'
 
 /** What a dispatcher over a shared store takes beside its store. */
 export interface RedisDispatcherOptions extends DispatcherOptions {
   /** An older command stream that the summary looks at and nobody touches. */
   legacy?: LegacyStream | undefined
 }
+
+export const REDIS_DISPATCHER_OPTIONS: Shape<RedisDispatcherOptions> = { ...DISPATCHER_OPTIONS, legacy: LEGACY_STREAM }
 
 export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 
@@ -47,7 +47,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
  */
 export function createRedisCommandDispatcher(options: RedisCommandDispatcherOptions): RedisCommandDispatcher {
-  return commandDispatcherOn(createStore(options), options)
+  return commandDispatcherOn(createStore(options, { ...STORE_OPTIONS, ...REDIS_DISPATCHER_OPTIONS }), options)
 }
 
 /** @param sweeps what other families have this node's loop take out. */
@@ -61,11 +61,11 @@ export function commandDispatcherOn(
   const bounds = resolveDeliveryBounds(options)
   const { ackTimeoutMs, retentionMs, maxRetained } = bounds
 
-  const boot = crypto.randomUUID()
-  const onChange = () => report.changed()
+  const incarnation = crypto.randomUUID()
+  const onChange = () => heartbeat.changed()
   const delivery = createDeliveryRun({
     store,
-    boot,
+    incarnation,
     retentionMs,
     maxRetained,
     ackTimeoutMs,
@@ -74,7 +74,7 @@ export function commandDispatcherOn(
   })
   const attempts = createDeliveryAttempts(onChange)
   const nudge = (delayMs: number) => loop.nudge(delayMs)
-  const onError = (error: unknown) => store.report(error)
+  const onError = (error: unknown) => store.onError(error)
   const waiters = createWaiters({ delivery, onChange, onError })
   const mailboxes: Mailboxes = createMailboxes({
     delivery,
@@ -86,8 +86,17 @@ export function commandDispatcherOn(
     nudge,
     onError,
   })
-  const onPass = () => void report.publish().catch(() => {})
-  const loop: DeliveryLoop = createDeliveryLoop({ store, boot, delivery, mailboxes, waiters, attempts, sweeps, onPass })
+  const onPass = () => void heartbeat.publish().catch(() => {})
+  const loop: DeliveryLoop = createDeliveryLoop({
+    store,
+    incarnation,
+    delivery,
+    mailboxes,
+    waiters,
+    attempts,
+    sweeps,
+    onPass,
+  })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
@@ -96,74 +105,31 @@ export function commandDispatcherOn(
     counters: delivery.counters,
     ...(metadata && { metadata }),
   })
-  const report = createDeliveryReport(store, nodeId, state)
+  const heartbeat = createHeartbeat(store, nodeId, state)
   const inspector = createDeliveryInspector(store, legacy)
-  const calls = createDeliveryCalls({
-    store,
-    delivery,
-    connections,
-    ...bounds,
-    isClosed: () => loop.closed,
-    nudge,
-  })
+  const parts = { store, delivery, waiters, connections }
   loop.start()
-
-  async function attach(...[given, deliver]: Parameters<CommandDispatcher['attach']>) {
-    if (loop.closed) throw new Refusal('closed')
-    const instance = parseInput(Instance, given)
-    requireIdentity(instance)
-    if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
-    const shard = shardOf(instance.user_id, await store.claimShards())
-    // In this order: an instance that takes over after the registry was asked gets a greater one.
-    const order = await waiters.order(shard)
-    const current = await connections?.currentInstance(instance)
-    if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
-    const isFull = waiters.size >= bounds.maxWaiters || waiters.of(instance.user_id) >= bounds.maxWaitersPerUser
-    if (isFull && !waiters.find(instance)) throw new Refusal('capacity_exceeded')
-    const waiter: LocalWaiter = {
-      ...instance,
-      token: crypto.randomUUID(),
-      shard,
-      order,
-      deliver,
-      claim: 0,
-      isUnsure: false,
-      isCalled: false,
-      isDraining: false,
-      letGo: null,
-    }
-    await waiters.attach(waiter, mailboxes.call)
-    if (loop.closed) {
-      await waiters.leave(waiter)
-      throw new Refusal('closed')
-    }
-    return {
-      async detach() {
-        if (waiters.isHere(waiter)) await waiters.leave(waiter)
-      },
-    }
-  }
 
   let closing: Promise<Ending> | undefined
   async function close(): Promise<Ending> {
     await loop.close()
-    await endWithin([waiters.close(CLOSE_TIMEOUT_MS), report.close()], CLOSE_TIMEOUT_MS)
-    return { cut: waiters.untold }
+    await endWithin([waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
+    return { cut: waiters.undetached }
   }
 
   return {
-    ...calls,
-    attach,
+    ...createDeliveryCalls({ ...parts, ...bounds, isClosed: () => loop.closed, nudge }),
+    attach: createAttach({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()
-      await report.publish()
+      await heartbeat.publish()
     },
     inspector: {
       ...inspector,
-      // What this node says of itself it knows better than its last report; to read it writes nothing.
+      // What this node says of itself it knows better than its last heartbeat; to read it writes nothing.
       async listNodes(page, ask) {
         if (loop.closed) return inspector.listNodes(page, ask)
-        await unlessAborted(report.first, ask.signal)
+        await raceAbort(heartbeat.first, ask.signal)
         const [now, nodes] = await Promise.all([store.time(ask), inspector.listNodes(page, ask)])
         const own = NODES.read({ node_id: nodeId, updated_at: now, ...state() }, now)
         return { ...nodes, items: nodes.items.map((node) => (node.node_id === nodeId ? (own ?? node) : node)) }

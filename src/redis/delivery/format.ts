@@ -41,7 +41,7 @@ export const RULING_FIELDS = [
   'attempts',
   'last_outcome',
   'last_instance_id',
-  'boot',
+  'incarnation',
   'acknowledged',
   'recoveries',
   'terminal',

@@ -5,10 +5,11 @@ import { Refusal } from '../../refusal.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { BadRow, readIndex } from '../table/rows.js'
+import { listCommands } from './commands.js'
 import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
 import type { LegacyStream } from './legacy.js'
 import { NODES } from './nodes.js'
-import { listScopes } from './scopes.js'
+import { getScope, listScopes } from './scopes.js'
 import { readSummary } from './summary.js'
 
 const NAME = 'delivery'
@@ -20,7 +21,11 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
 
     listNodes: (page, ask) => readPage(store, NODES, {}, page, ask),
 
+    listCommands: (filter, page, ask) => listCommands(store, filter, page, ask),
+
     listTenants: (page, ask) => listScopes(store, page, ask),
+
+    getTenant: (scopeId, ask) => getScope(store, scopeId, ask),
 
     async status(given, ask) {
       const read = CommandKey.safeParse(given)
@@ -37,7 +42,7 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
         found.status.client_id !== client_id ||
         found.status.command_id !== command_id
       ) {
-        store.report(new BadRow(`${key} does not hold the record of that command`), ask)
+        store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ask)
         return null
       }
       return found.untilMs !== null && found.untilMs <= now ? null : expiredAt(found.status, now)

@@ -1,4 +1,5 @@
 /** Looks at the single command stream of an installation that is being left behind, and never touches it. */
+import { needed, optionsOf, TEXT } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -9,8 +10,10 @@ export interface LegacyStream {
   group: string
 }
 
+export const LEGACY_STREAM = optionsOf({ stream: needed(TEXT), group: needed(TEXT) })
+
 /** Entries in the stream, and entries that its group has been handed and not acknowledged. `null` is unknown. */
-export interface LegacyDepths {
+interface LegacyDepths {
   depth: number | null
   pending: number | null
 }
@@ -38,7 +41,9 @@ async function attempt(store: Store, args: string[], ask: Ask): Promise<StoreRep
     return await store.command(args, args[1] as string, ask)
   } catch (error) {
     if (ask.signal.aborted) throw error
-    store.report(error instanceof WrongType ? new WrongType(`${args[1]} does not hold a stream`) : error)
+    store.onError(
+      error instanceof WrongType ? new WrongType(`${args[1]} should hold a stream, and holds something else`) : error,
+    )
     return null
   }
 }

@@ -8,7 +8,7 @@ import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
 import { RECONCILE, TAKE } from './script-nodes.js'
 import { LEASE_MS, type Waiters } from './waiters.js'
-import { createDeliveryBell } from './wake-ups.js'
+import { createWakeUps } from './wake-ups.js'
 
 /** Commands of one pass over a shard: a few milliseconds in which the store serves nobody else. */
 const PASS_MAX = 200
@@ -19,11 +19,11 @@ const CONFIRM_MS = 500
 /** Shortest sleep: many commands that end one after the other share a pass. */
 const SLEEP_MIN_MS = 10
 
-interface Held {
+interface Inventory {
   waiters: number
   held: readonly string[]
 }
-const NOTHING_HELD: Held = { waiters: 0, held: [] }
+const EMPTY_INVENTORY: Inventory = { waiters: 0, held: [] }
 
 /** Times that one pass runs a sweep of a shard at most. */
 const SWEEPS_MAX = 10
@@ -36,7 +36,7 @@ export type Sweep = (shard: number) => Promise<boolean>
 
 export interface DeliveryLoopOptions {
   store: Store
-  boot: string
+  incarnation: string
   delivery: DeliveryRun
   mailboxes: Mailboxes
   waiters: Waiters
@@ -49,8 +49,8 @@ export interface DeliveryLoopOptions {
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
 export function createDeliveryLoop(options: DeliveryLoopOptions) {
-  const { store, boot, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
-  const bell = createDeliveryBell(store, boot, (shard) => void take(shard))
+  const { store, incarnation, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
+  const wakeUps = createWakeUps(store, incarnation, (shard) => void take(shard))
   const taking = new Map<number, { again: boolean }>()
   /** The number of the last news heard of each shard: what is up to it, the store may forget. */
   const heard = new Map<number, string>()
@@ -62,7 +62,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   let shardCount = 1
   let closed = false
 
-  /** Fetches what waits for this node in a shard; rings in the meantime lead to one more look. */
+  /** Fetches what waits for this node in a shard; wake-ups in the meantime lead to one more look. */
   async function take(shard: number) {
     const under = taking.get(shard)
     if (under) {
@@ -80,7 +80,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
       }
     } catch (error) {
       // The next pass takes it.
-      store.report(error)
+      store.onError(error)
     } finally {
       taking.delete(shard)
     }
@@ -88,13 +88,13 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
   async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
-    let held = always || isConfirmationDue(shard) ? whatIsHeld(shard) : NOTHING_HELD
+    let held = always || isConfirmationDue(shard) ? inventoryOf(shard) : EMPTY_INVENTORY
     while (true) {
       const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
       const { now, answer } = await delivery.run(RECONCILE, shard, { ...pass, ...held })
       heard.set(shard, answer.heard)
       if (held.held.length > 0) confirmedAt.set(shard, performance.now())
-      held = NOTHING_HELD
+      held = EMPTY_INVENTORY
       if (answer.isLapsed) await mailboxes.renew(shard)
       if (!answer.isMore || closed) return { now, nextIn: answer.nextIn }
     }
@@ -104,18 +104,18 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
 
   /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
-  function whatIsHeld(shard: number): Held {
-    const named = waiters.named(shard)
-    const commands = attempts.named(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
+  function inventoryOf(shard: number): Inventory {
+    const named = waiters.toConfirm(shard)
+    const commands = attempts.toConfirm(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
     return { waiters: named.length, held: [...named.flat(), ...commands] }
   }
 
-  /** What fails is reported, and due again with the next pass: it must not keep commands waiting. */
+  /** What fails goes to `onError`, and is due again with the next pass: it must not keep commands waiting. */
   async function sweep(run: Sweep, shard: number) {
     try {
       for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return
     } catch (error) {
-      store.report(error)
+      store.onError(error)
     }
   }
 
@@ -140,16 +140,16 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   }
 
   function wakeWithin(delayMs: number) {
-    if (!closed) alarm.within(Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs)))
+    if (!closed) alarm.advance(Math.min(HEARTBEAT_MS, Math.max(SLEEP_MIN_MS, delayMs)))
   }
 
   async function wake() {
     let nextIn = HEARTBEAT_MS
     try {
       nextIn = await pass(false)
-      if (!closed) bell.listen(shardCount)
+      if (!closed) wakeUps.listen(shardCount)
     } catch (error) {
-      store.report(error)
+      store.onError(error)
     }
     onPass()
     wakeWithin(nextIn)
@@ -169,11 +169,11 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
       closed = true
       passedAt = null
       alarm.clear()
-      await bell.close()
+      await wakeUps.close()
     },
 
     get isListening() {
-      return !closed && bell.isHeard(shardCount)
+      return !closed && wakeUps.isHeard(shardCount)
     },
     get passedAt() {
       return passedAt

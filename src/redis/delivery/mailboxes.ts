@@ -1,8 +1,9 @@
 /** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
+import { clientKey } from '../../contract/ids.js'
 import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
-import { clientRef, type DeliveryRun } from './run.js'
+import type { DeliveryRun } from './run.js'
 import { CLAIM, CONCLUDE } from './scripts.js'
 import type { LocalWaiter, Waiters } from './waiters.js'
 
@@ -25,15 +26,15 @@ export type Mailboxes = ReturnType<typeof createMailboxes>
 
 export function createMailboxes(options: MailboxesOptions) {
   const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
-  const { isHere } = waiters
+  const { isWaiting } = waiters
   /** Whose last step failed: the next pass calls them again. */
-  const hungry = new Set<LocalWaiter>()
+  const failed = new Set<LocalWaiter>()
   /** What became of attempts, as far as the store could not be told yet. */
-  const unsaid = new Set<() => void>()
+  const unrecorded = new Set<() => void>()
   const turns: (() => void)[] = []
   let steps = 0
 
-  /** Whether the waiter still speaks for its client. A fenced one is let go: its instance attaches again if it returns. */
+  /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
   async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
     if (!connections) return true
     let current: string | null
@@ -43,7 +44,7 @@ export function createMailboxes(options: MailboxesOptions) {
       delivery.count('other', 'fence_unavailable')
       throw error
     }
-    if (current === waiter.instance_id || !isHere(waiter)) return isHere(waiter)
+    if (current === waiter.instance_id || !isWaiting(waiter)) return isWaiting(waiter)
     delivery.count('other', 'waiter_fenced')
     await waiters.leave(waiter)
     return false
@@ -53,27 +54,27 @@ export function createMailboxes(options: MailboxesOptions) {
   function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
     const { user_id, client_id, command_id, attempt } = claimed
     const untilAt = performance.now() + ackTimeoutMs
-    const say = () => {
-      unsaid.delete(say)
+    const record = () => {
+      unrecorded.delete(record)
       const about = { user: user_id, client: client_id, id: command_id, attempt, outcome }
       delivery.run(CONCLUDE, shard, about).catch((error) => {
         // Left open, the attempt ends with its patience.
-        if (performance.now() < untilAt) unsaid.add(say)
+        if (performance.now() < untilAt) unrecorded.add(record)
         onError(error)
       })
     }
-    say()
+    record()
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
 
   /** Claims the next command of the mailbox, or, where the answer to the last claim was lost, that one once more. */
   async function claim(waiter: LocalWaiter) {
     const { user_id, client_id, shard, token } = waiter
-    if (!waiter.isUnsure) waiter.claim++
-    waiter.isUnsure = true
+    if (!waiter.isUnanswered) waiter.claim++
+    waiter.isUnanswered = true
     const about = { user: user_id, client: client_id, token, node: nodeId, claim: waiter.claim }
     const { answer } = await delivery.run(CLAIM, shard, about)
-    waiter.isUnsure = false
+    waiter.isUnanswered = false
     return answer
   }
 
@@ -84,7 +85,7 @@ export function createMailboxes(options: MailboxesOptions) {
     if (answer === 'more') return true
     if (answer === 'empty') return false
     // `replaced` too may be old by now: the orders decide who is to wait.
-    if (answer === 'missing' || answer === 'replaced') return waiters.again(waiter)
+    if (answer === 'missing' || answer === 'replaced') return waiters.reattach(waiter)
     const claimed = toClaimed(waiter, answer)
     nudge(ackTimeoutMs)
     steps--
@@ -96,11 +97,11 @@ export function createMailboxes(options: MailboxesOptions) {
         if (isLate) delivery.count('other', 'late_outcome')
         else conclude(claimed, waiter.shard, outcome)
       },
-      (letGo) => {
-        waiter.letGo = letGo
+      (release) => {
+        waiter.release = release
       },
     )
-    waiter.letGo = null
+    waiter.release = null
     await turn()
     // Whatever has come since has called.
     return answer.behind > 0
@@ -125,12 +126,12 @@ export function createMailboxes(options: MailboxesOptions) {
     waiter.isDraining = true
     await turn()
     try {
-      while (waiter.isCalled && isHere(waiter)) {
+      while (waiter.isCalled && isWaiting(waiter)) {
         waiter.isCalled = false
-        while (isHere(waiter) && (await step(waiter)));
+        while (isWaiting(waiter) && (await step(waiter)));
       }
     } catch (error) {
-      if (isHere(waiter)) hungry.add(waiter)
+      if (isWaiting(waiter)) failed.add(waiter)
       onError(error)
     }
     steps--
@@ -148,10 +149,10 @@ export function createMailboxes(options: MailboxesOptions) {
   /** Waits again, and looks for what was missed. */
   async function restore(waiter: LocalWaiter) {
     try {
-      if (await waiters.again(waiter)) call(waiter)
+      if (await waiters.reattach(waiter)) call(waiter)
     } catch (error) {
       // Its next step finds out whether it still waits.
-      hungry.add(waiter)
+      failed.add(waiter)
       onError(error)
     }
   }
@@ -169,8 +170,8 @@ export function createMailboxes(options: MailboxesOptions) {
       } else if (kind === 'missing' || kind === 'replaced') {
         if (waiter?.token === rest) void restore(waiter)
       } else if (kind === 'held') {
-        waiters.held(user_id, client_id, rest, shard)
-      } else attempts.told(kind, `${clientRef(client)}\n${rest}`)
+        waiters.detachUnknown(user_id, client_id, rest, shard)
+      } else attempts.applyNotice(kind, `${clientKey(client)}\n${rest}`)
     },
 
     /** The node's lease in `shard` had run out: whoever waits there says so again, and looks for what it missed. */
@@ -178,10 +179,10 @@ export function createMailboxes(options: MailboxesOptions) {
 
     /** Tries again what failed before. */
     pass() {
-      for (const say of [...unsaid]) say()
-      for (const waiter of [...hungry]) {
-        hungry.delete(waiter)
-        if (isHere(waiter)) call(waiter)
+      for (const record of [...unrecorded]) record()
+      for (const waiter of [...failed]) {
+        failed.delete(waiter)
+        if (isWaiting(waiter)) call(waiter)
       }
     },
   }

@@ -4,13 +4,13 @@ import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
-const NODE_ARGS = ['boot', 'retention_ms', 'max_kept', 'patience_ms'] as const
+const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms'] as const
 
-/** `boot` is this life of the node; most retained records of a kind, and the patience for an attempt. */
+/** `incarnation` is this life of the node; most retained records of a kind, and the patience for an attempt. */
 export type NodeArguments = Arguments<(typeof NODE_ARGS)[number]>
 
 /** What a script answers its node. */
-export interface Told<Answer> {
+export interface NodeReply<Answer> {
   now: number
   answer: Answer
   /** What this node is told about its own mailboxes and attempts. */
@@ -25,8 +25,8 @@ export function deliveryScript<Names extends string, Answer, Rest extends string
   name: string,
   { args, answer, ...options }: ScriptOptions<Names, Answer, Rest>,
   lua: string,
-): Script<NodeArguments & Arguments<Names, Rest>, Told<Answer>> {
-  const read = (reply: StoreReply): Told<Answer> => {
+): Script<NodeArguments & Arguments<Names, Rest>, NodeReply<Answer>> {
+  const read = (reply: StoreReply): NodeReply<Answer> => {
     const [now, own = null, notices = null, counted = null, released] = listOf(reply)
     return {
       now: Number(now),

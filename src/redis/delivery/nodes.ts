@@ -10,16 +10,16 @@ import { Millis } from '../table/timestamp.js'
 export const NODE_KEPT_MS = 3_600_000
 
 /** What a node says of itself, beside its name and the time, which are the store's. */
-const Told = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
-export const NodeReport = DeliveryNode.pick(Told).extend({
+const OWN_FIELDS = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
+export const NodeRecord = DeliveryNode.pick(OWN_FIELDS).extend({
   /** Whether it hears of commands at once. */
   is_listening: z.boolean(),
   /** The last pass of its loop over every shard, or `null` for none, or none any more. */
   passed_at: Millis.nullable(),
 })
-export type NodeReport = z.infer<typeof NodeReport>
+export type NodeRecord = z.infer<typeof NodeRecord>
 
-const StoredNode = NodeReport.extend({ node_id: z.string(), updated_at: Millis })
+const StoredNode = NodeRecord.extend({ node_id: z.string(), updated_at: Millis })
 
 const UNKNOWN = {
   mailbox_listener_alive: null,
@@ -33,7 +33,7 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
   idOf: ({ node_id }) => node_id,
   schema: StoredNode,
   indexes: [],
-  read({ node_id, updated_at, is_listening, passed_at, ...report }, now) {
+  read({ node_id, updated_at, is_listening, passed_at, ...record }, now) {
     const staleness_ms = Math.max(0, now - updated_at)
     if (staleness_ms >= NODE_KEPT_MS) return undefined
     const stale = staleness_ms > STALE_MS
@@ -41,7 +41,7 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
       node_id,
       mailbox_listener_alive: is_listening,
       reconciliation_loop_alive: passed_at !== null && now - passed_at <= STALE_MS,
-      ...report,
+      ...record,
       // Nobody knows what a silent node does.
       ...(stale ? UNKNOWN : {}),
       updated_at: toTimestamp(updated_at),

@@ -1,22 +1,17 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answer. */
+import type { CounterKind, CounterName } from '../../contract/delivery-words.js'
 import { shardOf } from '../store/keys.js'
 import { runScript, type Script } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { NodeArguments, Told } from './node-script.js'
+import type { NodeArguments, NodeReply } from './node-script.js'
 import { RELEASE } from './scripts.js'
 
-export type CounterKind = 'recovery' | 'outcome' | 'acknowledgement' | 'other'
 type Counters = Record<CounterKind, Record<string, number>>
 
-/** Ids hold no line break, so neither can stand for two. */
-export const clientRef = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
-export const commandRef = (command: { user_id: string; client_id: string; command_id: string }) =>
-  `${clientRef(command)}\n${command.command_id}`
-
-export interface DeliveryRunOptions {
+interface DeliveryRunOptions {
   store: Store
   /** This life of this node: what a former one of the same name claimed is not ours. */
-  boot: string
+  incarnation: string
   retentionMs: number
   maxRetained: number
   ackTimeoutMs: number
@@ -29,32 +24,33 @@ export interface DeliveryRunOptions {
 export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, boot, retentionMs, maxRetained, ackTimeoutMs, onNotice, onCount } = options
+  const { store, incarnation, retentionMs, maxRetained, ackTimeoutMs, onNotice, onCount } = options
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
 
-  function count(kind: CounterKind, name: string) {
-    counters[kind][name] = (counters[kind][name] ?? 0) + 1
+  function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
+    const named: Record<string, number> = counters[kind]
+    named[name] = (named[name] ?? 0) + 1
     onCount()
   }
 
-  const node = { boot, retention_ms: retentionMs, max_kept: maxRetained, patience_ms: ackTimeoutMs }
+  const node = { incarnation, retention_ms: retentionMs, max_kept: maxRetained, patience_ms: ackTimeoutMs }
 
   /** Runs `script` in `shard`. @throws Refusal `unavailable`; then it may have run or not. */
   async function run<Given extends object, Answer>(
-    script: Script<NodeArguments & Given, Told<Answer>>,
+    script: Script<NodeArguments & Given, NodeReply<Answer>>,
     shard: number,
     given: Given,
   ): Promise<{ now: number; answer: Answer }> {
     const { now, answer, notices, counted, released } = await runScript(store, script, shard, { ...node, ...given })
     for (const entry of counted) {
-      const [kind, name] = entry.split(' ') as [CounterKind, string]
+      const [kind, name] = entry.split(' ') as [CounterKind, CounterName<CounterKind>]
       count(kind, name)
     }
     for (const notice of notices) onNotice(notice, shard)
     // A reservation in another shard than its command's. If this does not come through, its deadline frees it.
     await Promise.all(
       released.map(({ shard: to, scope, ref }) =>
-        run(RELEASE, to, { scope, ref }).catch((error) => store.report(error)),
+        run(RELEASE, to, { scope, ref }).catch((error) => store.onError(error)),
       ),
     )
     return { now, answer }
@@ -66,7 +62,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     run,
     /** Runs `script` in the shard of the user's records. */
     async runFor<Given extends object, Answer>(
-      script: Script<NodeArguments & Given, Told<Answer>>,
+      script: Script<NodeArguments & Given, NodeReply<Answer>>,
       userId: string,
       given: Given,
     ): Promise<Answer> {

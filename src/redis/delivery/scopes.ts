@@ -1,14 +1,15 @@
 /** Reads the reservations of a deployment, scope by scope. */
 import type { DeliveryTenant } from '../../contract/delivery.js'
+import { shownCapacity } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
-import { count, scored } from '../store/reply.js'
+import { count, listOf, scored, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type IndexPosition, parseToken, toToken } from '../table/pages.js'
 import { readIndex } from '../table/rows.js'
-import { instantsOf } from '../table/scores.js'
+import { timestampsOf } from '../table/scores.js'
 
-/** Scopes asked about in one round, with two commands each: well below the bound on unanswered commands. */
+/** Scopes asked about in one round, with three commands each: well below the bound on unanswered commands. */
 const ROUND = 100
 
 /** A scope in its place. */
@@ -33,8 +34,8 @@ export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promi
     const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
     const most = width === 0 ? 0 : Math.min(page.limit - shown.length, Math.floor((bound - examined) / width))
     const first = at
-    const froms = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
-    const runs = await Promise.all(froms.map((from) => readIndexOf(store, from, most, ask)))
+    const starts = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
+    const runs = await Promise.all(starts.map((from) => readIndexOf(store, from, most, ask)))
     for (const entries of runs) examined += Math.min(most, entries.length)
     isCut = width === 0
     for (const entries of runs) {
@@ -47,10 +48,16 @@ export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promi
   }
   const items: DeliveryTenant[] = []
   for (let i = 0; i < shown.length; i += ROUND) {
-    const round = shown.slice(i, i + ROUND).map((entry) => readScope(store, entry, ask))
+    const round = shown.slice(i, i + ROUND).map(({ position, scope }) => readScope(store, position.shard, scope, ask))
     for (const tenant of await Promise.all(round)) if (tenant.reserved_commands > 0) items.push(tenant)
   }
   return { items, next_cursor: isCut ? toToken(at) : null, has_more: isCut, examined }
+}
+
+/** A scope by its id; `null` when it has no reservations. */
+export async function getScope(store: Store, scope: string, ask: Ask): Promise<DeliveryTenant | null> {
+  const tenant = await readScope(store, await store.shardOf(scope, ask), scope, ask)
+  return tenant.reserved_commands > 0 ? tenant : null
 }
 
 /** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
@@ -64,19 +71,23 @@ async function readIndexOf(store: Store, from: IndexPosition, most: number, ask:
   }))
 }
 
-async function readScope(store: Store, { position, scope }: Entry, ask: Ask): Promise<DeliveryTenant> {
-  const { shard } = position
+async function readScope(store: Store, shard: number, scope: string, ask: Ask): Promise<DeliveryTenant> {
   const now = await store.time(ask)
   const key = store.key(shard, 'delivery', 'scope', scope)
-  const [size, first] = await Promise.all([
+  const capacities = store.key(shard, 'delivery', 'capacities')
+  const [size, first, told] = await Promise.all([
     readIndex(store, ['ZCOUNT', key, `(${now}`, '+inf'], ask),
     readIndex(store, ['ZRANGE', key, `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
+    readIndex(store, ['HMGET', capacities, scope], ask),
   ])
+  const capacity = Number(textOf(listOf(told)[0]) ?? Number.NaN)
   const isHeld = scored(first).length > 0
-  const [oldest] = instantsOf(store, key, first, ask)
+  const [oldest] = timestampsOf(store, key, first, ask)
   return {
     scope_id: scope,
     reserved_commands: isHeld ? Math.max(1, count(size)) : 0,
     oldest_deadline_at: oldest === undefined ? null : toTimestamp(oldest),
+    // Nothing that is no capacity was written by us.
+    capacity: capacity >= 0 ? shownCapacity(capacity) : null,
   }
 }

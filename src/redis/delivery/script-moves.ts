@@ -7,25 +7,27 @@
  * - `box:<user>:<client>`: ids of commands that are ready for an attempt, by their admission;
  * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node, by which order, and its last claim;
  *   `left:<user>:<client>`: the order of the last one that left, for a minute;
- * - `deadlines`, `queued` (not acknowledged, by admission), `wakes` (attempted or in a pause, by when that is over),
- *   `ended` and `rejected` (by when they are forgotten): command references by an instant;
+ * - `deadlines`, `wakes` (attempted or in a pause, by when that is over), `ended` and `rejected` (by when they are
+ *   forgotten): command references by an instant;
+ * - `state:<state>`, `of-id:<user or scope>`: the same by their admission, as `script-lists.ts` says;
  * - `held`: a hash, tracked commands of each user;
  * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
  *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
- *   the last of those is over;
- * - `boots`: running nodes by the end of their lease, `of:<boot>` the mailboxes that wait there by when that was last
- *   confirmed, `todo:<boot>` those of them that have something ready, `news:<boot>` what else it is to be told,
- *   `bell:<boot>` the channel that says that there is something.
+ *   the last of those is over; `capacities`: a hash, what each scope with reservations was last held to;
+ * - `incarnations`: running nodes by the end of their lease, `of:<incarnation>` the mailboxes that wait there by when that was last
+ *   confirmed, `todo:<incarnation>` those of them that have something ready, `news:<incarnation>` what else it is to be notices,
+ *   `wake-ups:<incarnation>` the channel that says that there is something.
  *
- * A command reference is `user \n client \n command`: ids hold no line break. A boot is one life of one node.
+ * A command reference is `user \n client \n command`: ids hold no line break. An incarnation is one life of one node.
  */
 import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
 import { RULING_FIELDS, SHOWN_FIELDS } from './format.js'
+import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
 
 const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
-// `boot` is the node that asks; what else a node gives stands in `node-script.ts`.
+// `incarnation` is the node that asks; what else a node gives stands in `node-script.ts`.
 export const DELIVERY_MOVES = `
 local D = 'delivery'
 local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
@@ -35,8 +37,8 @@ local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
 local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
 local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
 
-${DELIVERY_NOTICES}
-local function reply(answer) return { now, answer, told, counted, released } end
+${DELIVERY_NOTICES}${DELIVERY_LISTS}
+local function reply(answer) return { now, answer, notices, counted, released } end
 
 -- A command that is not read: its ids, and the ends of its keys.
 local function named(user, client, id)
@@ -67,6 +69,8 @@ local function set(c, ...)
   redis.call('HSET', c.key, unpack(list))
 end
 
+local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$') end
+
 local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
@@ -74,6 +78,7 @@ local function close_scope(scope)
   if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
   zcall('ZREM', 'scopes', scope)
   zcall('ZREM', 'scope-until', scope)
+  zcall('HDEL', 'capacities', scope)
 end
 
 local function release(scope, ref)
@@ -81,11 +86,12 @@ local function release(scope, ref)
   close_scope(scope)
 end
 
--- A place in a scope, in the shard of the scope.
-local function reserve(scope, ref, deadline, capacity)
+-- A place in a scope, in the shard of the scope. isNews: the node has not told yet that its capacity is this.
+local function reserve(scope, ref, deadline, capacity, isNews)
   local key = K(D, 'scope', scope)
   local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
   local held = redis.call('ZCARD', key)
+  if isNew and (held == 1 or isNews) then zcall('HSET', 'capacities', scope, capacity) end
   if isNew and held > capacity then
     -- Those whose deadline has passed hold no place, whether or not the loop has come by.
     redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
@@ -100,9 +106,12 @@ local function reserve(scope, ref, deadline, capacity)
 end
 
 local function forget(kind, ref)
-  local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
+  local user, client, id = of_ref(ref)
   zcall('ZREM', kind, ref)
-  if user then redis.call('DEL', K(D, 'command', user, client, id)) end
+  if not user then return end
+  local key = K(D, 'command', user, client, id)
+  unlist(user, ref, key)
+  redis.call('DEL', key)
 end
 
 -- Keeps the record of what is over, as long as the retention and the number of such records allow.
@@ -117,27 +126,33 @@ local function untrack(user, ref)
 end
 
 -- The end, once more for whoever has not heard of it; what is released twice is released.
-local function retell(c)
-  tell(c.boot, c.terminal .. '\\n' .. c.ref)
+local function renotify(c)
+  notify(c.incarnation, c.terminal .. '\\n' .. c.ref)
   if c.scope_shard then released[#released + 1] = { c.scope_shard, c.scope_id, c.ref } end
 end
 
--- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
-local function finish(c, state, reason, at)
-  untrack(c.user_id, c.ref)
-  if not c.acknowledged then zcall('ZREM', 'queued', c.ref) end
+-- Out of its mailbox, or of what has a time to wait for.
+local function unwait(c)
   if c.phase == 'ready' then
     redis.call('ZREM', box(c), c.command_id)
   elseif c.phase ~= 'acknowledged' then
     zcall('ZREM', 'wakes', c.ref)
   end
+end
+
+-- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
+local function finish(c, state, reason, at)
+  local from = state_of(c)
+  untrack(c.user_id, c.ref)
+  unwait(c)
   redis.call('DEL', payload(c))
   -- Without a reason the first pair stands twice.
   set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now, 'until_ms', now + retention,
     reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended')
+  relist(c, from)
   if not c.scope_shard then release(c.scope_id, c.ref) end
   count('outcome', state)
-  retell(c)
+  renotify(c)
   keep('ended', c)
 end
 
@@ -154,7 +169,7 @@ local function look(user, client, id)
   return c
 end
 
-local function look_ref(ref) return look(string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')) end
+local function look_ref(ref) return look(of_ref(ref)) end
 
 -- After an attempt that led to nothing: another one after a pause, or the end.
 local function recover(c, reason)
@@ -190,7 +205,7 @@ end
 local function give_up(c)
   local reason = 'ack_timeout'
   if not c.last_outcome then
-    local lease = c.boot and zcall('ZSCORE', 'boots', c.boot)
+    local lease = c.incarnation and zcall('ZSCORE', 'incarnations', c.incarnation)
     reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
   end
   conclude(c, 'timed_out')

@@ -11,19 +11,19 @@ const LEFT_MS = 60_000
 /** Waiters of a dead node that one pass removes: about a millisecond. */
 const BATCH = 100
 /** A node's waiters that it is asked about in one pass, when they have not been confirmed for so long. */
-const ASKED = 50
+const UNCONFIRMED_MAX = 50
 const CONFIRMED_MS = 10_000
 /** Nodes listed: a deployment has tens; more are ids that somebody makes anew at each start. */
 const NODES_MAX = 1_000
 
 // Whatever is said here carries what it comes after: an order, a token, the number of what was heard.
-const LATE = { anyTime: true }
+const ANY_TIME = { anyTime: true }
 const FREEING = { anyTime: true, freesMemory: true }
 
 /** The order of an attach that is about to be made. */
 export const ORDER = deliveryScript(
   'delivery.order',
-  { args: [], answer: String, ...LATE },
+  { args: [], answer: String, ...ANY_TIME },
   `
 return reply(order())`,
 )
@@ -40,12 +40,12 @@ export const ATTACH = deliveryScript(
       const [state, instead] = listOf(reply)
       return state === 'waits' ? null : String(instead)
     },
-    ...LATE,
+    ...ANY_TIME,
   },
   `
 local own = tonumber(own_order)
 local key, place = K(D, 'waiter', user, client), user .. '\\n' .. client
-local was = redis.call('HMGET', key, 'token', 'boot', 'instance', 'order')
+local was = redis.call('HMGET', key, 'token', 'incarnation', 'instance', 'order')
 if was[1] ~= token then
   local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)
   if was[1] then isLate = own < (tonumber(was[4]) or 0) end
@@ -56,14 +56,14 @@ if was[1] ~= token then
   if was[1] then
     redis.call('ZREM', K(D, 'of', was[2]), place)
     redis.call('ZREM', K(D, 'todo', was[2]), place)
-    tell(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])
+    notify(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])
     redis.call('DEL', key)
   end
 end
-redis.call('HSET', key, 'token', token, 'boot', boot, 'instance', instance, 'order', own_order)
-redis.call('ZADD', K(D, 'of', boot), stored_now, place)
-zcall('ZADD', 'boots', now + lease_ms, boot)
-if redis.call('EXISTS', K(D, 'box', user, client)) == 1 then redis.call('ZADD', K(D, 'todo', boot), stored_now, place) end
+redis.call('HSET', key, 'token', token, 'incarnation', incarnation, 'instance', instance, 'order', own_order)
+redis.call('ZADD', K(D, 'of', incarnation), stored_now, place)
+zcall('ZADD', 'incarnations', now + lease_ms, incarnation)
+if redis.call('EXISTS', K(D, 'box', user, client)) == 1 then redis.call('ZADD', K(D, 'todo', incarnation), stored_now, place) end
 return reply({ 'waits' })`,
 )
 
@@ -79,8 +79,8 @@ if own_order ~= '' and tonumber(own_order) > (tonumber(redis.call('GET', left)) 
 end
 if waiter[1] ~= token then return reply(0) end
 redis.call('DEL', key)
-redis.call('ZREM', K(D, 'of', boot), place)
-redis.call('ZREM', K(D, 'todo', boot), place)
+redis.call('ZREM', K(D, 'of', incarnation), place)
+redis.call('ZREM', K(D, 'todo', incarnation), place)
 if unsure ~= '' and waiter[2] == unsure then
   local c = look(user, client, waiter[3])
   if c and c.phase == 'attempted' and c.attempts == waiter[4] and not c.last_outcome then requeue(c) end
@@ -88,7 +88,7 @@ end
 return reply(1)`,
 )
 
-/** What this node is to be told. `after` and `heard` are up to which number it has heard. */
+/** What this node is to be notices. `after` and `heard` are up to which number it has heard. */
 export const TAKE = deliveryScript(
   'delivery.take',
   {
@@ -106,8 +106,7 @@ return reply({ more, heard })`,
 
 /**
  * One pass over a shard, of `max_commands`. `held` are so many `waiters`, of each its user, client and token, then commands
- * that the node holds. Answers whether the node's lease had run out, and in how many ms the next command is due. Rings
- * the node's own bell, so that it knows that it would hear.
+ * that the node holds. Answers whether the node's lease had run out, and in how many ms the next command is due.
  */
 export const RECONCILE = deliveryScript(
   'delivery.reconcile',
@@ -123,16 +122,15 @@ export const RECONCILE = deliveryScript(
   `
 by_news = true
 local left = tonumber(max_commands)
-local lease = zcall('ZSCORE', 'boots', boot)
+local lease = zcall('ZSCORE', 'incarnations', incarnation)
 local lapsed = not lease or tonumber(lease) <= now
-zcall('ZADD', 'boots', now + lease_ms, boot)
-redis.call('SPUBLISH', K(D, 'bell', boot), 'echo')
+zcall('ZADD', 'incarnations', now + lease_ms, incarnation)
 
-local function say(notice) told[#told + 1] = notice end
+local function say(notice) notices[#notices + 1] = notice end
 local function confirm(user, client, token)
-  local was = redis.call('HMGET', K(D, 'waiter', user, client), 'token', 'boot')
+  local was = redis.call('HMGET', K(D, 'waiter', user, client), 'token', 'incarnation')
   local place = user .. '\\n' .. client
-  if was[1] == token and was[2] == boot then redis.call('ZADD', K(D, 'of', boot), stored_now, place)
+  if was[1] == token and was[2] == incarnation then redis.call('ZADD', K(D, 'of', incarnation), stored_now, place)
   else say((was[1] and 'replaced' or 'missing') .. '\\n' .. place .. '\\n' .. token) end
 end
 local last = 3 * tonumber(waiters)
@@ -142,9 +140,9 @@ for i = last + 1, #held do
   if not c or c.phase == 'ended' then say((c and c.terminal or 'forgotten') .. '\\n' .. held[i])
   elseif c.acknowledged then say('acknowledged\\n' .. held[i]) end
 end
-for _, place in ipairs(redis.call('ZRANGE', K(D, 'of', boot), '-inf', stored_now - ${CONFIRMED_MS}, 'BYSCORE', 'LIMIT', 0, ${ASKED})) do
+for _, place in ipairs(redis.call('ZRANGE', K(D, 'of', incarnation), '-inf', stored_now - ${CONFIRMED_MS}, 'BYSCORE', 'LIMIT', 0, ${UNCONFIRMED_MAX})) do
   local token = redis.call('HGET', K(D, 'waiter', string.match(place, '^([^\\n]*)\\n([^\\n]*)$')), 'token')
-  if token then say('held\\n' .. place .. '\\n' .. token) else redis.call('ZREM', K(D, 'of', boot), place) end
+  if token then say('held\\n' .. place .. '\\n' .. token) else redis.call('ZREM', K(D, 'of', incarnation), place) end
 end
 
 local function reap(dead)
@@ -152,22 +150,30 @@ local function reap(dead)
   for i = 1, #places do
     local key = K(D, 'waiter', string.match(places[i], '^([^\\n]*)\\n([^\\n]*)$'))
     -- The client may wait at another node by now.
-    if redis.call('HGET', key, 'boot') == dead then redis.call('DEL', key) end
+    if redis.call('HGET', key, 'incarnation') == dead then redis.call('DEL', key) end
     redis.call('ZREM', K(D, 'of', dead), places[i])
   end
   if #places < ${BATCH} then
     redis.call('DEL', K(D, 'todo', dead), K(D, 'news', dead))
-    zcall('ZREM', 'boots', dead)
+    zcall('ZREM', 'incarnations', dead)
   end
 end
-local dead = zcall('ZRANGE', 'boots', '-inf', now - ${REAP_MS}, 'BYSCORE', 'LIMIT', 0, 1)[1]
+local dead = zcall('ZRANGE', 'incarnations', '-inf', now - ${REAP_MS}, 'BYSCORE', 'LIMIT', 0, 1)[1]
 if dead then reap(dead) end
 
 for _, ref in ipairs(due('deadlines', left)) do
   left = left - 1
+  local user, client, id = of_ref(ref)
+  local c = look(user, client, id)
+  if not c or c.phase == 'ended' then untrack(user or '', ref) end
+  if not c and user then unlist(user, ref, K(D, 'command', user, client, id)) end
+end
+-- Commands of a store that had no lists: while they are tracked they get onto them, whatever ends meanwhile does not.
+for _, ref in ipairs(left > 0 and zcall('ZRANGE', 'queued', 0, left - 1) or {}) do
+  left = left - 1
   local c = look_ref(ref)
-  if not c or c.phase == 'ended' then untrack(string.match(ref, '^([^\\n]*)') or '', ref) end
-  if not c then zcall('ZREM', 'queued', ref) end
+  if c and not c.terminal then enlist(c) end
+  zcall('ZREM', 'queued', ref)
 end
 for _, ref in ipairs(due('wakes', left)) do
   left = left - 1
@@ -202,11 +208,11 @@ return reply({ lapsed and 1 or 0, more, math.max(0, next_at - now), heard })`,
 /** The node's entry: what it says of itself. */
 export const BEAT = defineScript(
   'delivery.beat',
-  { args: ['id', 'report'], answer: nothing },
+  { args: ['id', 'record'], answer: nothing },
   `
 local t = 'nodes'
 sweep(t)
-put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, report, now + ${NODE_KEPT_MS})
+put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, record, now + ${NODE_KEPT_MS})
 if redis.call('ZCARD', K(t, 'all')) > ${NODES_MAX} then drop(t, redis.call('ZRANGE', K(t, 'leaves'), 0, 0)[1]) end
 return now`,
 )

@@ -1,11 +1,11 @@
 /**
  * How the nodes of a deployment learn what concerns them, for the scripts of the dispatcher. Nothing here is a message
- * that may be lost for good: what a node is told stands in the store until it is no longer so, or until the node has
+ * that may be lost for good: what a node is notices stands in the store until it is no longer so, or until the node has
  * said that it heard.
  *
  * The protocol, in a shard. Any reply may be lost; any write may come twice, or late (then the prelude refuses it).
  * - Admit: the command lies in its mailbox (`box`). If somebody waits there, the mailbox is put on the list `todo` of
- *   the node at which he waits, and that node's bell is rung. A repeated admission answers the record, and does the same.
+ *   the node at which he waits, and that node is sent a wake-up. A repeated admission answers the record, and does the same.
  * - Attach: the node first asks for an order (later askers get greater ones), then takes the mailbox with it. An order
  *   that is not greater than the one that waits there, or than the one that left last (`left`), is late and changes
  *   nothing. The former waiter's node is given news of it.
@@ -19,23 +19,23 @@
  *   over go back to their mailbox after a pause, what is over is forgotten. The node says which waiters and commands it
  *   holds, some in each pass, and the store says of each what is not so; the store names the waiters that it has not
  *   heard of for longest, and the node detaches those that it does not have.
- * - Tell: `todo` names a mailbox again each second until it is empty. `news` are numbered, and removed when the node says
+ * - Notify: `todo` names a mailbox again each second until it is empty. `news` are numbered, and removed when the node says
  *   up to which number it has heard.
- * - Crash: a node that does not renew its lease (`boots`) gets no news; after a minute its waiters are removed. One that
+ * - Crash: a node that does not renew its lease (`incarnations`) gets no news; after a minute its waiters are removed. One that
  *   comes back finds its lease lapsed and says of all its waiters that they wait.
  */
 
 /** News wait this long for their node: longer than a lease, after which it looks for itself. */
 const NEWS_MS = 60_000
-/** A mailbox stays on the list this long before its node is told of it again. */
-const RETELL_MS = 1_000
+/** A mailbox stays on the list this long before its node is notices of it again. */
+const RENOTIFY_MS = 1_000
 /** News, and mailboxes, of one look: about a millisecond. */
 const BATCH = 100
 
 export const DELIVERY_NOTICES = `
-local told, by_news = {}, false
+local notices, by_news = {}, false
 
-local function ring(to) redis.call('SPUBLISH', K(D, 'bell', to), 'call') end
+local function wake(to) redis.call('SPUBLISH', K(D, 'wake-ups', to), 'call') end
 
 -- The shard's one counter, on which commands are numbered too. It grows also in a store that has lost what it stood at.
 local function order()
@@ -48,43 +48,43 @@ local function order()
 end
 
 -- Whoever asked reads it in the reply. A pass takes its own from the store instead, where it stays until it is heard.
-local function tell(to, notice)
+local function notify(to, notice)
   if not to then return end
-  if to == boot and not by_news then
-    told[#told + 1] = notice
+  if to == incarnation and not by_news then
+    notices[#notices + 1] = notice
     return
   end
-  local lease = zcall('ZSCORE', 'boots', to)
+  local lease = zcall('ZSCORE', 'incarnations', to)
   if not lease or tonumber(lease) <= now then return end
   local news = K(D, 'news', to)
   redis.call('ZADD', news, order(), notice)
   redis.call('PEXPIRE', news, ${NEWS_MS})
-  if to ~= boot then ring(to) end
+  if to ~= incarnation then wake(to) end
 end
 
 -- Somebody's mailbox has a command that is ready.
 local function call(user, client)
-  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'boot')
+  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'incarnation')
   if not to then return end
   local place = user .. '\\n' .. client
-  local isHere = to == boot and not by_news
-  redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RETELL_MS} or 0), place)
-  if isHere then told[#told + 1] = 'call\\n' .. place elseif to ~= boot then ring(to) end
+  local isHere = to == incarnation and not by_news
+  redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RENOTIFY_MS} or 0), place)
+  if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
 
 -- What this node has not heard yet, after the number up to which it has. Answers the new number, and whether there is more.
 local function take(after)
-  local news, todo = K(D, 'news', boot), K(D, 'todo', boot)
+  local news, todo = K(D, 'news', incarnation), K(D, 'todo', incarnation)
   redis.call('ZREMRANGEBYSCORE', news, '-inf', after)
   local got = redis.call('ZRANGE', news, 0, ${BATCH - 1}, 'WITHSCORES')
   for i = 1, #got, 2 do
-    told[#told + 1] = got[i]
+    notices[#notices + 1] = got[i]
     after = string.format('%.0f', got[i + 1])
   end
   local places = redis.call('ZRANGE', todo, '-inf', stored_now, 'BYSCORE', 'LIMIT', 0, ${BATCH})
   for i = 1, #places do
-    told[#told + 1] = 'call\\n' .. places[i]
-    redis.call('ZADD', todo, stored_now + ${RETELL_MS}, places[i])
+    notices[#notices + 1] = 'call\\n' .. places[i]
+    redis.call('ZADD', todo, stored_now + ${RENOTIFY_MS}, places[i])
   end
   return after, (#got == ${2 * BATCH} or #places == ${BATCH}) and 1 or 0
 end

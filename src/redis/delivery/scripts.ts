@@ -1,4 +1,4 @@
-/** The scripts of the dispatcher: admission, attempts, acknowledgement and the end of a command, one atomic step each. */
+/** The scripts of the dispatcher for admission and attempts, one atomic step each. */
 import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
 import { deliveryScript } from './node-script.js'
 
@@ -19,10 +19,10 @@ function readClaimed(reply: StoreReply) {
 /** In the shard of the scope, where that is another than the command's. `ttl` is the time to the deadline. */
 export const RESERVE = deliveryScript(
   'delivery.reserve',
-  { args: ['scope', 'ref', 'ttl', 'capacity'], answer: isOne },
+  { args: ['scope', 'ref', 'ttl', 'capacity', 'news'], answer: isOne },
   `
 local deadline = now + ttl
-if not reserve(scope, ref, deadline, tonumber(capacity)) then return reply(0) end
+if not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then return reply(0) end
 zcall('ZADD', 'scope-until', 'GT', deadline, scope)
 return reply(1)`,
 )
@@ -46,15 +46,16 @@ return reply(c and shown(c) or 0)`,
 
 /**
  * `scope_shard` is that of the scope where it is another one, `ttl` the time to the deadline, `needs` which waiter it needs
- * ('', any, current) and `current` the current instance; `refused` is why it is refused already, or ''. Answers what became
+ * ('', any, current) and `current` the current instance; `news` says that the store is to be told the capacity, `refused` why it is refused already, or ''. Answers what became
  * of it, and the record, or of a new one its deadline.
  */
 export const ADMIT = deliveryScript(
   'delivery.admit',
   {
     args: [
-      ...(['user', 'client', 'id', 'action', 'scope', 'scope_shard', 'capacity', 'ttl', 'max_attempts'] as const),
-      ...(['fingerprint', 'text', 'needs', 'current', 'max_tracked', 'max_per_user', 'refused'] as const),
+      ...(['user', 'client', 'id', 'action', 'scope', 'scope_shard', 'capacity', 'news'] as const),
+      ...(['ttl', 'max_attempts', 'fingerprint', 'text', 'needs', 'current'] as const),
+      ...(['max_tracked', 'max_per_user', 'refused'] as const),
     ],
     answer: (reply) => {
       const [became, record = null] = listOf(reply)
@@ -72,10 +73,10 @@ if known and known.terminal ~= 'rejected' then
 end
 
 local function waited_for()
-  local waiter = redis.call('HMGET', ended(D, 'waiter', ids(user, client)), 'boot', 'instance')
+  local waiter = redis.call('HMGET', ended(D, 'waiter', ids(user, client)), 'incarnation', 'instance')
   if not waiter[1] or (needs == 'current' and waiter[2] ~= current) then return false end
-  local lease = zcall('ZSCORE', 'boots', waiter[1])
-  return waiter[1] == boot or (lease and tonumber(lease) > now)
+  local lease = zcall('ZSCORE', 'incarnations', waiter[1])
+  return waiter[1] == incarnation or (lease and tonumber(lease) > now)
 end
 
 local c = named(user, client, id)
@@ -90,31 +91,34 @@ elseif zcall('ZCARD', 'deadlines') >= tonumber(max_tracked) then
   refusal = 'overloaded'
 elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(max_per_user) then
   refusal = 'capacity_exceeded'
-elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity)) then
+elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then
   refusal = 'capacity_exceeded'
 end
 
 if known or isTaken then
+  unlist(user, ref, c.key)
   redis.call('DEL', c.key)
   zcall('ZREM', 'rejected', ref)
   zcall('ZREM', 'ended', ref)
 end
+local seq = string.format('%.0f', redis.call('INCR', KEYS[1] .. 'delivery:seq'))
+c.scope_id, c.seq, c.attempts = scope, seq, 0
 if refusal ~= '' then
   set(c, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'fingerprint', fingerprint,
-    'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'confirmed', 0, 'recoveries', 0, 'phase', 'ended', 'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal,
-    'until_ms', now + retention)
+    'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'confirmed', 0, 'recoveries', 0, 'seq', seq, 'phase', 'ended',
+    'terminal', 'rejected', 'terminal_at', now, 'terminal_reason', refusal, 'until_ms', now + retention)
   count('outcome', 'rejected')
+  enlist(c)
   keep('rejected', c)
   return reply({ 'rejected', shown(c) })
 end
-local seq = redis.call('INCR', KEYS[1] .. 'delivery:seq')
 redis.call('HSET', c.key, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope,
   'fingerprint', fingerprint, 'admitted_at', now, 'deadline_at', deadline, 'attempts', 0, 'confirmed', 0, 'recoveries', 0,
   'action', action, 'max_attempts', max_attempts, 'seq', seq, 'phase', 'ready')
 if scope_shard ~= '' then redis.call('HSET', c.key, 'scope_shard', scope_shard) end
 redis.call('SET', payload(c), text)
 if zcall('ZADD', 'deadlines', deadline, ref) == 1 then zcall('HINCRBY', 'held', user, 1) end
-zcall('ZADD', 'queued', now, ref)
+enlist(c)
 redis.call('ZADD', box(c), seq, id)
 count('other', 'admitted')
 call(user, client)
@@ -138,8 +142,11 @@ local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
 local waiter = redis.call('HMGET', key, 'token', 'instance', 'claim', 'claimed', 'attempt')
 if waiter[1] ~= token then return reply({ waiter[1] and 'replaced' or 'missing' }) end
 local function claimed(c, text, until_ms)
-  return reply({ 'command', c.command_id, c.action, text, c.attempts, c.deadline_at, redis.call('ZCARD', waiting), until_ms })
+  local behind = redis.call('ZCARD', waiting)
+  if behind == 0 then redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client) end
+  return reply({ 'command', c.command_id, c.action, text, c.attempts, c.deadline_at, behind, until_ms })
 end
+local function note(id, attempt) redis.call('HSET', key, 'claim', claim, 'claimed', id, 'attempt', attempt) end
 local last = tonumber(waiter[3]) or 0
 if number < last then return reply({ 'more' }) end
 if number == last then
@@ -149,11 +156,11 @@ if number == last then
   if not text then return reply({ 'more' }) end
   return claimed(c, text, zcall('ZSCORE', 'wakes', c.ref))
 end
-redis.call('HSET', key, 'claim', claim, 'claimed', '', 'attempt', '')
 for _ = 1, ${CLAIM_LOOKS} do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then
-    redis.call('ZREM', K(D, 'todo', boot), user .. '\\n' .. client)
+    note('', '')
+    redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client)
     return reply({ 'empty' })
   end
   local c = look(user, client, id)
@@ -161,17 +168,19 @@ for _ = 1, ${CLAIM_LOOKS} do
   if c and c.phase == 'ready' then
     local text = redis.call('GET', payload(c))
     if text then
-      redis.call('HDEL', c.key, 'last_outcome')
+      local from = state_of(c)
+      if c.last_outcome then redis.call('HDEL', c.key, 'last_outcome') end
       set(c, 'phase', 'attempted', 'attempts', c.attempts + 1, 'last_at', now, 'last_node_id', node,
-        'last_instance_id', waiter[2], 'boot', boot)
-      redis.call('HSET', key, 'claimed', id, 'attempt', c.attempts)
+        'last_instance_id', waiter[2], 'incarnation', incarnation)
+      relist(c, from)
+      note(id, c.attempts)
       zcall('ZADD', 'wakes', now + patience, c.ref)
-      if redis.call('EXISTS', waiting) == 0 then redis.call('ZREM', K(D, 'todo', boot), user .. '\\n' .. client) end
       return claimed(c, text, now + patience)
     end
     finish(c, 'failed', 'payload_missing')
   end
 end
+note('', '')
 return reply({ 'more' })`,
 )
 
@@ -184,76 +193,12 @@ local c = read(user, client, id)
 if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then
   local isRepeated = c and c.attempts == attempt and c.last_outcome == outcome
   if not isRepeated then count('other', 'late_outcome') end
-  if c and c.terminal then retell(c) end
+  if c and c.terminal then renotify(c) end
   return reply(0)
 end
 conclude(c, outcome)
 if c.phase == 'attempted' then
   if outcome == 'handed_over' then zcall('ZADD', 'wakes', now + patience, c.ref) else recover(c, 'deliver_rejected') end
 end
-return reply(1)`,
-)
-
-// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
-const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
-/** A call that arrives again, because its reply was lost, hears that it was this one that ended the command. */
-const OWN_END = `
-local function is_own_end(c)
-  return c and c.terminal and c.ended_by == attempt
-end
-local function end_by_this(c, state, reason)
-  set(c, 'ended_by', attempt)
-  finish(c, state, reason)
-end
-`
-
-export const ACKNOWLEDGE = deliveryScript(
-  'delivery.acknowledge',
-  { args: END_ARGS, answer: isOne, freesMemory: true },
-  `
-${OWN_END}
-local c = look(user, client, id)
-if is_own_end(c) then
-  retell(c)
-  return reply(1)
-end
-local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
-if refusal then
-  count('acknowledgement', refusal)
-  if c and c.terminal then retell(c) end
-  return reply(0)
-end
-if c.acknowledged then
-  count('acknowledgement', 'repeated')
-  tell(c.boot, 'acknowledged\\n' .. c.ref)
-else
-  set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now, 'acknowledged_by', instance)
-  zcall('ZREM', 'queued', c.ref)
-  zcall('ZREM', 'wakes', c.ref)
-  redis.call('ZREM', box(c), c.command_id)
-  count('acknowledgement', state)
-  tell(c.boot, 'acknowledged\\n' .. c.ref)
-end
-if state == 'refused' then end_by_this(c, 'failed', reason) end
-return reply(1)`,
-)
-
-/** `instance` may be ''. */
-export const END = deliveryScript(
-  'delivery.end',
-  { args: END_ARGS, answer: isOne, freesMemory: true },
-  `
-${OWN_END}
-local c = look(user, client, id)
-if not c then return reply(0) end
-if c.terminal then
-  retell(c)
-  return reply(is_own_end(c) and 1 or 0)
-end
-if instance ~= '' and fenced(c, instance, was_asked, current) then
-  count('other', 'settle_fenced')
-  return reply(0)
-end
-end_by_this(c, state, reason)
 return reply(1)`,
 )

@@ -3,58 +3,96 @@ import type { DeliverySummary } from '../../contract/delivery.js'
 import { AGE_SAMPLE } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
-import { count, strings } from '../store/reply.js'
+import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readIndex } from '../table/rows.js'
-import { instantsOf } from '../table/scores.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
+import { BadRow } from '../table/rows.js'
+import { timestampsOf } from '../table/scores.js'
 import { allShards } from '../table/shards.js'
+import { Millis } from '../table/timestamp.js'
 import { type LegacyStream, readLegacy } from './legacy.js'
 
 const NAME = 'delivery'
-/** Expired commands of a shard that are told from the others one by one: with a node alive there are none for long. */
-const EXPIRED_MAX = 1_000
+/** Commands of a shard that are looked at one by one, to tell what has expired from what has not: a few milliseconds. */
+const RECORDS_MAX = 1_000
 
-interface Part {
-  tracked: number
-  due: number
-  deadlines: number[]
-  queuedSince: number[]
-}
+// Of what is not acknowledged, and so waiting or attempted, `due` does not wait for a later attempt. What has expired
+// counts for nothing: it is taken off where it is little, as it is while a node is alive; else the others are counted,
+// where they are few. `sample` has the oldest of these, with their admissions.
+const SHARD = defineReadScript(
+  {
+    args: ['at', 'max_records', 'max_sample'],
+    answer: ([tracked = null, due = null, deadline = null, sample]) => ({
+      tracked: count(tracked),
+      due: count(due),
+      deadline,
+      sample: listOf(sample).map((one) => listOf(one).map(String)),
+    }),
+  },
+  `
+local function key(...) return K('${NAME}', ...) end
+local now, after, most, records = tonumber(at), '(' .. at, tonumber(max_sample), tonumber(max_records)
+local states = { key('state', 'waiting'), key('state', 'attempted') }
 
-/** How many of `refs` are not acknowledged, and how many of these wait for a later attempt. */
-async function countExpired(store: Store, shard: number, refs: string[], now: number, ask: Ask) {
-  if (refs.length === 0) return { queued: 0, later: 0 }
-  const scores = (name: string) => readIndex(store, ['ZMSCORE', store.key(shard, NAME, name), ...refs], ask)
-  const [queued, wakes] = (await Promise.all([scores('queued'), scores('wakes')])).map((reply) =>
-    Array.isArray(reply) ? reply : [],
-  ) as [unknown[], unknown[]]
-  return {
-    queued: queued.filter((score) => score !== null).length,
-    later: wakes.filter((score, i) => score !== null && queued[i] !== null && Number(score) > now).length,
-  }
-}
+local function record(ref, ...)
+  local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
+  return id and read('HMGET', key('command', user, client, id), ...) or {}
+end
 
-async function readShard(store: Store, shard: number, now: number, ask: Ask): Promise<Part> {
-  const key = (name: string) => store.key(shard, NAME, name)
-  const index = (name: string, command: string, ...args: string[]) =>
-    readIndex(store, [command, key(name), ...args], ask)
-  const [all, queued, later, deadline, sample, expired] = await Promise.all([
-    index('deadlines', 'ZCOUNT', `(${now}`, '+inf'),
-    index('queued', 'ZCARD'),
-    index('wakes', 'ZCOUNT', `(${now}`, '+inf'),
-    index('deadlines', 'ZRANGE', `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'),
-    index('queued', 'ZRANGE', '0', String(AGE_SAMPLE - 1), 'WITHSCORES'),
-    index('deadlines', 'ZRANGE', '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(EXPIRED_MAX)),
-  ])
-  const tracked = count(all)
-  const over = await countExpired(store, shard, strings(expired), now, ask)
-  // What is not acknowledged and does not wait for a later attempt.
-  const due = count(queued) - over.queued - (count(later) - over.later)
+local function due_of(from, to)
+  local due, isLater = 0, {}
+  local refs = read('ZRANGE', key('deadlines'), from, to, 'BYSCORE', 'LIMIT', 0, records) or {}
+  if #refs == 0 then return 0 end
+  for _, ref in ipairs(read('ZRANGE', key('wakes'), after, '+inf', 'BYSCORE', 'LIMIT', 0, records) or {}) do
+    isLater[ref] = true
+  end
+  for _, ref in ipairs(refs) do
+    local v = record(ref, 'deadline_at', 'acknowledged', 'terminal')
+    if v[1] and not v[2] and not v[3] and not isLater[ref] then due = due + 1 end
+  end
+  return due
+end
+
+local tracked = read('ZCOUNT', key('deadlines'), after, '+inf') or 0
+local expired = read('ZCOUNT', key('deadlines'), '-inf', at) or 0
+local later = read('ZCOUNT', key('wakes'), after, '+inf') or 0
+local due
+if expired > records and tracked <= records and later <= records then
+  due = due_of(after, '+inf')
+else
+  due = -later - due_of('-inf', at)
+  for _, state in ipairs(states) do due = due + (read('ZCARD', state) or 0) end
+end
+
+local oldest, sample = {}, {}
+for _, state in ipairs(states) do
+  local found = read('ZRANGE', state, 0, most - 1, 'WITHSCORES') or {}
+  for i = 1, #found, 2 do oldest[#oldest + 1] = { found[i], tonumber(found[i + 1]) } end
+end
+table.sort(oldest, function(a, b) return a[2] < b[2] end)
+for _, one in ipairs(oldest) do
+  local v = #sample < most and record(one[1], 'admitted_at', 'deadline_at') or {}
+  if v[1] and (tonumber(v[2]) or 0) > now then sample[#sample + 1] = { one[1], v[1] } end
+end
+local deadline = read('ZRANGE', key('deadlines'), after, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+return { foreign, tracked, due, deadline or {}, sample }`,
+)
+
+async function partOf(store: Store, shard: number, now: number, ask: Ask) {
+  const given = { at: now, max_records: RECORDS_MAX, max_sample: AGE_SAMPLE }
+  const { tracked, due, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
+  const queuedSince = sample.flatMap(([ref = '', text]) => {
+    const since = Millis.safeParse(Number(text))
+    if (since.success) return [since.data]
+    const key = store.key(shard, NAME, 'command', ...ref.split('\n'))
+    store.onError(new BadRow(`${key} has a wrong admitted_at`), ask)
+    return []
+  })
   return {
     tracked,
-    due: Math.min(tracked, Math.max(0, due)),
-    deadlines: instantsOf(store, key('deadlines'), deadline, ask),
-    queuedSince: instantsOf(store, key('queued'), sample, ask, new Set(strings(expired))).slice(0, tracked),
+    due: Math.min(tracked, due),
+    deadlines: timestampsOf(store, store.key(shard, NAME, 'deadlines'), deadline, ask),
+    queuedSince: queuedSince.slice(0, tracked),
   }
 }
 
@@ -62,7 +100,8 @@ async function readShard(store: Store, shard: number, now: number, ask: Ask): Pr
 export async function readSummary(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<DeliverySummary> {
   const shards = await allShards(store, ask)
   const [now, depths] = await Promise.all([store.time(ask), readLegacy(store, legacy, ask)])
-  const parts = await Promise.all(shards.map((shard) => readShard(store, shard, now, ask)))
+  const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
+  type Part = (typeof parts)[number]
   const sum = (of: (part: Part) => number) => parts.reduce((n, part) => n + of(part), 0)
   const deadlines = parts.flatMap((part) => part.deadlines)
   const sample = parts

@@ -2,8 +2,9 @@
 
 import { endWithin } from '../../async/ending.js'
 import type { Deliver } from '../../contract/delivery.js'
+import { clientKey } from '../../contract/ids.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
-import { clientRef, type DeliveryRun } from './run.js'
+import type { DeliveryRun } from './run.js'
 import { ATTACH, DETACH, ORDER } from './script-nodes.js'
 
 /** Longer than the loop's sleep by far, and as long as a node may be silent before it counts as stale. */
@@ -25,13 +26,13 @@ export interface LocalWaiter {
   readonly deliver: Deliver
   /** The number of the latest claim; one whose answer did not come is made again under its number. */
   claim: number
-  isUnsure: boolean
+  isUnanswered: boolean
   isCalled: boolean
   isDraining: boolean
-  letGo: (() => void) | null
+  release: (() => void) | null
 }
 
-export interface WaitersOptions {
+interface WaitersOptions {
   delivery: DeliveryRun
   onChange: () => void
   onError: (error: unknown) => void
@@ -47,8 +48,8 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
   const leaving = new Set<LocalWaiter>()
   const attaching = new Set<string>()
 
-  const find = (client: { user_id: string; client_id: string }) => waiters.get(clientRef(client))
-  const isHere = (waiter: LocalWaiter) => find(waiter) === waiter
+  const find = (client: { user_id: string; client_id: string }) => waiters.get(clientKey(client))
+  const isWaiting = (waiter: LocalWaiter) => find(waiter) === waiter
 
   function countOf(user_id: string, step: number) {
     const count = (perUser.get(user_id) ?? 0) + step
@@ -58,25 +59,25 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
 
   /** What a former waiter has in hand is left to its patience: nobody waits for it here. */
   function drop(waiter: LocalWaiter) {
-    if (!isHere(waiter)) return
-    waiters.delete(clientRef(waiter))
+    if (!isWaiting(waiter)) return
+    waiters.delete(clientKey(waiter))
     countOf(waiter.user_id, -1)
-    waiter.letGo?.()
+    waiter.release?.()
     onChange()
   }
 
   /** Answers the instance that waits there instead, `''` for none, or `null` when this one waits. */
-  async function sayAttached(waiter: LocalWaiter): Promise<string | null> {
+  async function runAttach(waiter: LocalWaiter): Promise<string | null> {
     const { user_id, client_id, token, instance_id, shard, order } = waiter
     const about = { user: user_id, client: client_id, token, instance: instance_id }
     return (await delivery.run(ATTACH, shard, { ...about, lease_ms: LEASE_MS, own_order: order })).answer
   }
 
-  async function sayDetached(waiter: LocalWaiter): Promise<void> {
-    const { user_id, client_id, token, shard, order, claim, isUnsure } = waiter
+  async function runDetach(waiter: LocalWaiter): Promise<void> {
+    const { user_id, client_id, token, shard, order, claim, isUnanswered } = waiter
     try {
       const about = { user: user_id, client: client_id, token }
-      await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: isUnsure ? claim : '' })
+      await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: isUnanswered ? claim : '' })
       leaving.delete(waiter)
     } catch (error) {
       leaving.add(waiter)
@@ -94,7 +95,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     },
     of: (user_id: string) => perUser.get(user_id) ?? 0,
     find,
-    isHere,
+    isWaiting,
     drop,
 
     async order(shard: number): Promise<string> {
@@ -109,12 +110,12 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     async attach(waiter: LocalWaiter, onWaits: (waiter: LocalWaiter) => void): Promise<void> {
       attaching.add(waiter.token)
       try {
-        const instead = await sayAttached(waiter)
+        const instead = await runAttach(waiter)
         if (instead !== null && instead !== '' && instead !== waiter.instance_id) throw new Refusal('stale_instance')
         const former = find(waiter)
         if (instead !== null || (former && Number(former.order) > Number(waiter.order))) return
         if (former) drop(former)
-        waiters.set(clientRef(waiter), waiter)
+        waiters.set(clientKey(waiter), waiter)
         countOf(waiter.user_id, 1)
         onChange()
         onWaits(waiter)
@@ -129,35 +130,35 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
 
     async leave(waiter: LocalWaiter): Promise<void> {
       drop(waiter)
-      await sayDetached(waiter)
+      await runDetach(waiter)
     },
 
     /** Lost by the store, reaped while this node was silent, or replaced: unless a later one waits, it still does. */
-    async again(waiter: LocalWaiter): Promise<boolean> {
-      if (!isHere(waiter)) return false
-      if ((await sayAttached(waiter)) === null) return isHere(waiter)
-      if (isHere(waiter)) delivery.count('other', 'waiter_replaced')
+    async reattach(waiter: LocalWaiter): Promise<boolean> {
+      if (!isWaiting(waiter)) return false
+      if ((await runAttach(waiter)) === null) return isWaiting(waiter)
+      if (isWaiting(waiter)) delivery.count('other', 'waiter_replaced')
       drop(waiter)
       return false
     },
 
     /** The store holds `token` for a client: whoever is not here is detached there. */
-    held(user_id: string, client_id: string, token: string, shard: number) {
+    detachUnknown(user_id: string, client_id: string, token: string, shard: number) {
       if (find({ user_id, client_id })?.token === token || attaching.has(token)) return
       const about = { user: user_id, client: client_id, token, own_order: '', unsure: '' }
       delivery.run(DETACH, shard, about).catch(onError)
     },
 
     /** Those of a shard that have not been named for longest: user, client and token of each. */
-    named(shard: number): string[][] {
+    toConfirm(shard: number): string[][] {
       const next: LocalWaiter[] = []
       for (const waiter of waiters.values()) {
         if (waiter.shard === shard) next.push(waiter)
         if (next.length === NAMED) break
       }
       for (const waiter of next) {
-        waiters.delete(clientRef(waiter))
-        waiters.set(clientRef(waiter), waiter)
+        waiters.delete(clientKey(waiter))
+        waiters.set(clientKey(waiter), waiter)
       }
       return next.map(({ user_id, client_id, token }) => [user_id, client_id, token])
     },
@@ -172,7 +173,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
 
     /** Says again what the store could not be told. */
     pass() {
-      for (const waiter of [...leaving].slice(0, BATCH)) void sayDetached(waiter)
+      for (const waiter of [...leaving].slice(0, BATCH)) void runDetach(waiter)
     },
 
     /** Nobody waits here any more, and the store is told so as far as it can be within `ms`. */
@@ -183,15 +184,15 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
         leaving.add(waiter)
       }
       let isLate = false
-      const telling = inBatches(all, async (waiter) => {
-        if (!isLate) await sayDetached(waiter)
+      const detaching = inBatches(all, async (waiter) => {
+        if (!isLate) await runDetach(waiter)
       })
-      await endWithin([telling], ms)
+      await endWithin([detaching], ms)
       isLate = true
     },
 
     /** Those who do not wait any more and of whom the store could not be told. */
-    get untold() {
+    get undetached() {
       return leaving.size
     },
   }

@@ -1,11 +1,17 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
-import { type EventBusOptions, type PublishedEvent, QUEUE_SIZE, type SiteEventBus } from '../../contract/event-bus.js'
+import {
+  EVENT_BUS_OPTIONS,
+  type EventBusOptions,
+  type PublishedEvent,
+  QUEUE_SIZE,
+  type SiteEventBus,
+} from '../../contract/event-bus.js'
 import { toJson } from '../../contract/json.js'
-import { resolveBounds } from '../../contract/options.js'
+import { resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
 import { PUBLISH } from './scripts.js'
 import { createEventTopics } from './topics.js'
@@ -14,6 +20,9 @@ import { createEventTopics } from './topics.js'
 const EVENT_BYTES = 1_048_576
 
 export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
+
+const { now: _, ...OF_STORE } = STORE_OPTIONS
+const OPTIONS: Shape<RedisEventBusOptions> = { ...OF_STORE, ...EVENT_BUS_OPTIONS }
 
 /**
  * An event bus over sharded pub/sub. A topic counts in the store, so that a position means the same on every node; it is
@@ -34,7 +43,7 @@ export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
   const { newId = () => crypto.randomUUID() } = options
   const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
-  const store = createStore(options)
+  const store = createStore(options, OPTIONS)
   const topics = createEventTopics({ store, queueSize, newId })
   let closed = false
 
@@ -60,7 +69,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       name: crypto.randomUUID(),
     })
     if (isRepeated) return null
-    if (isSpoilt) store.report(badPosition(name))
+    if (isSpoilt) store.onError(badPosition(name))
     return topics.find(name)?.topic.readers ?? 0
   }
 
@@ -75,7 +84,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       const local = open(name)
       const subscription = local.topic.subscribe(subscribeOptions)
       // What fails now is tried again: until then the subscription waits at a place that it does not know yet.
-      if (!local.isPlaced) topics.place(local).catch((error) => store.report(error))
+      if (!local.isPlaced) topics.place(local).catch((error) => store.onError(error))
       return subscription
     },
 

@@ -8,7 +8,7 @@ import { BadRow } from '../table/rows.js'
 const CATCH_UP_MS = 1_000
 
 /** Where the store stands in a topic. */
-export type Standing = StreamPosition
+export type StorePosition = StreamPosition
 
 export interface LocalTopic {
   readonly name: string
@@ -24,14 +24,14 @@ export interface LocalTopic {
   /** Takes a message in; whether it lies behind what is known, which only the store can explain. */
   hear(message: string): boolean
   /** Where the store stood after the subscription: what was heard in between comes after it. */
-  place(standing: Standing): void
+  place(position: StorePosition): void
   /**
-   * Compares with where the store stands now, and whether events were found never to come. One that is not here may
-   * still be on its way: lost is what was missing at the look before too, or, `isRelinked`, all that is missing.
+   * Compares with where the store stands now. An event that is not here may still be on its way: lost is what was missing
+   * at the look before too, or, `isRelinked`, all that is missing.
    */
-  compare(standing: Standing, isRelinked: boolean): boolean
+  compare(position: StorePosition, isRelinked: boolean): void
   /** Resolves when the topic stands there, or after a second: then what is missing is left to the next look. */
-  reach(standing: Standing): Promise<void>
+  reach(position: StorePosition): Promise<void>
   close(): void
 }
 
@@ -57,11 +57,51 @@ function readMessage(message: string): Message | undefined {
 
 /** What the store held as the position of a topic could not be read: the count has started again under a new name. */
 export function badPosition(topic: string): BadRow {
-  return new BadRow(`the stored position of the topic ${JSON.stringify(topic)} was not an epoch and a count`)
+  return new BadRow(
+    `the stored position of the topic ${JSON.stringify(topic)} was not an epoch and a count; a new epoch has begun`,
+  )
 }
 
-/** @param report Told of what is not an event; a hole stands in its place. */
-export function createLocalTopic(name: string, queueSize: number, report: (error: unknown) => void): LocalTopic {
+/** Who waits for a topic to reach a position, each for a bounded time. */
+function createWaits() {
+  let waiting: { seq: number; resolve: () => void }[] = []
+  return {
+    until: (seq: number) =>
+      new Promise<void>((resolve) => {
+        const own = {
+          seq,
+          resolve() {
+            clearTimeout(late)
+            resolve()
+          },
+        }
+        const late = setTimeout(() => {
+          waiting = waiting.filter((other) => other !== own)
+          resolve()
+        }, CATCH_UP_MS)
+        waiting.push(own)
+      }),
+    /** The topic has reached `seq`. */
+    resolve(seq: number) {
+      if (waiting.length === 0) return
+      for (const own of waiting) if (own.seq <= seq) own.resolve()
+      waiting = waiting.filter((own) => own.seq > seq)
+    },
+  }
+}
+
+/** The event in a message, or `undefined` where it holds none. */
+function parseEvent(text: string, seq: number): SiteEvent | undefined {
+  try {
+    const read = Heard.safeParse({ ...JSON.parse(text), seq })
+    return read.success ? (deepFreeze(read.data) as SiteEvent) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** @param onError Told of what is not an event; a hole stands in its place. */
+export function createLocalTopic(name: string, queueSize: number, onError: (error: unknown) => void): LocalTopic {
   const topic = createTopic({
     queueSize,
     position: null,
@@ -70,39 +110,25 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
     },
   })
   /** Heard before the position was known; the ring takes no more than its size anyway. */
-  let early: Message[] | null = []
+  let earlyMessages: Message[] | null = []
   /** Where the store stood ahead of this node at the last look. */
   let behind: number | null = null
-  let waiting: { seq: number; resolve: () => void }[] = []
+  const waits = createWaits()
+
+  const badMessage = (what: string) => new BadRow(`a message on the topic ${JSON.stringify(name)} ${what}`)
 
   function take({ epoch, seq, text }: Message): boolean {
     // Another epoch: how many were lost of the former one nobody can say, but this one is not among them.
     if (epoch !== topic.position.epoch) topic.moveTo({ epoch, seq: seq - 1 })
     if (seq <= topic.position.seq) return true
-    const event = parse(text, seq)
+    const event = parseEvent(text, seq)
     if (event) topic.append(event)
     else {
-      report(new BadRow(`a message on the topic ${JSON.stringify(name)} is not an event`))
+      onError(badMessage('is not an event; its readers see a gap'))
       topic.moveTo({ epoch, seq })
     }
-    settle()
+    waits.resolve(topic.position.seq)
     return false
-  }
-
-  function parse(text: string, seq: number): SiteEvent | undefined {
-    try {
-      const read = Heard.safeParse({ ...JSON.parse(text), seq })
-      return read.success ? (deepFreeze(read.data) as SiteEvent) : undefined
-    } catch {
-      return undefined
-    }
-  }
-
-  function settle() {
-    if (waiting.length === 0) return
-    const { seq } = topic.position
-    for (const waits of waiting) if (waits.seq <= seq) waits.resolve()
-    waiting = waiting.filter((waits) => waits.seq > seq)
   }
 
   const local: LocalTopic = {
@@ -113,64 +139,46 @@ export function createLocalTopic(name: string, queueSize: number, report: (error
     placing: undefined,
     unreadAt: performance.now(),
     get isPlaced() {
-      return early === null
+      return earlyMessages === null
     },
 
     hear(heard) {
       const message = readMessage(heard)
       if (!message) {
-        report(new BadRow(`a message on the topic ${JSON.stringify(name)} has no position`))
+        onError(badMessage('does not begin with its position; it is passed over'))
         return false
       }
-      if (!early) return take(message)
-      early.push(message)
-      if (early.length > queueSize) early.shift()
+      if (!earlyMessages) return take(message)
+      earlyMessages.push(message)
+      if (earlyMessages.length > queueSize) earlyMessages.shift()
       return false
     },
 
     place({ epoch, seq }) {
-      if (!early) return
-      const messages = early.filter((message) => message.epoch === epoch)
+      if (!earlyMessages) return
+      const messages = earlyMessages.filter((message) => message.epoch === epoch)
       const first = Math.min(...messages.map((message) => message.seq))
-      early = null
+      earlyMessages = null
       topic.begin({ epoch, seq: Math.min(seq, first - 1) })
       for (const message of messages) take(message)
     },
 
     compare({ epoch, seq }, isRelinked) {
-      if (early) return false
-      let isDeaf = false
+      if (earlyMessages) return
       if (epoch !== topic.position.epoch || (isRelinked && seq > topic.position.seq)) topic.moveTo({ epoch, seq })
-      else if (behind !== null && behind > topic.position.seq) {
-        topic.moveTo({ epoch, seq: behind })
-        isDeaf = true
-      }
+      else if (behind !== null && behind > topic.position.seq) topic.moveTo({ epoch, seq: behind })
       behind = seq > topic.position.seq ? seq : null
-      settle()
-      return isDeaf
+      waits.resolve(topic.position.seq)
     },
 
     async reach({ epoch, seq }) {
       if (epoch !== topic.position.epoch || seq <= topic.position.seq) return
-      await new Promise<void>((resolve) => {
-        const waits = {
-          seq,
-          resolve() {
-            clearTimeout(late)
-            resolve()
-          },
-        }
-        const late = setTimeout(() => {
-          waiting = waiting.filter((other) => other !== waits)
-          resolve()
-        }, CATCH_UP_MS)
-        waiting.push(waits)
-      })
+      await waits.until(seq)
     },
 
     close() {
       topic.close()
-      for (const { resolve } of waiting) resolve()
+      waits.resolve(Number.POSITIVE_INFINITY)
     },
   }
   return local

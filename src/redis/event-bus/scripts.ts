@@ -42,7 +42,7 @@ end
 `
 
 /** What a publication answers where what was held was spoilt, and where the topic has had the event. */
-const SPOILT = 1
+const CORRUPT = 1
 const REPEATED = 2
 
 /** Events of one topic that are remembered by their ids, for as long as the topic. */
@@ -56,7 +56,7 @@ export const PUBLISH = defineScript(
   'event-bus.publish',
   {
     args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'name'],
-    answer: (reply) => ({ isSpoilt: reply === SPOILT, isRepeated: reply === REPEATED }),
+    answer: (reply) => ({ isSpoilt: reply === CORRUPT, isRepeated: reply === REPEATED }),
   },
   `${TOPIC}
 local sent = K('bus', 'sent', topic)
@@ -83,7 +83,7 @@ return spoilt`,
 )
 
 /** `known` are topic, epoch and seq as the node knows them, again and again. Answers where each topic stands. */
-export const STAND = defineScript(
+export const POSITIONS = defineScript(
   'event-bus.stand',
   {
     args: ['fresh'],

@@ -4,8 +4,8 @@ import { shardOf } from '../store/keys.js'
 import { listen } from '../store/listener.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { badPosition, createLocalTopic, type LocalTopic, type Standing } from './local-topic.js'
-import { STAND } from './scripts.js'
+import { badPosition, createLocalTopic, type LocalTopic, type StorePosition } from './local-topic.js'
+import { POSITIONS } from './scripts.js'
 
 /** How often positions are compared with the store: an event that never came shows as a gap within two of these. */
 const LOOK_MS = 2_000
@@ -14,30 +14,45 @@ const UNREAD_MS = 10_000
 /** Topics asked about in one script: tens of microseconds each. */
 const LOOK_BATCH = 100
 
-export interface EventTopicsOptions {
+interface EventTopicsOptions {
   store: Store
   queueSize: number
   newId: () => string
 }
 
+/** Where the store stands in each of `some`, which are of one shard. `fresh` names a new epoch. */
+async function readPositions(store: Store, fresh: string, some: readonly LocalTopic[]): Promise<StorePosition[]> {
+  const known = some.flatMap(({ name, topic, isPlaced }) => {
+    const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
+    return [name, epoch, seq]
+  })
+  const found = await runScript(store, POSITIONS, some[0]?.shard ?? 0, { fresh, known })
+  some.forEach(({ name }, i) => {
+    if (found[i]?.isSpoilt) store.onError(badPosition(name))
+  })
+  return found
+}
+
+/** Topics whose position is known, shard by shard. */
+function* batchesOf(topics: Iterable<LocalTopic>): Generator<LocalTopic[]> {
+  const byShard = new Map<number, LocalTopic[]>()
+  for (const local of topics) {
+    if (!local.isPlaced) continue
+    const batch = byShard.get(local.shard) ?? []
+    byShard.set(local.shard, batch)
+    if (batch.push(local) < LOOK_BATCH) continue
+    byShard.delete(local.shard)
+    yield batch
+  }
+  yield* byShard.values()
+}
+
 export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
   const topics = new Map<string, LocalTopic>()
-  const report = (error: unknown) => store.report(error)
-  const listening = listen(store.client, (isUp) => void (isUp && relink()))
-  const ticker = createTicker(() => pass().catch(report), LOOK_MS)
-
-  /** Where the store stands in each of `some`, which are of one shard. */
-  async function stand(some: readonly LocalTopic[]): Promise<Standing[]> {
-    const known = some.flatMap(({ name, topic, isPlaced }) => {
-      const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
-      return [name, epoch, seq]
-    })
-    const found = await runScript(store, STAND, some[0]?.shard ?? 0, { fresh: newId(), known })
-    some.forEach(({ name }, i) => {
-      if (found[i]?.isSpoilt) report(badPosition(name))
-    })
-    return found
-  }
+  const onError = (error: unknown) => store.onError(error)
+  const listening = listen(store, (isUp) => void (isUp && relink()))
+  const positionsOf = (some: readonly LocalTopic[]) => readPositions(store, newId(), some)
+  const ticker = createTicker(() => pass().catch(onError), LOOK_MS)
 
   /** Subscribes, then asks for the position. */
   function place(local: LocalTopic): Promise<void> {
@@ -46,12 +61,12 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
         local.shard = shardOf(local.name, await store.claimShards())
         local.channel = store.key(local.shard, 'bus', 'on', local.name)
         if (topics.get(local.name) !== local) return
-        await listening.subscribe(local.channel, (message) => {
+        await listening.subscribe(local.shard, local.channel, (message) => {
           // A store that went back, or a message that a look has overtaken: the store knows which.
-          if (local.hear(message)) look([local], false).catch(report)
+          if (local.hear(message)) check([local], false).catch(onError)
         })
-        const [standing] = await stand([local])
-        if (standing) local.place(standing)
+        const [position] = await positionsOf([local])
+        if (position) local.place(position)
       } finally {
         local.placing = undefined
       }
@@ -59,49 +74,35 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     return local.placing
   }
 
-  async function look(some: readonly LocalTopic[], isRelinked: boolean): Promise<void> {
-    const found = await stand(some)
+  async function check(some: readonly LocalTopic[], isRelinked: boolean): Promise<void> {
+    const found = await positionsOf(some)
     some.forEach((local, i) => {
-      if (local.compare(found[i] as Standing, isRelinked)) listening.renew()
+      local.compare(found[i] as StorePosition, isRelinked)
     })
-  }
-
-  /** Topics whose position is known, shard by shard. */
-  function* batches(): Generator<LocalTopic[]> {
-    const byShard = new Map<number, LocalTopic[]>()
-    for (const local of topics.values()) {
-      if (!local.isPlaced) continue
-      const batch = byShard.get(local.shard) ?? []
-      byShard.set(local.shard, batch)
-      if (batch.push(local) < LOOK_BATCH) continue
-      byShard.delete(local.shard)
-      yield batch
-    }
-    yield* byShard.values()
   }
 
   async function pass(): Promise<void> {
     for (const local of topics.values()) {
       const isOver = local.topic.readers === 0 && performance.now() - local.unreadAt > UNREAD_MS
       if (isOver && !local.placing) forget(local)
-      else if (!local.isPlaced) place(local).catch(report)
+      else if (!local.isPlaced) place(local).catch(onError)
     }
-    for (const batch of batches()) await look(batch, false)
+    for (const batch of batchesOf(topics.values())) await check(batch, false)
   }
 
   /** The link stands again: what is missing is lost. */
   async function relink(): Promise<void> {
     try {
-      for (const batch of batches()) await look(batch, true)
+      for (const batch of batchesOf(topics.values())) await check(batch, true)
     } catch (error) {
       // The next pass finds the same.
-      report(error)
+      onError(error)
     }
   }
 
   function forget(local: LocalTopic) {
     topics.delete(local.name)
-    if (local.channel !== '') listening.unsubscribe(local.channel).catch(report)
+    if (local.channel !== '') listening.unsubscribe(local.channel).catch(onError)
     if (topics.size === 0) ticker.stop()
   }
 
@@ -113,7 +114,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     open(name: string): LocalTopic {
       const known = topics.get(name)
       if (known) return known
-      const local = createLocalTopic(name, queueSize, report)
+      const local = createLocalTopic(name, queueSize, onError)
       topics.set(name, local)
       ticker.start()
       return local
@@ -124,8 +125,8 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
       await listening.renewed()
       if (!local.isPlaced) await place(local)
       local.unreadAt = performance.now()
-      const [standing] = await stand([local])
-      if (standing) await local.reach(standing)
+      const [position] = await positionsOf([local])
+      if (position) await local.reach(position)
     },
 
     async close(): Promise<void> {

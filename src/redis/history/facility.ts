@@ -1,10 +1,10 @@
 /** The live message history of a deployment in a shared store, for the hosts that write to it. */
 import type { HistoryInspector, MessageHistory } from '../../contract/history.js'
-import type { HistoryOptions } from '../../contract/history-bounds.js'
+import { HISTORY_OPTIONS, type HistoryOptions } from '../../contract/history-bounds.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createHistoryInspector } from './inspector.js'
-import { retainingOn } from './retaining.js'
+import { retainOn } from './retain.js'
 
 export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 
@@ -17,7 +17,7 @@ export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 export function createRedisMessageHistory(
   options: RedisMessageHistoryOptions,
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
-  return messageHistoryOn(createStore(options), options)
+  return messageHistoryOn(createStore(options, { ...STORE_OPTIONS, ...HISTORY_OPTIONS }), options)
 }
 
 export function messageHistoryOn(
@@ -25,7 +25,7 @@ export function messageHistoryOn(
   options: HistoryOptions,
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
   const { spill, hydrationMs } = options
-  const retain = retainingOn(store, options)
+  const retain = retainOn(store, options)
   return {
     inspector: createHistoryInspector(store, { spill, hydrationMs }),
     retain,

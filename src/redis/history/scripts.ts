@@ -146,8 +146,8 @@ end
 
 /** Whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
 const readRetained = (reply: StoreReply) => {
-  const [what, row = null, loose = null] = listOf(reply)
-  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: textOf(row), loose: strings(loose) }
+  const [what, row = null, unreferenced = null] = listOf(reply)
+  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: textOf(row), unreferenced: strings(unreferenced) }
 }
 
 export const APPEND_MESSAGE = defineScript(

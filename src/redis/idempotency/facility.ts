@@ -1,10 +1,10 @@
 /** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
 import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
 import { Invocation } from '../../contract/invocations.js'
-import { resolveBounds } from '../../contract/options.js'
+import { boundsIn, defineBounds, resolveBounds, type Shape } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from './scripts.js'
 
@@ -15,6 +15,10 @@ export interface RedisIdempotencyStoreOptions extends StoreOptions {
   bytesPerViewer?: number | undefined
 }
 
+const BOUNDS = defineBounds({ keysPerViewer: IDEMPOTENCY_KEYS_MAX, bytesPerViewer: 16_777_216 })
+
+const OPTIONS: Shape<RedisIdempotencyStoreOptions> = { ...STORE_OPTIONS, ...boundsIn(BOUNDS) }
+
 /**
  * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but
  * that viewer can crowd them out.
@@ -24,9 +28,8 @@ export interface RedisIdempotencyStoreOptions extends StoreOptions {
  * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
  */
 export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
-  const defaults = { keysPerViewer: IDEMPOTENCY_KEYS_MAX, bytesPerViewer: 16_777_216 }
-  const { keysPerViewer, bytesPerViewer } = resolveBounds(options, defaults)
-  const store = createStore(options)
+  const { keysPerViewer, bytesPerViewer } = resolveBounds(options, BOUNDS)
+  const store = createStore(options, OPTIONS)
 
   const shardFor = async ({ user_id }: IdempotencyClaim) => shardOf(user_id, await store.claimShards())
   const keyOf = ({ user_id: user, session_id: session, key: name, attempt }: IdempotencyClaim) => ({
@@ -42,7 +45,8 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
     try {
       return Object.freeze(Invocation.parse(JSON.parse(text)))
     } catch (cause) {
-      store.report(new BadRow('a kept answer cannot be read', { cause }))
+      const told = 'the answer kept for an idempotency key should be an invocation, and is not'
+      store.onError(new BadRow(told, undefined, { cause }))
       return null
     }
   }

@@ -1,11 +1,11 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
-import { REPORTED_BOUNDS, type ReportedOptions } from '../../contract/contexts.js'
+import { PRESENCE_BOUNDS, type PresenceOptions } from '../../contract/contexts.js'
 import { resolveBounds } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript, type Script, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { BadRow, type TableReader, wrongField } from '../table/rows.js'
+import { BadRow, faultOfRow, type TableReader } from '../table/rows.js'
 import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, type Shown, UNCLAIM_ID } from './scripts.js'
 
 interface Owner {
@@ -13,8 +13,8 @@ interface Owner {
   client_id: string
 }
 
-export function createReported(store: Store, table: string, indexed: string, options: ReportedOptions) {
-  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, REPORTED_BOUNDS)
+export function createPresence(store: Store, table: string, indexed: string, options: PresenceOptions) {
+  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, PRESENCE_BOUNDS)
 
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0
@@ -56,7 +56,7 @@ export function createReported(store: Store, table: string, indexed: string, opt
       return run().catch(async (error) => {
         // Or whoever is refused would go on taking ids. Then nothing of his has it, whichever of his attempts claimed it.
         if (error instanceof Refusal && error.code === 'capacity_exceeded')
-          await runScript(store, UNCLAIM_ID, shardOf(id, shards), claim).catch((lost) => store.report(lost))
+          await runScript(store, UNCLAIM_ID, shardOf(id, shards), claim).catch((lost) => store.onError(lost))
         throw error
       })
     },
@@ -76,9 +76,15 @@ export function toRecord<R extends object, S extends object>(
 ): R {
   // What a row had before its report stays in it, whoever wrote that.
   const row = shown && table.schema.safeParse({ ...JSON.parse(shown.state), ...JSON.parse(shown.body) })
-  if (!row) throw unusable(store, new BadRow(`the store answered no row of ${table.name}`))
-  if (!row.success) throw unusable(store, new BadRow(`a row of ${table.name} has a wrong ${wrongField(row.error)}`))
+  if (!row)
+    throw unusable(
+      store,
+      new BadRow(`the store should have answered the row that it wrote into ${table.name}, and did not`),
+    )
+  if (!row.success)
+    throw unusable(store, new BadRow(`the row written into ${table.name}: ${faultOfRow(row.error).text}`))
   const record = table.read(row.data, shown.now)
-  if (record === undefined) throw new Refusal('unavailable', 'the store answered a row that is gone')
+  if (record === undefined)
+    throw new Refusal('unavailable', `the row written into ${table.name} had run out by the time of the store`)
   return record
 }

@@ -1,5 +1,5 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
-import { ONCE } from '../store/once.js'
+import { IDEMPOTENCE } from '../store/idempotence.js'
 import { isOne, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
@@ -13,7 +13,7 @@ export interface Shown {
 
 // `t` is the table. A row leaves after two silences, a closed one after one. Its body holds what only its client says
 // and no script reads, numbers above all: cjson writes no more than 14 digits of one.
-const ALIVE = `${ONCE}
+const ALIVE = `${IDEMPOTENCE}
 local function alive()
   local state, body = load(t, id)
   if not state or not state.updated_at or not state.ttl_ms then return nil end

@@ -1,7 +1,7 @@
 /** The live correlator of a deployment in a shared store: a call opened on one node is settled from any. */
 
-import { whenAborted } from '../../async/abort.js'
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
+import { onAbort } from '../../async/abort.js'
+import type { Ending } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -10,6 +10,7 @@ import {
   checkOutcome,
   OpenCallInput,
   RPC_BOUNDS,
+  RPC_OPTIONS,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
@@ -17,11 +18,11 @@ import {
 } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runInShards, runScript, unusable } from '../store/script.js'
-import { createStore, type Store, type StoreOptions } from '../store/store.js'
-import { decodeReply, encodeReply } from './format.js'
+import { runInShards, runScript } from '../store/script.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { encodeReply } from './format.js'
 import { createRpcInspector } from './inspector.js'
-import { createReplies } from './replies.js'
+import { createPendingCalls } from './pending.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
 
 export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions
@@ -35,15 +36,6 @@ export interface RedisRpcCorrelator extends RpcCorrelator {
   close(): Promise<Ending>
 }
 
-interface Waiting {
-  shard: number
-  /** Names this opening: the same id may be opened again, by this node or another. */
-  attempt: string
-  resolve(result: unknown): void
-  reject(error: unknown): void
-  release(): void
-}
-
 /**
  * A correlator in Redis. From the first call to `close()` it listens for replies on the connection that all share who
  * listen over the client.
@@ -54,86 +46,16 @@ interface Waiting {
 export function createRedisRpcCorrelator(
   options: RedisRpcCorrelatorOptions,
 ): Inspected<RedisRpcCorrelator, RpcInspector> {
-  return rpcCorrelatorOn(createStore(options), options)
+  return rpcCorrelatorOn(createStore(options, { ...STORE_OPTIONS, ...RPC_OPTIONS }), options)
 }
 
 export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<RedisRpcCorrelator, RpcInspector> {
   const { newId = randomId, connections } = options
   const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
-  const pending = new Map<string, Waiting>()
   const node = randomId()
-  const replies = createReplies(store, node, (shard, id) => void take(shard, id))
-
-  function end(id: string): Waiting | undefined {
-    const waiting = pending.get(id)
-    pending.delete(id)
-    replies.forget(id)
-    waiting?.release()
-    return waiting
-  }
-
-  function deliver(id: string, text: string): void {
-    const waiting = end(id)
-    // Received: nobody asks for it any more. Where this is lost it goes by itself.
-    if (waiting) {
-      const key = store.key(waiting.shard, 'calls', 'reply', id)
-      store.command(['DEL', key], key).catch(() => {})
-    }
-    try {
-      const reply = decodeReply(text)
-      if (reply.ok) waiting?.resolve(reply.result)
-      else waiting?.reject(reply.error)
-    } catch (error) {
-      waiting?.reject(unusable(store, error))
-    }
-  }
-
-  /** Fetches the reply that the bell or the poll has told of. */
-  async function take(shard: number, id: string): Promise<void> {
-    const attempt = pending.get(id)?.attempt
-    if (attempt === undefined) return
-    try {
-      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt })
-      if (text !== null) deliver(id, text)
-    } catch {
-      // The next look tries again, and the call has its own end of time.
-    }
-  }
-
-  /** Takes a call away that ends here, unless its reply was faster. Whether the store knows. */
-  async function withdraw(id: string, why: 'timeout' | 'cancelled' | 'closed'): Promise<boolean> {
-    const waiting = pending.get(id)
-    if (!waiting) return true
-    waiting.release()
-    let text: string | null = null
-    let isTold = false
-    try {
-      text = await runScript(store, WITHDRAW_CALL, waiting.shard, { id, attempt: waiting.attempt })
-      isTold = true
-    } catch {
-      // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
-    }
-    if (text !== null) deliver(id, text)
-    else {
-      if (why === 'timeout') counters.timed_out++
-      if (why === 'cancelled') counters.cancelled++
-      end(id)?.reject(new Refusal(why))
-    }
-    return isTold
-  }
-
+  const pending = createPendingCalls(store, node, counters)
   let closing: Promise<Ending> | undefined
-  async function close(): Promise<Ending> {
-    let cut = pending.size
-    const telling = [...pending.keys()].map(async (id) => {
-      if (await withdraw(id, 'closed')) cut--
-    })
-    await endWithin(telling, CLOSE_TIMEOUT_MS)
-    for (const id of [...pending.keys()]) end(id)?.reject(new Refusal('closed'))
-    await replies.close()
-    return { cut }
-  }
 
   return {
     inspector: createRpcInspector(store, connections && (async (client) => connections.currentInstance(client))),
@@ -149,7 +71,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       const { correlation_id = newId(), instance_id = null } = input
       if (pending.has(correlation_id)) throw new Refusal('command_conflict')
       const shard = shardOf(input.user_id, await store.claimShards())
-      await replies.listen(shard)
+      await pending.listen(shard)
       check()
       const attempt = randomId()
       const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
@@ -162,21 +84,20 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       })
       // Expected before it is opened: the reply may overtake the answer.
       const result = new Promise<unknown>((resolve, reject) => {
-        const timer = unref(setTimeout(() => void withdraw(correlation_id, 'timeout'), timeoutMs))
-        const forget = whenAborted(signal, () => void withdraw(correlation_id, 'cancelled'))
+        const timer = unref(setTimeout(() => void pending.withdraw(correlation_id, 'timeout'), timeoutMs))
+        const forget = onAbort(signal, () => void pending.withdraw(correlation_id, 'cancelled'))
         const release = () => {
           clearTimeout(timer)
           forget()
         }
-        pending.set(correlation_id, { shard, attempt, resolve, reject, release })
+        pending.add(correlation_id, { shard, attempt, resolve, reject, release })
       })
       // Nobody may be listening when a call ends; that is not a defect of the process.
       result.catch(() => {})
-      replies.expect(shard, correlation_id)
       try {
         await opened
       } catch (error) {
-        end(correlation_id)
+        pending.end(correlation_id)
         // It may stand there all the same, and nobody waits for it.
         runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt }).catch(() => {})
         throw error
@@ -198,15 +119,15 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       }
       const run = (shard: number) => runScript(store, SETTLE_CALL, shard, given)
       const shards = await store.claimShards()
-      const became = local
+      const end = local
         ? await run(local.shard)
-        : ((await runInShards(run, shards, (word) => word !== 'late'))?.answer ?? 'late')
-      counters[became]++
-      if (became === 'settled' && local) void take(local.shard, correlationId)
-      return became === 'settled'
+        : ((await runInShards(run, shards, (answer) => answer !== 'late'))?.answer ?? 'late')
+      counters[end]++
+      if (end === 'settled' && local) void pending.take(local.shard, correlationId)
+      return end === 'settled'
     },
     close() {
-      closing ??= close()
+      closing ??= pending.close()
       return closing
     },
   }

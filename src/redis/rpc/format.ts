@@ -1,7 +1,29 @@
-/** A reply as it travels between nodes: JSON, and an error that is one of ours stays one. */
+/** How a pending call and its reply are stored, and read back: a reply is JSON, and an error that is one of ours stays one. */
+import type * as z from 'zod'
 import { toJson } from '../../contract/json.js'
-import type { CallOutcome } from '../../contract/rpc.js'
+import { type CallOutcome, PendingCall } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
+import type { TableReader } from '../table/rows.js'
+import { Millis, timestampOf } from '../table/timestamp.js'
+
+const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
+
+export const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
+  name: 'calls',
+  idOf: ({ correlation_id }) => correlation_id,
+  schema: StoredCall,
+  indexes: ['user_id'],
+  read({ started_at, deadline_at, ...row }, now) {
+    // The node that opened it has died: a living one takes its call away.
+    if (deadline_at <= now) return undefined
+    return {
+      ...row,
+      started_at: timestampOf(started_at),
+      deadline_at: timestampOf(deadline_at),
+      age_ms: Math.max(0, now - started_at),
+    }
+  },
+}
 
 /** Bytes of one reply: a result of a mebibyte, which is the most an action may answer, and what surrounds it. */
 const REPLY_BYTES = 1_048_576 + 65_536
@@ -20,7 +42,7 @@ export function encodeReply(outcome: CallOutcome): string {
 
 export function decodeReply(text: string): { ok: true; result: unknown } | { ok: false; error: unknown } {
   const reply: unknown = JSON.parse(text)
-  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'the stored reply is not an object')
+  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'a stored reply must be an object')
   const { ok, result, error, refusal, detail } = reply as Record<string, unknown>
   if (ok === true) return { ok, result }
   if (typeof refusal !== 'string') return { ok: false, error }

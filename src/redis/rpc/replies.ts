@@ -1,9 +1,9 @@
-/** How a node hears of replies to its calls: a bell per node, and a look every second at what a lost link has missed. */
+/** How a node hears of replies to its calls: wake-ups for each node, and a look every second at what a lost link has missed. */
 import { createTicker } from '../../async/timer.js'
 import { listen } from '../store/listener.js'
 import type { Store } from '../store/store.js'
 
-/** A lost bell costs a caller this much at most. */
+/** A lost wake-up costs a caller this much at most. */
 const POLL_MS = 1_000
 /** Replies asked for in one command: each may be a mebibyte. */
 const POLL_MAX = 32
@@ -20,8 +20,8 @@ export interface Replies {
 /** `take` is called with each expected id that seems to have a reply; it fetches it. */
 export function createReplies(store: Store, node: string, take: (shard: number, id: string) => void): Replies {
   const waiting = new Map<string, number>()
-  const bells = new Map<number, Promise<void>>()
-  const listening = listen(store.client, (isUp) => void (isUp && look().catch(() => {})))
+  const subscribed = new Map<number, Promise<void>>()
+  const listening = listen(store, (isUp) => void (isUp && look().catch(() => {})))
   const ticker = createTicker(() => look().catch(() => {}), POLL_MS)
 
   const hear = (id: string) => {
@@ -45,13 +45,13 @@ export function createReplies(store: Store, node: string, take: (shard: number, 
 
   return {
     listen(shard) {
-      const known = bells.get(shard)
+      const known = subscribed.get(shard)
       if (known) return known
-      const heard = listening.subscribe(store.key(shard, 'calls', 'bell', node), hear).catch(() => {
+      const heard = listening.subscribe(shard, store.key(shard, 'calls', 'wake-ups', node), hear).catch(() => {
         // Tried again with the next call; until then the poll has to do.
-        bells.delete(shard)
+        subscribed.delete(shard)
       })
-      bells.set(shard, heard)
+      subscribed.set(shard, heard)
       return heard
     },
     expect(shard, id) {

@@ -51,7 +51,7 @@ drop(t, id)
 if call.attempt then redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', ${NAMED_MS}) end
 redis.call('SET', K(t, 'by', id), name, 'PX', ${NAMED_MS})
 redis.call('SET', K(t, 'reply', id), reply, 'PX', ${REPLY_MS})
-redis.call('SPUBLISH', K(t, 'bell', call.node), id)
+redis.call('SPUBLISH', K(t, 'wake-ups', call.node), id)
 return 'settled'`,
 )
 

@@ -7,6 +7,7 @@ import {
   requireOneOwner,
   SESSION_BOUNDS,
   SESSION_MOVES,
+  SESSION_OPTIONS,
   type Session,
   type SessionOptions,
   type SessionRegistry,
@@ -15,7 +16,7 @@ import {
 import { shardOf } from '../store/keys.js'
 import type { StoreReply } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { encodeShare, readSession, readShare, SESSION_FIELDS } from './format.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
@@ -38,16 +39,17 @@ export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): P
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
   const { sites, newId = () => crypto.randomUUID() } = options
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
-  const store = createStore(options)
+  const store = createStore(options, { ...STORE_OPTIONS, ...SESSION_OPTIONS })
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
   const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())
   // Only an abort signal is asked of it, and reads of the registry are bounded by the store.
-  const ask = { signal: new AbortController().signal }
+  const UNBOUNDED = { signal: new AbortController().signal }
 
   function toSession(sessionId: string, { now, values }: { now: number; values: StoreReply }): Session {
     const session = readSession(sessionId, values, now)
-    if (!session) throw unusable(store, new BadRow('the store answered something other than a session'))
+    if (!session)
+      throw unusable(store, new BadRow(`the store should have answered the session ${sessionId}, and did not`))
     return session
   }
 
@@ -58,15 +60,18 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
     const from = `,${SESSION_MOVES[state].join(',')},`
     const given = { ...writeOf(sessionId), to: state, from, reason: reason ?? '' }
     const shown = await runScript(store, MOVE_SESSION, await shardFor(sessionId), given)
-    watchers.tell(sessionId)
+    watchers.notify(sessionId)
     return toSession(sessionId, shown)
   }
 
   async function get(sessionId: string): Promise<Session | null> {
     const key = store.key(await shardFor(sessionId), 'sessions', 'session', sessionId)
-    const [now, values] = await Promise.all([store.time(), readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ask)])
+    const [now, values] = await Promise.all([
+      store.time(),
+      readIndex(store, ['HMGET', key, ...SESSION_FIELDS], UNBOUNDED),
+    ])
     const session = readSession(sessionId, values, now)
-    if (session === undefined) store.report(new BadRow(`${key} does not hold a session`))
+    if (session === undefined) store.onError(new BadRow(`${key} should hold a session, and holds something else`))
     return session ?? null
   }
 
@@ -95,14 +100,14 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       const [until_ms, rights] = encodeShare(share)
       const field = { user: share.user_id, until_ms, rights }
       await runScript(store, SHARE_SESSION, await shardFor(sessionId), { ...writeOf(sessionId), ...field })
-      watchers.tell(sessionId)
+      watchers.notify(sessionId)
       return share
     },
     async unshare(sessionId, viewer) {
       const user = typeof viewer === 'string' ? viewer : viewer.user_id
       const given = { ...writeOf(sessionId), user }
       const had = await runScript(store, UNSHARE_SESSION, await shardFor(sessionId), given)
-      if (had) watchers.tell(sessionId)
+      if (had) watchers.notify(sessionId)
       return had
     },
     async getShare(sessionId, userId) {
@@ -111,11 +116,12 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
       const [session, now, stored] = await Promise.all([
         get(sessionId),
         store.time(),
-        readIndex(store, ['HGET', key, userId], ask),
+        readIndex(store, ['HGET', key, userId], UNBOUNDED),
       ])
       if (session === null || typeof stored !== 'string') return null
       const share = readShare(userId, stored, now)
-      if (share === undefined) store.report(new BadRow(`${key} holds something other than a share`))
+      if (share === undefined)
+        store.onError(new BadRow(`${key} should hold shares, and holds something else for one user`))
       return share ?? null
     },
     watch: watchers.watch,

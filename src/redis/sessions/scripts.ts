@@ -1,6 +1,6 @@
 /** The scripts of the session registry: each move is checked against the state as it is at that moment. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
-import { ONCE } from '../store/once.js'
+import { IDEMPOTENCE } from '../store/idempotence.js'
 import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
@@ -10,14 +10,14 @@ import { SESSION_FIELDS } from './format.js'
 const SWEEP = 16
 
 // `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
-// `sessions:bell:<id>`: a channel, rung with the name of the node that changed something. `sessions:live` and
+// `sessions:wake-ups:<id>`: a channel, on which stands the name of the node that changed something. `sessions:live` and
 // `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
-const SESSIONS = `${ONCE}${SHARES}
+const SESSIONS = `${IDEMPOTENCE}${SHARES}
 local FIELDS = { ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')} }
 local t = 'sessions'
 local function session_key(id) return K(t, 'session', id) end
 local function shares_key(id) return K(t, 'shares', id) end
-local function ring(id, who) redis.call('SPUBLISH', K(t, 'bell', id), who) end
+local function announce(id, who) redis.call('SPUBLISH', K(t, 'wake-ups', id), who) end
 local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
 
 local function owner_of(id)
@@ -42,11 +42,11 @@ local function finish(id, at)
 end
 
 local function forget(id, owner)
-  let_go(t, 'final', owner or owner_of(id), id)
+  unhold(t, 'final', owner or owner_of(id), id)
   redis.call('DEL', session_key(id), shares_key(id))
 end
 
-local function settle(most)
+local function sweep_sessions(most)
   local ended = redis.call('ZRANGE', K(t, 'live'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP}, 'WITHSCORES')
   for i = 1, #ended, 2 do finish(ended[i], tonumber(ended[i + 1])) end
   local gone = redis.call('ZRANGE', K(t, 'final'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})
@@ -75,7 +75,7 @@ export const OPEN_SESSION = defineScript(
   `${SESSIONS}
 return once(attempt, function()
   local most = tonumber(max_sessions)
-  settle(most)
+  sweep_sessions(most)
   if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, unpack(fields))
@@ -103,7 +103,7 @@ return once(attempt, function()
     if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
     finish(id, now)
   end
-  ring(id, node)
+  announce(id, node)
   return shown(id)
 end)`,
 )
@@ -125,7 +125,7 @@ return once(attempt, function()
     if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
   end
   redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
-  ring(id, node)
+  announce(id, node)
   return 1
 end)`,
 )
@@ -138,7 +138,7 @@ export const UNSHARE_SESSION = defineScript(
 return once(attempt, function()
   if not state_of(id) then return 0 end
   local had = redis.call('HDEL', shares_key(id), user)
-  if had == 1 then ring(id, node) end
+  if had == 1 then announce(id, node) end
   return had
 end)`,
 )

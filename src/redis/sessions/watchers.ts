@@ -3,49 +3,49 @@ import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
 import type { Store } from '../store/store.js'
 
-export interface SessionWatchers {
+interface SessionWatchers {
   /** Tells whoever watches the session here. */
-  tell(sessionId: string): void
+  notify(sessionId: string): void
   /** @returns a function that ends it. */
   watch(sessionId: string, changed: () => void): () => void
   close(): Promise<void>
 }
 
-/** @param node What this node rings with: it has told its own watchers before the bell comes back. */
+/** @param node What this node signs its changes with: it has told its own watchers before word of them comes back. */
 export function createSessionWatchers(store: Store, node: string): SessionWatchers {
   const watchers = new Map<string, Set<() => void>>()
   // Nobody knows what was missed: whoever watches reads again.
-  const listening = listenOn(store.client, (isUp) => {
-    if (isUp) for (const sessionId of watchers.keys()) tell(sessionId)
+  const listening = listenOn(store, (isUp) => {
+    if (isUp) for (const sessionId of watchers.keys()) notify(sessionId)
   })
 
-  function tell(sessionId: string) {
+  function notify(sessionId: string) {
     for (const notify of [...(watchers.get(sessionId) ?? [])]) notify()
   }
 
   /** Brings the subscription in line with whether anybody watches now. */
   async function listen(sessionId: string): Promise<void> {
     const shard = shardOf(sessionId, await store.claimShards())
-    const channel = store.key(shard, 'sessions', 'bell', sessionId)
+    const channel = store.key(shard, 'sessions', 'wake-ups', sessionId)
     if (!watchers.has(sessionId)) return listening.unsubscribe(channel)
-    await listening.subscribe(channel, (changedBy) => {
-      if (changedBy !== node) tell(sessionId)
+    await listening.subscribe(shard, channel, (changedBy) => {
+      if (changedBy !== node) notify(sessionId)
     })
   }
 
   return {
-    tell,
+    notify,
     watch(sessionId, changed) {
       // One entry per call, so that the same function can watch twice and end once.
       const own = () => changed()
       const known = watchers.get(sessionId)
       watchers.set(sessionId, (known ?? new Set()).add(own))
-      if (!known) listen(sessionId).catch((error) => store.report(error))
+      if (!known) listen(sessionId).catch((error) => store.onError(error))
       return () => {
         const others = watchers.get(sessionId)
         if (!others?.delete(own) || others.size > 0) return
         watchers.delete(sessionId)
-        listen(sessionId).catch((error) => store.report(error))
+        listen(sessionId).catch((error) => store.onError(error))
       }
     },
     async close() {

@@ -7,6 +7,7 @@ import { resolveBounds } from '../../contract/options.js'
 import {
   refuseGenericActionNames,
   SITE_BOUNDS,
+  SITE_OPTIONS,
   Site,
   SiteInput,
   type SiteOptions,
@@ -15,7 +16,7 @@ import {
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
 
@@ -32,7 +33,7 @@ export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
   const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
-  const store = createStore(options)
+  const store = createStore(options, { ...STORE_OPTIONS, ...SITE_OPTIONS })
 
   function read(siteId: string, value: string): Site | undefined {
     // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
@@ -61,7 +62,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
       }
       if (value === null) return null
       const site = read(siteId, String(value))
-      if (site === undefined) store.report(new BadRow(`${key} does not hold a site`))
+      if (site === undefined) store.onError(new BadRow(`${key} should hold a site, and holds something else`))
       return site ?? null
     },
 
@@ -79,7 +80,11 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
         max_sites: maxSites,
       })
       const site = read(site_id, `${head}\n${text}`)
-      if (site === undefined) throw unusable(store, new BadRow('the store answered something other than a site'))
+      if (site === undefined)
+        throw unusable(
+          store,
+          new BadRow(`the store should have answered the site ${site_id} that it keeps, and did not`),
+        )
       return { created: isNew, site }
     },
 

@@ -1,11 +1,11 @@
 /** The scripts of the site registry: a site belongs to whoever put it first, until it is deleted. */
-import { ONCE } from '../store/once.js'
+import { IDEMPOTENCE } from '../store/idempotence.js'
 import { isOne, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 // `sites:site:<id>`: two lines, its owner and times, which scripts read, and the declaration, which only JavaScript
 // writes. `sites:owners`: whose each site of the shard is; `sites:held`: how many each owner has.
-const SITES = `${ONCE}
+const SITES = `${IDEMPOTENCE}
 local key, owners, held = K('sites', 'site', site), K('sites', 'owners'), K('sites', 'held')
 local function stored()
   local value = redis.pcall('GET', key)

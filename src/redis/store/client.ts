@@ -1,5 +1,7 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
+
 import { sleep } from '../../async/timer.js'
+import { shown } from '../../contract/options.js'
 import { type StoreReply, toReply } from './reply.js'
 
 export type Listener = (...args: unknown[]) => void
@@ -57,7 +59,9 @@ export function kindOf(client: RedisClient): Port['kind'] {
     return shape.isCluster === true ? 'ioredis-cluster' : 'ioredis'
   if (has('sendCommand') && has('duplicate') && typeof shape.isOpen === 'boolean')
     return has('getSlotMaster') ? 'node-redis-cluster' : 'node-redis'
-  throw new TypeError('client must be a node-redis or ioredis client or cluster')
+  throw new TypeError(
+    `client must be a client or Cluster of node-redis (5 or later) or ioredis, and ${shown(client)} has not its methods`,
+  )
 }
 
 const ports = new WeakMap<RedisClient, Port>()

@@ -14,7 +14,7 @@ const TRIES = 3
  */
 export function createStoreClock(readTime: (ask?: Ask) => Promise<number>): (ask?: Ask) => Promise<number> {
   let offset: number | undefined
-  let askedAt = Number.NEGATIVE_INFINITY
+  let requestedAt = Number.NEGATIVE_INFINITY
 
   async function read(ask: Ask | undefined, tries: number): Promise<number> {
     const sentAt = performance.now()
@@ -23,7 +23,7 @@ export function createStoreClock(readTime: (ask?: Ask) => Promise<number>): (ask
       const heardAt = performance.now()
       if (heardAt - sentAt > PROMPT_MS) return time
       offset = time - heardAt
-      askedAt = heardAt
+      requestedAt = heardAt
       return time
     } catch (error) {
       if (ask?.signal.aborted) throw error
@@ -35,6 +35,6 @@ export function createStoreClock(readTime: (ask?: Ask) => Promise<number>): (ask
 
   return async (ask) => {
     const at = performance.now()
-    return offset !== undefined && at - askedAt < TRUSTED_MS ? Math.floor(offset + at) : read(ask, TRIES)
+    return offset !== undefined && at - requestedAt < TRUSTED_MS ? Math.floor(offset + at) : read(ask, TRIES)
   }
 }

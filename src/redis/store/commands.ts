@@ -1,13 +1,13 @@
 /** Commands to a store, each bounded in time, and in number by waiting their turn: a store that stalls refuses nobody. */
 
-import { whenAborted } from '../../async/abort.js'
+import { onAbort } from '../../async/abort.js'
 import { createSemaphore } from '../../async/semaphore.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
 import { type StoreReply, toError } from './reply.js'
 
-/** Commands sent and not settled by the client: beyond these they wait here, where they can be taken back. */
+/** Commands sent and not answered by the client: beyond these they wait here, where they can be taken back. */
 const UNANSWERED_MAX = 1_000
 /** Characters of commands that wait: they wait for seconds at most, and in that time no host means to say more. */
 const WAITING_MAX = 64 * 1_024 * 1_024
@@ -18,17 +18,23 @@ export type Command = (args: string[], key: string, ask: Ask | undefined, within
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
 export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
-  // A permit is held until the client settles the command, however long ago whoever asked was told.
+  // A permit is held until the client answers the command, however long ago whoever asked was told.
   const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
   return (args, key, ask, withinMs) =>
     new Promise((resolve, reject) => {
       if (ask?.signal.aborted) return reject(ask.signal.reason)
       if (port.ready() === null) return reject(unsent('the client is closed'))
-      if (withinMs <= 0) return reject(unsent('no time left'))
+      if (withinMs <= 0) return reject(unsent('its time was up before it was sent'))
 
       const endsAt = performance.now() + withinMs
       let isSent = false
+      let timer: ReturnType<typeof setTimeout> | undefined
+      let forget: (() => void) | undefined
+      const done = () => {
+        clearTimeout(timer)
+        forget?.()
+      }
       // Made when a client asks for it: few do, and it is the dearest part of a command.
       let taken: AbortController | undefined
       const signal = () => {
@@ -55,7 +61,7 @@ export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
           )
         },
       )
-      if (!waiter) return reject(unsent('too much waits for the store'))
+      if (!waiter) return reject(unsent(`more than ${WAITING_MAX} characters of commands wait for the store`))
 
       const giveUp = (reason: unknown) => {
         semaphore.leave(waiter)
@@ -63,14 +69,11 @@ export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
         taken?.abort(reason)
         done()
       }
-      const timer = setTimeout(() => {
+      timer = setTimeout(() => {
         const outcome = isSent ? 'unknown' : 'not_run'
         giveUp(new Refusal('unavailable', `no answer within ${Math.ceil(withinMs)} ms`, { outcome }))
       }, withinMs)
-      const forget = ask && whenAborted(ask.signal, () => giveUp(ask.signal.reason))
-      const done = () => {
-        clearTimeout(timer)
-        forget?.()
-      }
+      // At once where the signal has aborted since, by a deadline that has passed while this was sent.
+      forget = ask && onAbort(ask.signal, () => giveUp(ask.signal.reason))
     })
 }

@@ -32,7 +32,7 @@ interface Known {
   heardAt: number
 }
 
-/** What failed before the write was sent, whatever became of the question itself. */
+/** What failed before the write was sent, whatever became of the reading of the clock. */
 export function beforeWrite(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
@@ -41,7 +41,7 @@ export function beforeWrite(error: unknown): unknown {
 /** `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master. */
 export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>): Fence {
   const clocks = new Map<number, Known>()
-  const questions = new Map<number, { answer: Promise<Known>; endsAt: number }>()
+  const readings = new Map<number, { answer: Promise<Known>; endsAt: number }>()
 
   async function read(clock: number, endsAt: number): Promise<Known> {
     const time = await readTime(clock, endsAt)
@@ -51,22 +51,22 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
     return known
   }
 
-  function ask(clock: number, endsAt: number) {
-    const answer = read(clock, endsAt).finally(() => questions.delete(clock))
-    const question = { answer, endsAt }
-    questions.set(clock, question)
-    return question
+  function readClock(clock: number, endsAt: number) {
+    const answer = read(clock, endsAt).finally(() => readings.delete(clock))
+    const reading = { answer, endsAt }
+    readings.set(clock, reading)
+    return reading
   }
 
   async function knownOf(clock: number, endsAt: number): Promise<Known> {
     const known = clocks.get(clock)
     if (known && performance.now() - known.heardAt < TRUSTED_MS) return known
-    const others = questions.get(clock)
-    const { answer, endsAt: until } = others ?? ask(clock, endsAt)
+    const others = readings.get(clock)
+    const { answer, endsAt: until } = others ?? readClock(clock, endsAt)
     try {
       return await answer
     } catch (error) {
-      // Somebody else's question, who asked earlier and so gave up earlier.
+      // Somebody else's reading, who asked earlier and so gave up earlier.
       const isGivenUp = others !== undefined && performance.now() >= until && until + SLACK_MS < endsAt
       if (!isGivenUp) throw error
       return knownOf(clock, endsAt)

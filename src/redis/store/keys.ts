@@ -1,6 +1,7 @@
 /** The names of everything this library keeps in a shared store, for writers and readers alike: no other file joins keys. */
 
 import { encodePart } from '../../contract/ids.js'
+import { shown } from '../../contract/options.js'
 
 /** Most shards of one deployment: a read of one id asks all of them in one round. */
 export const SHARDS_MAX = 64
@@ -11,7 +12,7 @@ const DEPLOYMENT = /^[A-Za-z0-9_-]{1,64}$/
 export function checkDeploymentId(deploymentId: string): string {
   // `test` would take a missing id for the deployment "undefined".
   if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))
-    throw new RangeError('deploymentId must match ^[A-Za-z0-9_-]{1,64}$')
+    throw new RangeError(`deploymentId must match ^[A-Za-z0-9_-]{1,64}$, not ${shown(deploymentId)}`)
   return deploymentId
 }
 

@@ -1,10 +1,12 @@
 /** The one connection over which all that share a client hear their channels: opened for the first, closed with the last. */
-import { Refusal } from '../../refusal.js'
+import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from './client.js'
-import { openSubscriber, type Subscriber } from './subscriber.js'
+import { createEcho, type Echo } from './echo.js'
+import type { Store } from './store.js'
+import { createSubscriptions } from './subscriptions.js'
 
-/** Channels subscribed to anew at once. */
-const BATCH = 100
+/** How often it asks itself in each shard whether it hears. */
+const ECHO_MS = 1_000
 
 /** The link was lost (`false`), or stands again with its subscriptions renewed (`true`): what came in between was missed. */
 type OnLink = (isUp: boolean) => void
@@ -12,109 +14,114 @@ type Hear = (message: string) => void
 
 /** What one of those hears. */
 export interface Listening {
-  /** Resolves when `channel` is subscribed. What failed is tried again by another call, or when the link stands again. */
-  subscribe(channel: string, hear: Hear): Promise<void>
+  /** Resolves when `channel`, one of `shard`, is subscribed. What failed is tried again every second. */
+  subscribe(shard: number, channel: string, hear: Hear): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  /** Opens the connection anew, for all: it stands, and does not hear. A new one is cheaper than knowing why. */
-  renew(): void
+  /** Whether what is published to `channel` would be heard: evidence, and not what the client believes of its link. */
+  isHearing(channel: string): boolean
   /** Resolves when no connection is being opened anew. */
   renewed(): Promise<void>
   /** Ends it at once. */
   close(): Promise<void>
 }
 
-const listeners = new WeakMap<RedisClient, Listener>()
-
-/** A part of the connection beside `client`, which is opened when the first channel is subscribed. */
-export function listen(client: RedisClient, onLink: OnLink): Listening {
-  const listener = listeners.get(client) ?? createListener(client)
-  listeners.set(client, listener)
-  return listener(onLink)
+interface Channel {
+  readonly echo: Echo
+  readonly hears: Map<OnLink, Hear>
 }
 
-type Listener = (onLink: OnLink) => Listening
+type Listener = (store: Store, onLink: OnLink) => Listening
+
+const listeners = new WeakMap<RedisClient, Listener>()
+
+/** A part of the connection beside the store's client, which is opened when the first channel is subscribed. */
+export function listen(store: Store, onLink: OnLink): Listening {
+  const listener = listeners.get(store.client) ?? createListener(store.client)
+  listeners.set(store.client, listener)
+  return listener(store, onLink)
+}
 
 function createListener(client: RedisClient): Listener {
-  const parts = new Map<OnLink, Map<string, Hear>>()
-  let subscriber: Subscriber | undefined
+  const id = crypto.randomUUID()
+  const parts = new Set<OnLink>()
+  const channels = new Map<string, Channel>()
+  const echoes = new Map<string, Echo>()
+  const ticker = createTicker(tick, ECHO_MS)
   let renewing: Promise<void> | undefined
 
-  const tell = (isUp: boolean) => {
-    for (const onLink of [...parts.keys()]) onLink(isUp)
-  }
-  const isHeard = (channel: string) => [...parts.values()].some((channels) => channels.has(channel))
+  const subscriptions = createSubscriptions({
+    client,
+    onMessage(channel, message) {
+      echoes.get(channel)?.hear(message)
+      for (const hear of [...(channels.get(channel)?.hears.values() ?? [])]) hear(message)
+    },
+    onLink(isUp) {
+      if (!isUp) for (const echo of echoes.values()) echo.forget()
+      for (const onLink of [...parts]) onLink(isUp)
+    },
+  })
 
-  function opened(): Subscriber {
-    if (subscriber) return subscriber
-    const own = openSubscriber({
-      client,
-      onMessage(channel, message) {
-        if (subscriber === own) for (const channels of [...parts.values()]) channels.get(channel)?.(message)
-      },
-      onLink(isUp) {
-        if (subscriber !== own) return
-        if (isUp) void relink()
-        else tell(false)
-      },
-    })
-    subscriber = own
-    return own
-  }
-
-  /** Subscribes anew before anybody asks what was missed, so that nothing falls between. */
-  async function relink(): Promise<void> {
-    const channels = [...new Set([...parts.values()].flatMap((own) => [...own.keys()]))]
-    for (let i = 0; i < channels.length; i += BATCH)
-      await Promise.allSettled(channels.slice(i, i + BATCH).map((channel) => subscriber?.subscribe(channel)))
-    tell(true)
+  /** The echo of a shard, which is listened for from now on. */
+  function echoIn(store: Store, shard: number): Echo {
+    const channel = store.key(shard, 'echo', id)
+    const known = echoes.get(channel)
+    if (known) return known
+    const echo = createEcho(store, channel)
+    echoes.set(channel, echo)
+    // What fails is tried again with the next.
+    subscriptions.subscribe(channel).then(echo.begin, () => {})
+    ticker.start()
+    return echo
   }
 
-  async function renew(): Promise<void> {
-    const deaf = subscriber
-    subscriber = undefined
-    tell(false)
-    await deaf?.close()
-    if (parts.size > 0) opened()
-    await relink()
+  async function tick(): Promise<void> {
+    // A new one is cheaper than knowing why.
+    if ([...echoes.values()].some(({ isLost }) => isLost)) renewing = subscriptions.renew()
+    await renewing
     renewing = undefined
+    // Not waited for: what is silent holds up no echo.
+    void subscriptions.retry()
+    await Promise.all([...echoes.values()].map((echo) => echo.send()))
   }
 
-  return (onLink) => {
-    const own = new Map<string, Hear>()
+  function add(channel: string, echo: Echo): Channel {
+    const added = { echo, hears: new Map() }
+    channels.set(channel, added)
+    return added
+  }
+
+  async function leave(onLink: OnLink, channel: string): Promise<void> {
+    const hears = channels.get(channel)?.hears
+    if (!hears?.delete(onLink) || hears.size > 0) return
+    channels.delete(channel)
+    await subscriptions.unsubscribe(channel)
+  }
+
+  return (store, onLink) => {
     let closed = false
     return {
-      async subscribe(channel, hear) {
+      async subscribe(shard, channel, hear) {
         // A connection opened now would outlive whoever could close it.
         if (closed) return
-        parts.set(onLink, own)
-        own.set(channel, hear)
-        const by = opened()
-        try {
-          await by.subscribe(channel)
-        } catch (error) {
-          // A link that is there and does not answer is dead: nothing else would say so. A refusal has an outcome.
-          const isSilent = error instanceof Refusal && error.outcome === undefined
-          if (isSilent && by === subscriber && by.isUp) renewing ??= renew()
-          throw error
-        }
+        parts.add(onLink)
+        const { hears } = channels.get(channel) ?? add(channel, echoIn(store, shard))
+        hears.set(onLink, hear)
+        await subscriptions.subscribe(channel)
       },
-      async unsubscribe(channel) {
-        if (own.delete(channel) && !isHeard(channel)) await subscriber?.unsubscribe(channel)
-      },
-      renew() {
-        if (!closed) renewing ??= renew()
-      },
+      unsubscribe: (channel) => leave(onLink, channel),
+      isHearing: (channel) => subscriptions.has(channel) && channels.get(channel)?.echo.isHeard === true,
       renewed: async () => renewing,
       async close() {
         closed = true
         if (!parts.delete(onLink)) return
         if (parts.size > 0) {
-          for (const channel of own.keys()) if (!isHeard(channel)) subscriber?.unsubscribe(channel).catch(() => {})
+          for (const channel of [...channels.keys()]) leave(onLink, channel).catch(() => {})
           return
         }
-        const last = subscriber
-        subscriber = undefined
-        await last?.close()
+        ticker.stop()
+        channels.clear()
+        echoes.clear()
+        await subscriptions.close()
       },
     }
   }

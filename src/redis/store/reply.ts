@@ -4,7 +4,7 @@ import { Refusal, type RefusalCode, type WriteOutcome } from '../../refusal.js'
 /** A reply. Maps (RESP3) are flattened to name, value, name, value, as RESP2 has them. */
 export type StoreReply = null | string | number | StoreReply[]
 
-/** A key that holds another type than it should: somebody else wrote it. Readers skip it and report it. */
+/** A key that holds another type than it should: somebody else wrote it. Readers skip it, and `onError` hears of it. */
 export class WrongType extends Error {
   override readonly name = 'WrongType'
 }
@@ -118,14 +118,14 @@ const DEPTH = 4
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replace(WRAPPING, '')
 
 /** The words of the store in what a client rejects with, wherever it put them; else the client's own. */
-function wordsOf(error: unknown, depth = DEPTH): string | undefined {
+function errorText(error: unknown, depth = DEPTH): string | undefined {
   const message = messageOf(error)
   if (OURS.test(message) || UNAVAILABLE.test(message)) return message
   if (depth === 0 || error === null || typeof error !== 'object') return undefined
   const { cause, lastNodeError, errors } = error as { cause?: unknown; lastNodeError?: unknown; errors?: unknown }
   for (const inner of [cause, lastNodeError, ...(Array.isArray(errors) ? errors : [])]) {
-    const words = inner === undefined || inner === null ? undefined : wordsOf(inner, depth - 1)
-    if (words !== undefined) return words
+    const text = inner === undefined || inner === null ? undefined : errorText(inner, depth - 1)
+    if (text !== undefined) return text
   }
   return undefined
 }
@@ -142,13 +142,14 @@ function outcomeOf(error: unknown, message: string): WriteOutcome {
  */
 export function toError(cause: unknown): Error {
   if (cause instanceof Refusal) return cause
-  const message = wordsOf(cause) ?? messageOf(cause)
+  const message = errorText(cause) ?? messageOf(cause)
   const refused = REFUSED.exec(message)
   if (refused) return new Refusal(refused[1] as RefusalCode)
   const late = LATE.exec(message)
   if (late) return new Late(Number(late[1]), cause)
   if (message.startsWith('SHARDS ')) return new OtherShards(cause)
-  if (message.startsWith('WRONGTYPE')) return new WrongType('a key holds another type', { cause })
+  if (message.startsWith('WRONGTYPE'))
+    return new WrongType('a key holds another type than its command reads', { cause })
   if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
   if (!REPLY.test(message) || UNAVAILABLE.test(message))
     return new Refusal('unavailable', message, { cause, outcome: outcomeOf(cause, message) })

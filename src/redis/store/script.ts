@@ -70,11 +70,11 @@ export function defineScript<Names extends string, Answer, Rest extends string =
 
 /**
  * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
- * reported, and whoever called learns no more than that the store cannot serve this now.
+ * handed to `onError`, and whoever called learns no more than that the store cannot serve this now.
  */
 export function unusable(store: Store, error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  store.report(error)
+  store.onError(error)
   return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error, outcome: 'unknown' })
 }
 
@@ -104,12 +104,12 @@ export async function runScript<Given, Answer>(
       throw error
     }
   }
-  const tried = () => store.fenced(shard, run, script)
+  const attempt = () => store.fenced(shard, run, script)
   try {
-    const reply = await tried().catch(async (error) => {
+    const reply = await attempt().catch(async (error) => {
       if (!(error instanceof OtherShards)) throw error
       await store.confirmShards(shard)
-      return tried()
+      return attempt()
     })
     return script.read(reply)
   } catch (error) {

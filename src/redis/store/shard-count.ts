@@ -8,17 +8,17 @@ import { type StoreReply, WrongType } from './reply.js'
 /** A reader asks again after this, beside its work. */
 const TRUSTED_MS = 10_000
 
-export interface ShardCountOptions {
+interface ShardCountOptions {
   /** What the host says, if it does. */
   given: number | undefined
   /** What shard 0 holds. */
   read(ask?: Ask): Promise<StoreReply>
   /** What `shard` holds, where it holds nothing once it has been given `count`. */
   claim(shard: number, count: number): Promise<StoreReply>
-  report(error: unknown, ask?: Ask): void
+  handleError(error: unknown, ask?: Ask): void
 }
 
-export interface ShardCount {
+interface ShardCount {
   /** @throws Refusal `unavailable` where it is another than was given or claimed */
   read(ask?: Ask): Promise<number>
   /** The same, and stores it where there is none yet. */
@@ -27,7 +27,7 @@ export interface ShardCount {
   confirm(shard: number): Promise<void>
 }
 
-export function createShardCount({ given, read, claim, report }: ShardCountOptions): ShardCount {
+export function createShardCount({ given, read, claim, handleError: onError }: ShardCountOptions): ShardCount {
   /** What this process writes by, for good: its records are where that number puts them. */
   let claimed: number | undefined
   let known: number | undefined
@@ -46,7 +46,7 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
     return count
   }
 
-  async function readAnew(ask?: Ask): Promise<number> {
+  async function reread(ask?: Ask): Promise<number> {
     try {
       const stored = await read(ask)
       // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
@@ -56,13 +56,13 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
       return known
     } catch (error) {
       if (!(error instanceof WrongType)) throw error
-      report(error, ask)
+      onError(error, ask)
       throw conflict('the stored number of shards is not a number from 1 to 64', error)
     }
   }
 
   // What is stored now is looked at beside the work: a shard 0 that is away must not cost readers of the others anything.
-  function look(): void {
+  function recheck(): void {
     if (isReading || performance.now() - readAt < TRUSTED_MS) return
     isReading = true
     read()
@@ -82,22 +82,22 @@ export function createShardCount({ given, read, claim, report }: ShardCountOptio
   async function claimIn(shard: number): Promise<number> {
     const stored = await claim(shard, claimed ?? given ?? 1).catch((error) => {
       if (!(error instanceof WrongType)) throw beforeWrite(error)
-      report(error)
+      onError(error)
       throw conflict('the stored number of shards is not a number from 1 to 64', error)
     })
     try {
       return check(stored, shard)
     } catch (error) {
       // Two halves of one deployment: nobody but an operator can mend that.
-      report(error)
+      onError(error)
       throw error
     }
   }
 
   return {
     async read(ask) {
-      if (known === undefined) return readAnew(ask)
-      look()
+      if (known === undefined) return reread(ask)
+      recheck()
       return known
     },
     async claim() {

@@ -21,7 +21,7 @@ local function hold(t, p, user, id, at)
   redis.call('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', K(t, p .. '-of', user)), user)
 end
 
-local function let_go(t, p, user, id)
+local function unhold(t, p, user, id)
   unplace(t, p, user, id)
   if not user then return end
   local left = redis.call('ZCARD', K(t, p .. '-of', user))

@@ -1,7 +1,18 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
-import { guardHook } from '../../async/hook.js'
+import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
-import { checkBound, resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
+import {
+  ANYTHING,
+  checkBound,
+  checkOptions,
+  FUNCTION,
+  HOOK,
+  needed,
+  type Rule,
+  resolveBounds,
+  type Shape,
+  TIMER_MAX_MS,
+} from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
@@ -28,8 +39,20 @@ export interface StoreOptions {
   now?: (() => number) | undefined
   /** Longest wait for one command, link included. @default 2000 */
   commandTimeoutMs?: number | undefined
-  /** Told of stored values that are not what they should be. A throw in it changes nothing. */
-  onError?: ((error: unknown) => void) | undefined
+  /**
+   * Told of stored values that are not what they should be. A throw in it changes nothing. `null` for nobody.
+   * @default console.error, for what no router asked for
+   */
+  onError?: ((error: unknown) => void) | null | undefined
+}
+
+export const STORE_OPTIONS: Shape<StoreOptions> = {
+  client: needed({ ...ANYTHING, said: 'a node-redis or ioredis client or cluster' }),
+  deploymentId: needed({ ...ANYTHING, said: 'what the deployment is called' }),
+  shards: ANYTHING,
+  now: FUNCTION,
+  commandTimeoutMs: ANYTHING,
+  onError: HOOK,
 }
 
 export interface Store {
@@ -65,8 +88,8 @@ export interface Store {
   key(shard: number, ...parts: string[]): string
   /** The store's clock in epoch ms, or the injected one. */
   time(ask?: Ask): Promise<number>
-  /** Reports what a reader skipped, to the store's own `onError` and to whoever asked. */
-  report(error: unknown, ask?: Ask): void
+  /** Hands what a reader skipped to the store's own `onError` and to that of whoever asked. */
+  onError(error: unknown, ask?: Ask): void
 }
 
 /** Gives a shard its number where it has none. `ends` is the instant at which this is given up. */
@@ -82,12 +105,16 @@ const toMillis = (reply: StoreReply) => {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
 }
 
-/** @throws RangeError, TypeError for options that cannot be; never for a store that is down. */
-export function createStore(options: StoreOptions): Store {
+/**
+ * @param shape What the options of whoever opens it must be, those of its own among them.
+ * @throws RangeError, TypeError for options that cannot be; never for a store that is down.
+ */
+export function createStore(options: StoreOptions, shape: Readonly<Record<string, Rule>> = STORE_OPTIONS): Store {
+  checkOptions(options, shape)
   const { client, now, onError } = options
   const { commandTimeoutMs } = resolveBounds(options, { commandTimeoutMs: [COMMAND_TIMEOUT_MS, TIMER_MAX_MS] })
   const deploymentId = checkDeploymentId(options.deploymentId)
-  const tell = guardHook(onError)
+  const toHost = guardErrorHook(onError)
   const given = options.shards
   if (given !== undefined) checkBound('shards', given, SHARDS_MAX)
   const port = portOf(client)
@@ -99,16 +126,16 @@ export function createStore(options: StoreOptions): Store {
   // By a script, because `TIME` goes to a node of the client's choice, and every master has a clock of its own.
   const fence = createFence(async (shard, endsAt) => {
     const prefix = prefixes[shard] as string
-    const asked = ['EVAL', `return redis.call('TIME')`, '1', prefix]
-    return toMillis(await send(asked, prefix, undefined, endsAt - performance.now()))
+    const args = ['EVAL', `return redis.call('TIME')`, '1', prefix]
+    return toMillis(await send(args, prefix, undefined, endsAt - performance.now()))
   })
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
 
   const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {
     const endsAt = performance.now() + commandTimeoutMs
-    const within = (args: string[]) => send(args, prefixes[shard] as string, undefined, endsAt - performance.now())
+    const sendInTime = (args: string[]) => send(args, prefixes[shard] as string, undefined, endsAt - performance.now())
     try {
-      return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, within))
+      return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, sendInTime))
     } catch (error) {
       if (!anyTime && error instanceof Refusal && error.outcome === 'unknown')
         await sleep(Math.max(0, endsAt - performance.now()))
@@ -116,9 +143,10 @@ export function createStore(options: StoreOptions): Store {
     }
   }
 
-  function report(error: unknown, ask?: Ask) {
-    guardHook((skipped) => ask?.report?.(skipped))(error)
-    tell(error)
+  function handleError(error: unknown, ask?: Ask) {
+    guardHook((skipped) => ask?.onError?.(skipped))(error)
+    // Whoever asked has a hook, or a console, of its own: one word of it is enough where nobody has asked for two.
+    if (onError || !ask?.onError) toHost(error)
   }
 
   const count = createShardCount({
@@ -130,7 +158,7 @@ export function createStore(options: StoreOptions): Store {
         (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`]),
         { anyTime: true },
       ),
-    report,
+    handleError,
   })
 
   return {
@@ -145,6 +173,6 @@ export function createStore(options: StoreOptions): Store {
     key,
     shardOf: async (userId, ask) => shardOf(userId, await count.read(ask)),
     time: now ? async () => now() : createStoreClock(async (ask) => toMillis(await command(['TIME'], key(0), ask))),
-    report,
+    onError: handleError,
   }
 }

@@ -1,5 +1,5 @@
 /** Sharded subscriptions on a connection of their own, for listeners that must hear of a lost link. */
-import { within } from '../../async/time-limit.js'
+import { runWithin } from '../../async/time-limit.js'
 import { Refusal } from '../../refusal.js'
 import { portOf, type RedisClient } from './client.js'
 import { toError } from './reply.js'
@@ -80,14 +80,14 @@ export function openSubscriber({
   const { kind } = portOf(client)
   const late = () => new Refusal('unavailable', `no subscription within ${timeoutMs} ms`)
   const wait = <T>(work: Promise<T>) =>
-    within(() => work, { ms: timeoutMs, late }).catch((error) => {
+    runWithin(() => work, { ms: timeoutMs, late }).catch((error) => {
       throw toError(error)
     })
   const duplicate = client.duplicate as (...args: unknown[]) => unknown
-  let seenUp = false
+  let wasUp = false
   const up = () => {
-    if (seenUp) onLink(true)
-    seenUp = true
+    if (wasUp) onLink(true)
+    wasUp = true
   }
   const down = () => onLink(false)
 

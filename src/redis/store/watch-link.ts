@@ -1,6 +1,6 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
 import { createTicker } from '../../async/timer.js'
-import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
+import { ANYTHING, checkOptions, resolveBounds, type Shape, TIMER_MAX_MS } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 const SILENT_MS = 15_000
@@ -36,52 +36,54 @@ interface Nodes {
  * watchLink(client)
  */
 export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
+  checkOptions(options, { silentMs: ANYTHING } satisfies Shape<WatchLinkOptions>)
   const { silentMs } = resolveBounds(options, { silentMs: [SILENT_MS, TIMER_MAX_MS] })
   const kind = kindOf(client)
   if (kind === 'node-redis') {
     watch(client as unknown as Link, silentMs)
     return
   }
-  if (kind !== 'node-redis-cluster') throw new TypeError('client must be one of node-redis')
+  if (kind !== 'node-redis-cluster')
+    throw new TypeError('client must be a client or Cluster of node-redis, not of ioredis, which reconnects by itself')
   const cluster = client as unknown as Nodes
   const watched = new WeakSet<Link>()
-  const look = () => {
+  const checkLink = () => {
     for (const { client: link } of cluster.nodeByAddress.values()) {
       if (!link || watched.has(link)) continue
       watched.add(link)
       watch(link, silentMs)
     }
   }
-  cluster.on('node-connect', look)
-  look()
+  cluster.on('node-connect', checkLink)
+  checkLink()
 }
 
 function watch(link: Link, silentMs: number): void {
-  const ticker = createTicker(look, silentMs / 3)
+  const ticker = createTicker(checkLink, silentMs / 3)
   let heardAt = 0
-  let isAsking = false
+  let isProbing = false
 
   const heard = () => {
     heardAt = performance.now()
   }
 
-  function ask() {
-    if (isAsking || !link.isReady) return
-    isAsking = true
+  function probe() {
+    if (isProbing || !link.isReady) return
+    isProbing = true
     link.sendCommand(['PING']).then(
       () => {
-        isAsking = false
+        isProbing = false
         heard()
       },
       () => {
-        isAsking = false
+        isProbing = false
       },
     )
   }
 
-  function look() {
+  function checkLink() {
     if (!link.isOpen) return ticker.stop()
-    ask()
+    probe()
     if (performance.now() - heardAt < silentMs) return
     heard()
     link.destroy()

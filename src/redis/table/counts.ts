@@ -5,7 +5,7 @@ import type { Store } from '../store/store.js'
 import { type Filter, indexOf } from './pages.js'
 import { readIndex, type TableReader } from './rows.js'
 import { allShards, readShards, shareOut } from './shards.js'
-import { readAlong } from './spans.js'
+import { readSpans } from './spans.js'
 
 /** The records under `filter` in the shards that can be reached; `truncated` where they are more than may be looked at. */
 export async function countAll<R extends object, S extends object>(
@@ -38,9 +38,9 @@ export async function countAll<R extends object, S extends object>(
     ask,
     async (shard) => {
       const { share } = parts.find((part) => part.shard === shard) as { share: number }
-      const { entries, isCut } = await readAlong(store, table, shard, index, '-inf', share, ask)
+      const { entries, isCut } = await readSpans(store, table, shard, index, '-inf', share, ask)
       examined += entries.length
-      isShort ||= isCut && entries.length < share
+      isShort ||= (isCut && entries.length < share) || entries.some(({ isBad }) => isBad)
       return entries.flatMap(({ row }) => {
         const record = row && table.read(row, now)
         return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)
@@ -51,11 +51,4 @@ export async function countAll<R extends object, S extends object>(
   )
   const isTruncated = sized.truncated || read.truncated || isShort || all > bound
   return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
-}
-
-/** How many of `entries` there are of each value, every value present. */
-export function tally<V extends string, T>(values: readonly V[], entries: readonly T[], of: (entry: T) => V) {
-  const counts = Object.fromEntries(values.map((value) => [value, 0])) as Record<V, number>
-  for (const entry of entries) counts[of(entry)]++
-  return counts
 }

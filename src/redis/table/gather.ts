@@ -1,15 +1,15 @@
-/** The rows behind many values of one index of a shard, in a single question: of users, or of windows. */
+/** The rows behind many values of one index of a shard, in a single read: of users, or of windows. */
 import type { Ask } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { askShard, defineQuestion } from './question.js'
-import { goodRows, type TableReader } from './rows.js'
+import { defineReadScript, readShard } from './read-script.js'
+import { placesOf, type TableReader } from './rows.js'
 
 /** Bytes of rows that the answers of all shards may have together. */
 const GATHER_BYTES = 33_554_432
 // Answers per value of `index` how many entries there are, and those that were read with their rows. Where all together
 // are too many, those with few are read whole.
-const GATHER = defineQuestion(
+const GATHER = defineReadScript(
   {
     args: ['t', 'index', 'max_entries', 'max_bytes'],
     rest: 'values',
@@ -45,7 +45,7 @@ for i, of in ipairs(values) do
     for _, id in ipairs(read('ZRANGE', K(t, index, of), 0, most - 1) or {}) do
       local value = row(t, id)
       group[#group + 1], group[#group + 2], left = id, value, left - 1
-      if value then bytes = bytes - #value end
+      if type(value) == 'string' then bytes = bytes - #value end
       if bytes <= 0 then break end
     end
   end
@@ -55,8 +55,10 @@ return { foreign, groups }`,
 )
 
 /** What there is under one value: entries without a good row count as looked at. */
-export interface Gathered<S> {
+interface Gathered<S> {
   rows: (S | undefined)[]
+  /** Some of them cannot be read. */
+  isBad: boolean
   /** There are more entries than were read. */
   isCut: boolean
 }
@@ -80,13 +82,14 @@ export async function gather<R extends object, S extends object>(
   visit: (value: string, found: Gathered<S>) => void,
 ): Promise<void> {
   const bounds = { max_entries: most, max_bytes: Math.ceil(GATHER_BYTES / shards) }
-  const found = await askShard(store, GATHER, shard, { t: table.name, index, values, ...bounds }, ask)
+  const found = await readShard(store, GATHER, shard, { t: table.name, index, values, ...bounds }, ask)
   const all = found.flatMap(({ entries }) => entries)
-  const rows = await goodRows(store, table, shard, all, ask)
+  const places = await placesOf(store, table, shard, all, ask)
   let at = 0
   for (const [i, value] of values.entries()) {
     const { entries, isCut } = found[i] ?? { entries: [], isCut: false }
-    visit(value, { rows: rows.slice(at, at + entries.length), isCut })
+    const under = places.slice(at, at + entries.length)
+    visit(value, { rows: under.map(({ row }) => row), isBad: under.some(({ isBad }) => isBad), isCut })
     at += entries.length
   }
 }

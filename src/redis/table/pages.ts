@@ -1,11 +1,11 @@
 /** Pages over a table: an index read and an `MGET`, wherever the page starts and however many entries there are. */
 import { PAGE_MAX } from '../../contract/limits.js'
-import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
+import { type Ask, examinable, omitting, type Page, type PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readIndex, readRows, type TableReader } from './rows.js'
+import { type Place, readIndex, readRows, type TableReader } from './rows.js'
 import { readSpan, SPAN_MAX } from './spans.js'
 
 /** Where a page goes on: after the entry of that sequence in that shard. */
@@ -36,14 +36,86 @@ export type Filter = Readonly<Record<string, unknown>>
 interface Entry<R> {
   position: IndexPosition
   record: R | undefined
+  isBad: boolean
+}
+
+/** One stretch of one shard's index with its records. `isCut`: the index goes on. */
+export interface Run<R> {
+  shard: number
+  entries: Entry<R>[]
+  examined: number
+  isCut: boolean
+}
+
+/** What a stretch is read for: how many records are wanted, and how many entries may be looked at for them. */
+export interface Stretch {
+  /** 0 for the first of a page, 1 for the one that follows. */
+  round: number
+  wanted: number
+  budget: number
 }
 
 /**
- * A page under `filter`. Where entries are passed over (of a filter without an index of its own, or because they have
- * died) no more are looked at than may be; then the page is short and says that there is more.
+ * A page of stretches, shard after shard from `first` to `last`. Where entries are passed over no more are looked at
+ * than may be; then the page is short and says that there is more.
  *
  * @throws Refusal `invalid_cursor`, `unavailable` (also where only the next shard is lost).
  */
+export async function walkPage<R>(
+  [first, last]: readonly [number, number],
+  page: PageQuery,
+  ask: Ask,
+  read: (from: IndexPosition, stretch: Stretch) => Promise<Run<R>>,
+): Promise<Page<R>> {
+  let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
+  const bound = examinable(ask)
+  const items: R[] = []
+  let examined = 0
+  let omitted = 0
+  for (let round = 0; ; round++) {
+    // The shard at hand first; where it ends, all that follow at once.
+    const width = round === 0 ? 1 : Math.min(last - at.shard + 1, bound - examined)
+    const group = Array.from({ length: width }, (_, i) => at.shard + i)
+    const stretch = { round, wanted: page.limit - items.length, budget: Math.floor((bound - examined) / width) }
+    const runs = await Promise.allSettled(
+      group.map((shard) => read({ shard, sequence: shard === at.shard ? at.sequence : 0 }, stretch)),
+    )
+    // Looked at is what was read, whether the page has room for it or not.
+    for (const run of runs) if (run.status === 'fulfilled') examined += run.value.examined
+    const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omitting(omitted) })
+    for (const result of runs) {
+      if (result.status === 'rejected') {
+        // What was read before the shard that is lost is an answer; the next page starts there and fails.
+        if (items.length + omitted === 0 || ask.signal.aborted) throw result.reason
+        return more()
+      }
+      const run = result.value
+      for (const { position, record, isBad } of run.entries) {
+        if (items.length === page.limit) return more()
+        at = position
+        if (isBad) omitted += 1
+        if (record !== undefined) items.push(record)
+      }
+      if (!run.isCut && run.shard === last) {
+        return { items, next_cursor: null, has_more: false, examined, ...omitting(omitted) }
+      }
+      if (!run.isCut) at = { shard: run.shard + 1, sequence: 0 }
+      if (items.length === page.limit) return more()
+      if (run.isCut) break
+    }
+    if (examined >= bound) return more()
+  }
+}
+
+/** The shards that may hold what `userId` has; all of them for whoever has no name. */
+export function reachOf(userId: unknown, shards: number): readonly [first: number, last: number] {
+  // All records of a user are in one shard.
+  if (typeof userId !== 'string') return [0, shards - 1]
+  const only = shardOf(userId, shards)
+  return [only, only]
+}
+
+/** A page of a table under `filter`, of its narrowest index. @throws Refusal as `walkPage`. */
 export async function readPage<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -53,65 +125,21 @@ export async function readPage<R extends object, S extends object>(
 ): Promise<Page<R>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const index = indexOf(table, filter)
-  const shards = await store.shards(ask)
-  // All records of a user are in one shard.
-  const only = typeof filter.user_id === 'string' ? shardOf(filter.user_id, shards) : undefined
-  const first = only ?? 0
-  const last = only ?? shards - 1
-  let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
   const isCovered = wanted.every(([field]) => field === index[0])
-  const bound = examinable(ask)
-  const items: R[] = []
-  let examined = 0
-  for (let round = 0; ; round++) {
-    // The shard at hand first; where it ends, all that follow at once.
-    const width = round === 0 ? 1 : Math.min(last - at.shard + 1, bound - examined)
-    const group = Array.from({ length: width }, (_, i) => at.shard + i)
-    const budget = Math.floor((bound - examined) / width)
-    const most = isCovered && round < 2 ? page.limit - items.length : round === 0 ? PAGE_MAX : SPAN_MAX
-    const runs = await Promise.allSettled(
-      group.map((shard) => {
-        const from = { shard, sequence: shard === at.shard ? at.sequence : 0 }
-        const read = round === 0 ? readPrompt : readOn
-        return read(store, table, index, from, Math.min(most, budget), ask)
-      }),
-    )
-    // Looked at is what was read, whether the page has room for it or not.
-    for (const run of runs) if (run.status === 'fulfilled') examined += run.value.entries.length
-    const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined })
-    for (const settled of runs) {
-      if (settled.status === 'rejected') {
-        // What was read before the shard that is lost is an answer; the next page starts there and fails.
-        if (items.length === 0 || ask.signal.aborted) throw settled.reason
-        return more()
-      }
-      const run = settled.value
-      for (const { position, record } of run.entries) {
-        if (items.length === page.limit) return more()
-        at = position
-        if (record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value))
-          items.push(record)
-      }
-      if (!run.isCut && run.shard === last) return { items, next_cursor: null, has_more: false, examined }
-      if (!run.isCut) at = { shard: run.shard + 1, sequence: 0 }
-      if (items.length === page.limit) return more()
-      if (run.isCut) break
-    }
-    if (examined >= bound) return more()
-  }
+  const matches = (record: R) => wanted.every(([field, value]) => record[field as keyof R] === value)
+  return walkPage(reachOf(filter.user_id, await store.shards(ask)), page, ask, async (from, stretch) => {
+    const { round, budget } = stretch
+    const most = isCovered && round < 2 ? stretch.wanted : round === 0 ? PAGE_MAX : SPAN_MAX
+    const run = await (round === 0 ? readPrompt : readOn)(store, table, index, from, Math.min(most, budget), ask)
+    for (const entry of run.entries) if (entry.record && !matches(entry.record)) entry.record = undefined
+    return run
+  })
 }
 
 /** The parts of the smallest index of a table that holds all entries under `filter`. */
 export function indexOf<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string[] {
   const index = table.indexes.find((field) => typeof filter[field] === 'string')
   return index === undefined ? ['all'] : [index, filter[index] as string]
-}
-
-/** One stretch of one shard's index with its records. `isCut`: the index goes on. */
-interface Run<R> {
-  shard: number
-  entries: Entry<R>[]
-  isCut: boolean
 }
 
 /** By an index read and an `MGET`: what most pages are made of. */
@@ -131,15 +159,14 @@ async function readPrompt<R extends object, S extends object>(
   const members = reached.slice(0, most)
   const ids = members.map(({ member }) => member)
   const [now, found] = await Promise.all([clock, readRows(store, table, shard, ids, ask)])
-  const records = new Map(found.map(({ id, row }) => [id, table.read(row, now)]))
-  const entries = members.map(({ member, score }) => ({
-    position: { shard, sequence: score },
-    record: records.get(member),
-  }))
-  return { shard, entries, isCut: reached.length > most }
+  const places = new Map(found.map((place) => [place.id, place]))
+  const entries = members.map(({ member, score }) =>
+    entryOf(table, { shard, sequence: score }, places.get(member) ?? NOTHING, now),
+  )
+  return { shard, entries, examined: entries.length, isCut: reached.length > most }
 }
 
-/** By a single question, which may be a longer one. */
+/** By a single script, which may take longer. */
 async function readOn<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -153,9 +180,18 @@ async function readOn<R extends object, S extends object>(
   return {
     shard,
     isCut,
-    entries: entries.map(({ score, row }) => ({
-      position: { shard, sequence: score },
-      record: row && table.read(row, now),
-    })),
+    examined: entries.length,
+    entries: entries.map((place) => entryOf(table, { shard, sequence: place.score }, place, now)),
   }
+}
+
+const NOTHING = { row: undefined, isBad: false }
+
+function entryOf<R extends object, S extends object>(
+  table: TableReader<R, S>,
+  position: IndexPosition,
+  { row, isBad }: Place<S>,
+  now: number,
+): Entry<R> {
+  return { position, record: row && table.read(row, now), isBad }
 }

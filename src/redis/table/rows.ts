@@ -2,6 +2,7 @@
 
 import type * as z from 'zod'
 import { sleep } from '../../async/timer.js'
+import { BadRecord, type FieldFault, faultsOf, textOfFaults } from '../../contract/bad-record.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { type StoreReply, WrongType } from '../store/reply.js'
@@ -21,8 +22,16 @@ export interface TableReader<R extends object, S extends object = object> {
   read(row: S, now: number): R | undefined
 }
 
-/** A row that was found under `id`, as it is stored. */
-export type Found<S> = { id: string; row: S }
+/** What stands in a place of an index: a row, nothing any more, or what is none of our rows. */
+export interface Place<S> {
+  row: S | undefined
+  isBad: boolean
+}
+
+/** What was found under `id`, as it is stored. */
+export interface Found<S> extends Place<S> {
+  id: string
+}
 
 /** What is longer was not written by us and is not parsed. Twice a record, because cjson escapes every slash. */
 export const ROW_BYTES = 2 * RECORD_BYTES
@@ -30,36 +39,46 @@ export const ROW_BYTES = 2 * RECORD_BYTES
 const EMPTY_BODY = '\n{}'
 
 /** A stored value that is not what its schema says. Carries the key, never the value. */
-export class BadRow extends Error {
+export class BadRow extends BadRecord {
   override readonly name = 'BadRow'
 }
 
-/** Which field of a row is not what its schema says. */
-export const wrongField = (error: z.ZodError) => error.issues[0]?.path.join('.') || 'shape'
+/** What is wrong with a row, in words; and field by field, where it has any. */
+export interface RowFault {
+  text: string
+  fields: readonly FieldFault[]
+}
+
+const whole = (text: string): RowFault => ({ text, fields: [{ path: '', expected: 'a row of this library' }] })
+
+export function faultOfRow(error: z.ZodError): RowFault {
+  const fields = faultsOf(error)
+  return { text: textOfFaults(fields), fields }
+}
 
 /** The row in `value`, or what is wrong with it. */
 export function parseRow<R extends object, S extends object>(
   table: TableReader<R, S>,
   id: string,
   value: string,
-): S | string {
-  if (value.length > ROW_BYTES) return 'is too long'
+): { row: S } | RowFault {
+  if (value.length > ROW_BYTES) return whole(`is ${value.length} characters long, and a row at most ${ROW_BYTES}`)
   const cut = value.indexOf('\n')
-  if (cut < 0) return 'is not a row'
+  if (cut < 0) return whole('is not a row: it has no line break')
   try {
     const row = JSON.parse(value.slice(0, cut))
     // Most tables keep everything in the state.
     if (value.length !== cut + EMPTY_BODY.length || !value.endsWith(EMPTY_BODY))
       Object.assign(row, JSON.parse(value.slice(cut + 1)))
     const read = table.schema.safeParse(row)
-    if (!read.success) return `has a wrong ${wrongField(read.error)}`
-    return table.idOf(read.data) === id ? read.data : 'is stored under another id'
+    if (!read.success) return faultOfRow(read.error)
+    return table.idOf(read.data) === id ? { row: read.data } : whole('is stored under another id')
   } catch {
-    return 'is not JSON'
+    return whole('is not JSON')
   }
 }
 
-/** The rows of `ids` in a shard, in their order; what is absent is left out, what is bad is left out and reported. */
+/** What there is of `ids` in a shard, in their order: what is absent is left out, of what is bad `onError` hears. */
 export async function readRows<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -70,33 +89,35 @@ export async function readRows<R extends object, S extends object>(
   if (ids.length === 0) return []
   const keys = ids.map((id) => store.key(shard, table.name, 'row', id))
   const values = await store.command(['MGET', ...keys], keys[0] as string, ask)
-  const found: Found<S>[] = []
-  const absent: string[] = []
-  ids.forEach((id, i) => {
-    const value = Array.isArray(values) ? values[i] : null
-    if (typeof value !== 'string') absent.push(keys[i] as string)
-    const row = goodRow(store, table, shard, id, value ?? null, ask)
-    if (row !== undefined) found.push({ id, row })
+  const found = ids.map((id, i): Found<S> => {
+    const value = (Array.isArray(values) ? values[i] : null) ?? null
+    return { id, ...placeOf(store, table, shard, id, value, ask) }
   })
-  await reportForeign(store, absent.slice(0, LOOKS_MAX), ask)
-  return found
+  const absent = found.filter(({ row, isBad }) => row === undefined && !isBad)
+  await flagForeign(store, table, shard, absent.slice(0, LOOKS_MAX), ask)
+  return found.filter(({ row, isBad }) => row !== undefined || isBad)
 }
 
-/** The row in `value`; absent rows are left out, and so are bad ones, which are reported. */
-function goodRow<R extends object, S extends object>(
+/** What `value` is as a row; of a bad one `onError` hears. */
+function placeOf<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
   id: string,
   value: StoreReply,
   ask: Ask,
-): S | undefined {
-  if (typeof value !== 'string') return undefined
-  const row = parseRow(table, id, value)
-  if (typeof row !== 'string') return row
-  store.report(new BadRow(`${store.key(shard, table.name, 'row', id)} ${row}`), ask)
-  return undefined
+): Place<S> {
+  // A script has said of it already that it is of another type.
+  if (typeof value !== 'string') return { row: undefined, isBad: value === FOREIGN }
+  const parsed = parseRow(table, id, value)
+  if ('row' in parsed) return { row: parsed.row, isBad: false }
+  const { text, fields } = parsed
+  store.onError(new BadRow(`${store.key(shard, table.name, 'row', id)} ${text}`, { id, fields }), ask)
+  return { row: undefined, isBad: true }
 }
+
+/** What a read script answers for a row that is of another type. */
+export const FOREIGN = 0
 
 /** Rows after which the event loop has its turn: some milliseconds of parsing. */
 export const TURN_ROWS = 500
@@ -107,41 +128,52 @@ export async function takeTurn(ask: Ask): Promise<void> {
   ask.signal.throwIfAborted()
 }
 
-/** What `goodRow` makes of each of `values`, however many they are. */
-export async function goodRows<R extends object, S extends object>(
+/** What each of `found` is, however many they are. */
+export async function placesOf<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
   found: readonly { id: string; value: StoreReply }[],
   ask: Ask,
-): Promise<(S | undefined)[]> {
-  const rows: (S | undefined)[] = []
+): Promise<Place<S>[]> {
+  const places: Place<S>[] = []
   for (const { id, value } of found) {
-    if (rows.push(goodRow(store, table, shard, id, value, ask)) % TURN_ROWS === 0) await takeTurn(ask)
+    if (places.push(placeOf(store, table, shard, id, value, ask)) % TURN_ROWS === 0) await takeTurn(ask)
   }
-  return rows
+  return places
 }
 
 /** Keys without a value that one read looks at again: an index whose rows have all gone must not cost a command each. */
 const LOOKS_MAX = 4
 
 /** `MGET` answers nothing for a key of another type; an index that names one deserves a look, and only then. */
-async function reportForeign(store: Store, keys: readonly string[], ask: Ask): Promise<void> {
-  // Under permissions of a host's own making it may not be allowed; the answer is none the worse for it.
-  const type = (key: string) => store.command(['TYPE', key], key, ask).catch(() => 'none')
-  const types = await Promise.all(keys.map(type))
-  types.forEach((type, i) => {
-    if (type !== 'none' && type !== 'string') store.report(new BadRow(`${keys[i]} is a ${type}`), ask)
-  })
+async function flagForeign<R extends object, S extends object>(
+  store: Store,
+  { name }: TableReader<R, S>,
+  shard: number,
+  absent: readonly Found<S>[],
+  ask: Ask,
+): Promise<void> {
+  await Promise.all(
+    absent.map(async (place) => {
+      const key = store.key(shard, name, 'row', place.id)
+      // Under permissions of a host's own making it may not be allowed; the answer is none the worse for it.
+      const type = await store.command(['TYPE', key], key, ask).catch(() => 'none')
+      if (type === 'none' || type === 'string') return
+      place.isBad = true
+      const fields = [{ path: '', expected: 'a string' }]
+      store.onError(new BadRow(`${key} is a ${type}, and should be a string`, { id: place.id, fields }), ask)
+    }),
+  )
 }
 
-/** An answer of an index; a key of another type is an empty index, and reported. */
+/** An answer of an index; a key of another type is an empty index, and `onError` hears of it. */
 export async function readIndex(store: Store, args: string[], ask: Ask): Promise<StoreReply> {
   try {
     return await store.command(args, args[1] as string, ask)
   } catch (error) {
     if (!(error instanceof WrongType)) throw error
-    store.report(new BadRow(`${args[1]} holds another type`), ask)
+    store.onError(new BadRow(`${args[1]} holds another type than ${args[0]} reads`), ask)
     return null
   }
 }
@@ -157,8 +189,9 @@ export async function getRecord<R extends object, S extends object>(
   const found = await Promise.allSettled(
     shards.map(async (shard) => {
       const [now, [held]] = await Promise.all([store.time(ask), readRows(store, table, shard, [id], ask)])
-      const record = held && table.read(held.row, now)
-      return record === undefined ? undefined : { record, row: (held as Found<S>).row }
+      const row = held?.row
+      const record = row && table.read(row, now)
+      return row === undefined || record === undefined ? undefined : { record, row }
     }),
   )
   for (const one of found) if (one.status === 'fulfilled' && one.value) return one.value

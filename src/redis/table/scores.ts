@@ -6,13 +6,20 @@ import { BadRow } from './rows.js'
 import { Millis } from './timestamp.js'
 
 /**
- * The scores in an answer of `key`, in epoch ms; a score that is not an instant is skipped and reported.
+ * The scores in an answer of `key`, in epoch ms; a score that is not an instant is skipped, and `onError` hears of it.
  *
- * @param but members whose scores are left out.
+ * @param except members whose scores are left out.
  */
-export function instantsOf(store: Store, key: string, reply: StoreReply, ask: Ask, but = new Set<string>()): number[] {
-  const members = scored(reply).filter(({ member }) => !but.has(member))
+export function timestampsOf(
+  store: Store,
+  key: string,
+  reply: StoreReply,
+  ask: Ask,
+  except = new Set<string>(),
+): number[] {
+  const members = scored(reply).filter(({ member }) => !except.has(member))
   const read = members.map(({ score }) => Millis.safeParse(score))
-  if (read.some(({ success }) => !success)) store.report(new BadRow(`${key} holds a score that is not an instant`), ask)
+  if (read.some(({ success }) => !success))
+    store.onError(new BadRow(`${key} holds a score that is not an instant in epoch ms`), ask)
   return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
 }

@@ -34,9 +34,9 @@ export async function readShards<T>(
   ask: Ask,
   read: (shard: number) => Promise<T>,
 ): Promise<{ answers: T[]; truncated: boolean }> {
-  const settled = await Promise.allSettled(shards.map(read))
-  const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failed = settled.find((one) => one.status === 'rejected' && (answers.length === 0 || !isLost(one.reason, ask)))
+  const results = await Promise.allSettled(shards.map(read))
+  const answers = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failed = results.find((one) => one.status === 'rejected' && (answers.length === 0 || !isLost(one.reason, ask)))
   if (failed?.status === 'rejected') throw failed.reason
   return { answers, truncated: answers.length < shards.length }
 }

@@ -1,17 +1,17 @@
-/** Stretches of an index with their rows, each a single question: how a reader goes on where one page is not enough. */
+/** Stretches of an index with their rows, each by a single read script: how a reader goes on where one page is not enough. */
 import type { Ask } from '../../contract/page.js'
 import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { askShard, defineQuestion } from './question.js'
-import { goodRows, type TableReader } from './rows.js'
+import { defineReadScript, readShard } from './read-script.js'
+import { type Place, placesOf, type TableReader } from './rows.js'
 
-/** Entries of one question at most: a few milliseconds of the store. */
+/** Entries of one script at most: a few milliseconds of the store. */
 export const SPAN_MAX = 2_000
 /** Bytes of rows in one answer, beyond which it ends with the row at hand. */
 const SPAN_BYTES = 8_388_608
 
 // `from` and `to` are scores, `index` the parts of its key.
-const SPAN = defineQuestion(
+const SPAN = defineReadScript(
   {
     args: ['t', 'from', 'to', 'max_entries', 'max_bytes'],
     rest: 'index',
@@ -25,26 +25,25 @@ for i = 1, #found, 2 do
   if #rows == most or bytes <= 0 then cut = 1 break end
   local value = row(t, found[i])
   entries[i], entries[i + 1], rows[#rows + 1] = found[i], found[i + 1], value
-  if value then bytes = bytes - #value end
+  if type(value) == 'string' then bytes = bytes - #value end
 end
 return { foreign, cut, entries, rows }`,
 )
 
 /** A place in an index and the row there, if there is one. */
-interface SpanEntry<S> {
+interface SpanEntry<S> extends Place<S> {
   id: string
   score: number
-  row: S | undefined
 }
 
-export interface Span<S> {
+interface Span<S> {
   entries: SpanEntry<S>[]
   /** Whether the index goes on within the range. */
   isCut: boolean
 }
 
 /** The scores that a span lies between; one is left out of it with `(`, as Redis spells it. */
-export interface Scores {
+interface Scores {
   from: string
   to: string
 }
@@ -61,17 +60,17 @@ export async function readSpan<R extends object, S extends object>(
 ): Promise<Span<S>> {
   const bounds = { max_entries: Math.min(most, SPAN_MAX), max_bytes: SPAN_BYTES }
   const given = { t: table.name, from, to, index, ...bounds }
-  const { isCut, places, rows } = await askShard(store, SPAN, shard, given, ask)
+  const { isCut, places, rows } = await readShard(store, SPAN, shard, given, ask)
   const found = places.map(({ member }, i) => ({ id: member, value: rows[i] ?? null }))
-  const good = await goodRows(store, table, shard, found, ask)
-  return { entries: places.map(({ member, score }, i) => ({ id: member, score, row: good[i] })), isCut }
+  const read = await placesOf(store, table, shard, found, ask)
+  return { entries: places.map(({ member, score }, i) => ({ id: member, score, ...(read[i] as Place<S>) })), isCut }
 }
 
-/** Questions that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */
-const QUESTIONS_MAX = 8
+/** Scripts that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */
+const ROUNDS_MAX = 8
 
-/** At most `most` entries of an index of `table` in one shard after `from`, by a few questions. */
-export async function readAlong<R extends object, S extends object>(
+/** At most `most` entries of an index of `table` in one shard after `from`, in a few rounds. */
+export async function readSpans<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
@@ -82,11 +81,11 @@ export async function readAlong<R extends object, S extends object>(
 ): Promise<Span<S>> {
   const entries: SpanEntry<S>[] = []
   let after = from
-  for (let asked = 1; ; asked++) {
+  for (let round = 1; ; round++) {
     const span = await readSpan(store, table, shard, index, { from: after, to: '+inf' }, most - entries.length, ask)
     entries.push(...span.entries)
     const last = span.entries.at(-1)
-    if (!span.isCut || !last || entries.length >= most || asked === QUESTIONS_MAX) return { entries, isCut: span.isCut }
+    if (!span.isCut || !last || entries.length >= most || round === ROUNDS_MAX) return { entries, isCut: span.isCut }
     after = `(${last.score}`
   }
 }

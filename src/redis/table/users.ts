@@ -1,18 +1,18 @@
-/** How a reader lists the users of a table and tells what it holds of them: a question a shard, however many they are. */
+/** How a reader lists the users of a table and what it holds of them: one read script a shard, however many they are. */
 import { compareIds } from '../../contract/ids.js'
-import { type Tell, tellAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
+import { type Fold, foldAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
 import { type Ask, examinable, type IdPageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { count, strings, textOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { gather } from './gather.js'
-import { askShard, defineQuestion } from './question.js'
+import { defineReadScript, readShard } from './read-script.js'
 import type { TableReader } from './rows.js'
 import { allShards, isLost, readShards, shareOut } from './shards.js'
 
 // Of `t` from `from` on: `max_users` with a row at `at`, among `max_examined` entries. A user whose rows have all run out
 // stays in the index until a writer sweeps it.
-const USERS = defineQuestion(
+const USERS = defineReadScript(
   {
     args: ['t', 'from', 'at', 'max_users', 'max_examined'],
     answer: ([users = null, examined = null, last, isEnd]) => ({
@@ -67,7 +67,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const from = reach.last === null ? '-' : `(${reach.last}`
     const given = { t: table, from, at: now, max_users: most, max_examined: reach.bound - reach.examined }
-    const { users, examined, last, isEnd } = await askShard(store, USERS, reach.shard, given, ask)
+    const { users, examined, last, isEnd } = await readShard(store, USERS, reach.shard, given, ask)
     reach.users.push(...users)
     reach.examined += examined
     if (last) reach.last = last
@@ -91,8 +91,8 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
     return answers.filter(({ isEnd, last }) => !isEnd && isBehind(last))
   }
   const unread = behind().filter(({ examined, bound }) => examined < bound)
-  const again = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
-  for (const one of again) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
+  const retried = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
+  for (const one of retried) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
   const unfinished = behind()
   const ends = unfinished.map(({ last }) => last)
   const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
@@ -113,7 +113,7 @@ export async function observeUsers<R extends object, S extends object>(
   table: TableReader<R, S>,
   userIds: readonly string[],
   ask: Ask,
-  tell: Tell<R>,
+  fold: Fold<R>,
 ): Promise<UserParts> {
   if (userIds.length === 0) return []
   const shards = await store.shards(ask)
@@ -125,30 +125,33 @@ export async function observeUsers<R extends object, S extends object>(
     byShard.set(shard, users)
     users.push(user_id)
   }
-  const asked = [...byShard.keys()]
+  const shardsRead = [...byShard.keys()]
   const shares = shareOut(
     examinable(ask),
     [...byShard.values()].map((users) => users.length),
   )
   let examined = 0
-  const { answers, truncated } = await readShards(asked, ask, async (shard) => {
+  let isUnsure = false
+  const { answers, truncated } = await readShards(shardsRead, ask, async (shard) => {
     const users = byShard.get(shard) as string[]
     const parts: UserPart[] = []
-    const most = shares[asked.indexOf(shard)] as number
-    const wanted = { index: 'user_id', values: users, most, shards: asked.length }
+    const most = shares[shardsRead.indexOf(shard)] as number
+    const wanted = { index: 'user_id', values: users, most, shards: shardsRead.length }
     await gather(store, table, shard, wanted, ask, (user_id, found) => {
       examined += found.rows.length
       // What stands under a user's name in the index is somebody else's where its record says so.
       const records = found.rows.map((row) => row && table.read(row, now)).filter((record) => record !== undefined)
       const own = records.filter((record) => (record as { user_id?: string }).user_id === user_id)
-      const cut = found.isCut ? { truncated: true } : {}
-      if (own.length > 0) parts.push({ user_id, ...tellAll(tell, own), ...cut })
+      const cut = found.isCut || found.isBad ? { truncated: true } : {}
+      // Of whom no record can be read it is not known whether there is such a user.
+      isUnsure ||= found.isBad && own.length === 0
+      if (own.length > 0) parts.push({ user_id, ...foldAll(fold, own), ...cut })
       else if (found.isCut) parts.push({ user_id, ...cut })
     })
     return parts
   })
   const parts: UserParts = answers.flat()
-  if (truncated) parts.truncated = true
+  if (truncated || isUnsure) parts.truncated = true
   parts.examined = examined
   return parts
 }

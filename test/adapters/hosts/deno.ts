@@ -1,6 +1,6 @@
 /** `Deno.serve`. */
 import { toDenoHandler } from '../../../src/adapters/deno.js'
-import { both } from '../carried.js'
+import { both } from '../handlers.js'
 
 declare const Deno: {
   serve(options: object, handler: ReturnType<typeof toDenoHandler>): unknown

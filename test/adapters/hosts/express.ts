@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { toExpressMiddleware } from '../../../src/adapters/express.js'
-import { carried } from '../carried.js'
+import { carried } from '../handlers.js'
 import { listen } from './listen.js'
 
 const app = express()

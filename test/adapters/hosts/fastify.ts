@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import Fastify from 'fastify'
 import { type NodeHandler, toNodeHandler } from '../../../src/adapters/node.js'
-import { carried } from '../carried.js'
+import { carried } from '../handlers.js'
 import { tell } from './listen.js'
 
 const [diagnostics, subject] = carried.map((handler) => toNodeHandler(handler)) as [NodeHandler, NodeHandler]

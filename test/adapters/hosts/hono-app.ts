@@ -1,7 +1,7 @@
 /** A Hono application with a route of its own beside the handlers. */
 import { Hono } from 'hono'
 import { toHonoHandler } from '../../../src/adapters/hono.js'
-import { carried } from '../carried.js'
+import { carried } from '../handlers.js'
 
 export const app = new Hono()
 for (const handler of carried) app.use(toHonoHandler(handler))

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import Koa from 'koa'
 import { toNodeHandler } from '../../../src/adapters/node.js'
-import { carried } from '../carried.js'
+import { carried } from '../handlers.js'
 import { listen } from './listen.js'
 
 const app = new Koa()

@@ -1,4 +1,4 @@
 /** A worker's `export default`: the recipe without an adapter. */
-import { both } from '../carried.js'
+import { both } from '../handlers.js'
 
 export default { fetch: both }

@@ -99,8 +99,8 @@ export interface World {
   far: Node
   near: Node
   spill: NodeOptions['spill']
-  /** How many commands of that key's type hold: `ZCARD` and the like, asked directly. */
-  ask(...args: string[]): Promise<string>
+  /** `ZCARD` and the like of one key, asked directly. */
+  ask(name: string, key: string): Promise<string>
 }
 
 /** One public call, and what must be so after it, whatever became of one of its commands. */

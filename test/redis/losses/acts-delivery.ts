@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { shardOf } from '../../../src/redis/store/keys.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { command, connection, first, key, second } from '../../contract/delivery-commands.js'
-import { soon } from '../soon.js'
+import { soon } from '../wait-for.js'
 import { act, type Node, SHARDS, type World } from './act.js'
 
 /** A scope whose reservations lie in another shard than the command. */

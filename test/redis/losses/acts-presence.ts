@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { ASK, walk } from '../../contract/clock.js'
 import { notes } from '../../contract/sites.js'
-import { soon } from '../soon.js'
+import { soon } from '../wait-for.js'
 import { act, type World } from './act.js'
 
 const client = { user_id: 'ada', client_id: 'tab', client_type: 'web' as const }
@@ -91,9 +91,8 @@ export const PRESENCE_ACTS = [
     refused: 'capacity_exceeded',
     // Whoever comes next may have the id.
     async overtake({ far, near }) {
-      await soon(() =>
-        expect(far.fewContexts().report({ ...context, context_id: 'x3' })).rejects.toThrow('capacity_exceeded'),
-      )
+      const refused = async () => (await far.fewContexts().report({ ...context, context_id: 'x3' })).status
+      await soon(async () => expect(await refused().catch(({ code }) => code)).toBe('capacity_exceeded'))
       await near.contexts().report({ ...context, context_id: 'x3', client_id: 'other' })
     },
     effects: async (world) => (await contexts(world)).length - 1,

@@ -1,0 +1,23 @@
+import { FACES } from './tools/faces.mjs'
+
+/** @type {import('knip').KnipConfig} */
+export default {
+  // The public faces, of which package.json names the built form; programs that a test or a person starts.
+  entry: [
+    ...Object.values(FACES),
+    'examples/**/*.mjs',
+    'tools/*.{ts,mjs}',
+    'bench/*.{ts,mjs}',
+    'test/adapters/hosts/*.ts',
+    'test/campaign/{fuzz.mjs,fuzz-run.ts,faults.mjs,faults-run.ts,faults-node.ts}',
+  ],
+  project: ['src/**/*.ts', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],
+  // A schema and its type share one name; a factory names the type of what it makes.
+  exclude: ['duplicates', 'types'],
+  // Paths of the live host's server, imported by its pages.
+  ignoreUnresolved: ['/ask.mjs', '/relay-client.mjs', '/relayscope-browser.mjs'],
+  // Programs of the machine that benchmarks measure, or compile, what they are held against with.
+  ignoreBinaries: ['redis-server', 'redis-cli', 'gcc', 'nginx'],
+  // Called by .ci/run, which is no file that can be searched; Nest is what a reader of its example has installed.
+  ignoreDependencies: ['@nestjs/common', '@nestjs/core', '@arethetypeswrong/cli', '@redocly/cli', 'publint'],
+}

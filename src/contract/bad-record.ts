@@ -1,0 +1,101 @@
+/** A record that is not what its schema says: which one, and what each of its fields should have been. Never a value. */
+import * as z from 'zod'
+import { checkId } from './ids.js'
+
+/** A field that is not what its schema says. */
+export interface FieldFault {
+  /** Names and places from the record down, joined by dots; empty for the record itself. */
+  path: string
+  /** What should stand there: a type, a bound, a format or the values of an enum. */
+  expected: string
+}
+
+/** Which record it is, and what is wrong with it. */
+export interface RecordFault {
+  /** Its place among the items of the page that its source answered, from 0; absent where there is no page. */
+  index?: number
+  /** Its own id, or `null` where that cannot be one. */
+  id: string | null
+  /** At most 100. */
+  fields: readonly FieldFault[]
+}
+
+const FIELDS_MAX = 100
+const FIELDS_NAMED = 10
+
+const NAME = /^[A-Za-z0-9_]{1,64}$/
+
+function expectedOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.expected
+    case 'invalid_value':
+      return issue.values.length === 1 ? JSON.stringify(issue.values[0]) : `one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return `${issue.origin}, ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
+    case 'too_big':
+      return `${issue.origin}, ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
+    case 'invalid_format':
+      return issue.format === 'datetime' ? 'ISO 8601 in UTC with milliseconds' : (issue.pattern ?? issue.format)
+    case 'custom':
+      return issue.message
+    default:
+      return issue.code
+  }
+}
+
+/** What each field of a record should have been. A name that could be somebody's text is left out of the path. */
+export const faultsOf = ({ issues }: z.ZodError): FieldFault[] =>
+  issues.slice(0, FIELDS_MAX).map((issue) => ({
+    path: issue.path.map((part) => (NAME.test(String(part)) ? String(part) : '…')).join('.'),
+    expected: expectedOf(issue),
+  }))
+
+/** `faults` in one line. */
+export function textOfFaults(faults: readonly FieldFault[]): string {
+  const named = faults.slice(0, FIELDS_NAMED).map(({ path, expected }) => `${path || 'record'}: expected ${expected}`)
+  return [...named, ...(faults.length > FIELDS_NAMED ? [`and ${faults.length - FIELDS_NAMED} more`] : [])].join('; ')
+}
+
+/** A record was left out of an answer, because it is not what its schema says. */
+export class BadRecord extends Error {
+  override readonly name: string = 'BadRecord'
+  /** Absent where no single record is meant. */
+  readonly fault: RecordFault | undefined
+
+  constructor(message: string, fault?: RecordFault, options?: ErrorOptions) {
+    super(message, options)
+    this.fault = fault
+  }
+}
+
+/** The id of a record: the schema of each begins with it, but for what is named by three ids, the last of which tells most. */
+function idIn(schema: z.ZodType, record: unknown): string | null {
+  const names = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const name = names.includes('command_id') ? 'command_id' : names[0]
+  const id = name !== undefined && record !== null && typeof record === 'object' ? Reflect.get(record, name) : null
+  return typeof id === 'string' && checkId(id) === undefined ? id : null
+}
+
+/** What came of reading the record at `index` of a list failed with `error`. */
+export function toBadRecord(schema: z.ZodType, record: unknown, index: number, error: unknown): BadRecord {
+  const fields = error instanceof z.ZodError ? faultsOf(error) : [{ path: '', expected: 'a value that JSON can carry' }]
+  let id: string | null = null
+  try {
+    id = idIn(schema, record)
+  } catch {
+    // A getter of its own: such a record has no id that could be told.
+  }
+  const which = `item ${index}${id === null ? '' : ` (${id})`}`
+  return new BadRecord(`${which} was left out: ${textOfFaults(fields)}`, { index, id, fields }, { cause: error })
+}
+
+/** The record as `schema` reads it, or what is wrong with it. */
+export function readRecord<T>(schema: z.ZodType<T>, record: unknown, index: number): { data: T } | BadRecord {
+  try {
+    const read = schema.safeParse(record)
+    return read.success ? { data: read.data } : toBadRecord(schema, record, index, read.error)
+  } catch (error) {
+    return toBadRecord(schema, record, index, error)
+  }
+}

@@ -1,0 +1,108 @@
+/** What a set of inspectors can be asked, as the router shows it and as a 501 names it. */
+import * as z from 'zod'
+import { FAMILIES, type Inspectors } from './families.js'
+import type { Family } from './family.js'
+import { type JsonObject, JsonRecord } from './json.js'
+
+type Defined = (typeof FAMILIES)[keyof typeof FAMILIES]
+type Names<T> = keyof T & string
+type OperationOf<F> = F extends { operations: infer Operations } ? Names<Operations> : never
+type ListedOf<F> = F extends { listed: infer Listed } ? Names<Listed> : never
+type BooleanOf<F> = F extends { isListed: true } ? never : F extends Family ? F['capability'] | OperationOf<F> : never
+
+/** One capability: an inspector, or an optional method of one. */
+interface Operation {
+  /** The key of the inspector. */
+  inspector: string
+  /** The capability of the inspector as such. */
+  within: string
+  name: string
+  method: string | null
+  /** Named in `extensions.operations`, where the others are booleans. */
+  isListed: boolean
+}
+
+/** Every capability of `families`: the inspectors first, then what each may offer beyond. */
+function operationsOf(families: Readonly<Record<string, Family>>): Operation[] {
+  const all = Object.entries(families).flatMap(([inspector, { capability: within, operations, listed, isListed }]) => {
+    const one = (name: string, method: string | null, isNamed: boolean): Operation => ({
+      inspector,
+      within,
+      name,
+      method,
+      isListed: isNamed || isListed === true,
+    })
+    return [
+      one(within, null, false),
+      ...Object.entries(operations).map(([name, method]) => one(name, method, false)),
+      ...Object.entries(listed ?? {}).map(([name, method]) => one(name, method, true)),
+    ]
+  })
+  return [...all.filter(({ method }) => method === null), ...all.filter(({ method }) => method !== null)]
+}
+
+/** The capabilities of `families`: which there are, and which of them some inspectors have. Looks at objects, calls nothing. */
+export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
+  const operations = operationsOf(families)
+  const byName = new Map(operations.map((operation) => [operation.name, operation]))
+  const namesOf = (listed: boolean) => operations.filter(({ isListed }) => isListed === listed).map(({ name }) => name)
+
+  /** Whether `inspectors` are capable of `name`. */
+  function offers(inspectors: object, name: string): boolean {
+    const { inspector: key, method } = byName.get(name) as Operation
+    const inspector: unknown = inspectors[key as keyof object]
+    if (!inspector || method === null) return Boolean(inspector)
+    return typeof inspector[method as keyof object] === 'function'
+  }
+
+  /** All that `inspectors` are capable of. */
+  const offeredBy = (inspectors: object): ReadonlySet<string> =>
+    new Set([...byName.keys()].filter((name) => offers(inspectors, name)))
+
+  return {
+    names: [...byName.keys()],
+    /** Those that are booleans of their own. */
+    booleans: namesOf(false),
+    /** The capability of the inspector that `name` is, or is a part of. */
+    inspectorOf: (name: string) => (byName.get(name) as Operation).within,
+    offers,
+    offeredBy,
+    /** The capabilities object of `inspectors`. */
+    of(inspectors: object, extensions: JsonObject) {
+      const offered = offeredBy(inspectors)
+      const listed = namesOf(true)
+        .filter((name) => offered.has(name))
+        .sort()
+      return {
+        ...Object.fromEntries(namesOf(false).map((name) => [name, offered.has(name)])),
+        extensions: listed.length > 0 ? { ...extensions, operations: listed } : extensions,
+      }
+    },
+  }
+}
+
+export const CAPABILITIES = capabilitiesIn(FAMILIES)
+
+/** The name of one capability, as a route's `needs` and a 501 answer give it. */
+export const Capability = z.enum(
+  CAPABILITIES.names as (Defined['capability'] | OperationOf<Defined> | ListedOf<Defined>)[],
+)
+export type Capability = z.infer<typeof Capability>
+
+/**
+ * The capabilities object. True: a route can ask. It is not a readiness check and promises no entries. Operations that
+ * have no boolean of their own are named, sorted, in `extensions.operations`, which is absent where there are none.
+ */
+export const Capabilities = z.object({
+  ...(Object.fromEntries(CAPABILITIES.booleans.map((name) => [name, z.boolean()])) as Record<
+    BooleanOf<Defined>,
+    z.ZodBoolean
+  >),
+  extensions: JsonRecord,
+})
+export type Capabilities = z.infer<typeof Capabilities>
+
+/** What `inspectors` can be asked. Looks at the objects, calls nothing. */
+export function capabilitiesOf(inspectors: Inspectors, extensions: JsonObject = {}): Capabilities {
+  return CAPABILITIES.of(inspectors, extensions) as Capabilities
+}

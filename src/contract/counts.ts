@@ -1,0 +1,37 @@
+/** How entries are counted: in all, and by each value of the fields that their family names. */
+import type * as z from 'zod'
+
+/** The fields of an entry that it is counted by, each with its values. */
+export type CountedFields<Entry = never> = Readonly<Partial<Record<keyof Entry & string, z.ZodEnum>>>
+
+/** Counts by `F`: `total`, and one `by_…` for each field. */
+export type Counted<F> = { total: number } & {
+  [K in keyof F & string as `by_${K}`]: Record<
+    F[K] extends z.ZodType<infer Value extends string> ? Value : never,
+    number
+  >
+}
+
+/**
+ * Counts of `entries`, every value present.
+ *
+ * @throws TypeError for a value that is none of its field: counted nowhere but in the total, it would make the parts look
+ * smaller than the whole.
+ */
+export function countBy<Entry, F extends CountedFields<Entry>>(fields: F, entries: Iterable<Entry>): Counted<F> {
+  let total = 0
+  const counts: Record<string, Record<string, number>> = {}
+  for (const [field, { options }] of Object.entries(fields) as [string, z.ZodEnum][])
+    counts[`by_${field}`] = Object.fromEntries(options.map((option) => [option, 0]))
+  for (const entry of entries) {
+    total += 1
+    for (const field of Object.keys(fields) as (keyof Entry & string)[]) {
+      const values = counts[`by_${field}`] as Record<string, number>
+      const value = String(entry[field])
+      if (!Object.hasOwn(values, value))
+        throw new TypeError(`${field} of an entry must be one of ${Object.keys(values).join(', ')}`)
+      values[value] = (values[value] ?? 0) + 1
+    }
+  }
+  return { total, ...counts } as Counted<F>
+}

@@ -1,0 +1,55 @@
+/** The families that a router can look into, once: capabilities, sources, components, fakes and suites are made of this. */
+import { BROWSER_WINDOW_FAMILY, type BrowserWindowRegistryInspector } from './browser-windows.js'
+import { CONNECTION_FAMILY, type RegistryInspector } from './connections.js'
+import { CONTEXT_FAMILY, type ContextRegistryInspector } from './contexts.js'
+import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.js'
+import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
+import type { Family } from './family.js'
+import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
+import { having, type Rule } from './options.js'
+import { RPC_FAMILY, type RpcInspector } from './rpc.js'
+
+/** Whatever of the families a host can look into; an absent one makes its routes answer 501. */
+export interface Inspectors {
+  registry?: RegistryInspector | undefined
+  contextRegistry?: ContextRegistryInspector | undefined
+  browserWindowRegistry?: BrowserWindowRegistryInspector | undefined
+  rpc?: RpcInspector | undefined
+  history?: HistoryInspector | undefined
+  deduplicator?: DeduplicatorInspector | undefined
+  delivery?: DeliveryInspector | undefined
+}
+
+/** The name of a family among the inspectors. */
+export type FamilyName = keyof Inspectors
+
+/** The inspectors of all families, each of them there. */
+export type Present = { [Name in FamilyName]: NonNullable<Inspectors[Name]> }
+
+/** The families, in the order in which answers name their sources. */
+export const FAMILIES = {
+  registry: CONNECTION_FAMILY,
+  contextRegistry: CONTEXT_FAMILY,
+  browserWindowRegistry: BROWSER_WINDOW_FAMILY,
+  rpc: RPC_FAMILY,
+  history: HISTORY_FAMILY,
+  deduplicator: DEDUPLICATOR_FAMILY,
+  delivery: DELIVERY_FAMILY,
+} as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
+
+/** What compositions call the facilities of the families. */
+export type FacilityName = (typeof FAMILIES)[FamilyName]['facility']
+
+/** What each inspector that a host gives must be. */
+export const INSPECTOR_RULES = Object.fromEntries(
+  Object.entries(FAMILIES).map(([name, { methods }]) => [name, anInspector(Object.keys(methods))]),
+) as Record<FamilyName, Rule>
+
+/** A facility has its inspector within, and is none itself. */
+function anInspector(methods: string[]): Rule {
+  const said = `an inspector with ${methods.map((name) => `${name}()`).join(', ')}, as the \`inspector\` of a facility is`
+  return { ...having(...methods), said }
+}
+
+/** The families by their names, for whoever goes through all of them. */
+export const familyEntries = (): [FamilyName, Family][] => Object.entries(FAMILIES) as [FamilyName, Family][]

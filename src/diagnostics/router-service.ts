@@ -1,0 +1,63 @@
+/** What a router tells of itself: to whoever sees everybody, and to whoever does not. */
+import { CAPABILITIES, capabilitiesOf } from '../contract/capabilities.js'
+import type { Inspectors } from '../contract/families.js'
+import { deepFreeze, type JsonObject } from '../contract/json.js'
+import { VERSION } from '../version.js'
+import { openApiDocument } from './openapi.js'
+import type { ResolvedOptions } from './options.js'
+import type { DiagnosticsRoute } from './route.js'
+import { ROUTES } from './routes.js'
+import { OPENAPI_PATH, type RouteEntry, type Service } from './service-index.js'
+
+/**
+ * @returns what the router tells of itself over some inspectors, of which each can be answered from on the routes that are
+ * open.
+ */
+export function createServices(
+  {
+    deployment,
+    extensions,
+    dashboardPath,
+    limits,
+  }: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits'>,
+  prefix: string | undefined,
+): (inspectors: Inspectors, isOpen?: (route: DiagnosticsRoute) => boolean) => Service {
+  let document: JsonObject | undefined
+  // Made when it is first asked for: most processes never are.
+  function openApi(): JsonObject {
+    document ??= deepFreeze(openApiDocument({ limits, prefix }))
+    return document
+  }
+
+  return (inspectors, isOpen = () => true) => {
+    const offered = CAPABILITIES.offeredBy(inspectors)
+    const offers = (name: string) => offered.has(name)
+    const routes = ROUTES.map(
+      (route): RouteEntry => ({
+        method: 'GET',
+        path: route.path,
+        summary: route.summary,
+        capability: route.needs[0] ?? null,
+        available: isOpen(route) && (route.needs.length === 0 || route.needs.some(offers)),
+      }),
+    )
+    const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
+    return {
+      index: deepFreeze({
+        service: 'relayscope',
+        version: VERSION,
+        deployment_id: deployment.id,
+        mode: deployment.mode,
+        dashboard_path: dashboardPath,
+        openapi_path: OPENAPI_PATH,
+        routes,
+      }),
+      capabilities: deepFreeze(
+        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
+      ),
+      offers,
+      isAvailable: (path) => available.has(path),
+      openApi,
+    }
+  }
+}

@@ -1,0 +1,59 @@
+/** How the mailboxes at which connections wait are drained: one command after the other is handed to the waiter. */
+import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { DeliveryAttempts } from './attempts.js'
+import type { Mailbox, Waiter } from './command.js'
+import type { DeliveryStore } from './commands.js'
+
+/** Pause before a registry that could not say who is current is asked again. */
+const FENCE_RETRY_MS = 1_000
+
+export interface MailboxesOptions {
+  store: DeliveryStore
+  attempts: DeliveryAttempts
+  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+}
+
+export type Mailboxes = ReturnType<typeof createMailboxes>
+
+export function createMailboxes({ store, attempts, connections }: MailboxesOptions) {
+  /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
+  async function isCurrent(mailbox: Mailbox, waiter: Waiter): Promise<boolean> {
+    if (!connections) return true
+    let current: string | null
+    try {
+      current = await connections.currentInstance(mailbox)
+    } catch {
+      store.count('other', 'fence_unavailable')
+      const command = mailbox.ready.first()
+      if (command) attempts.pause(command, FENCE_RETRY_MS)
+      return false
+    }
+    if (mailbox.waiter !== waiter) return false
+    if (current === waiter.instance_id) return true
+    store.count('other', 'waiter_fenced')
+    store.setWaiter(mailbox, null)
+    return false
+  }
+
+  async function drain(mailbox: Mailbox) {
+    while (mailbox.waiter && !mailbox.handover && mailbox.ready.size > 0) {
+      const { waiter } = mailbox
+      if (!(await isCurrent(mailbox, waiter))) continue
+      const command = mailbox.ready.first()
+      // Looked up after the wait: the command or the waiter may be gone by now.
+      if (!command || mailbox.handover || mailbox.waiter !== waiter || attempts.expire(command)) continue
+      attempts.handOver(mailbox, command, waiter)
+    }
+    // In the same step as the last look at the mailbox, or a kick in between would be lost.
+    mailbox.draining = false
+  }
+
+  /** Sees to it that `mailbox` is drained, soon but never within the caller's own step. */
+  function kick(mailbox: Mailbox) {
+    if (mailbox.draining || !mailbox.waiter || mailbox.handover || mailbox.ready.size === 0) return
+    mailbox.draining = true
+    queueMicrotask(() => drain(mailbox))
+  }
+
+  return { kick }
+}

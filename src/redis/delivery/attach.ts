@@ -1,0 +1,59 @@
+/** How a connection comes to wait at the mailbox of its client, at this node and in place of whoever did. */
+import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
+import type { CommandDispatcher } from '../../contract/delivery.js'
+import { requireIdentity } from '../../contract/delivery-rules.js'
+import { parseInput } from '../../contract/input.js'
+import { Refusal } from '../../refusal.js'
+import { shardOf } from '../store/keys.js'
+import type { Store } from '../store/store.js'
+import type { Mailboxes } from './mailboxes.js'
+import type { LocalWaiter, Waiters } from './waiters.js'
+
+export interface AttachOptions {
+  store: Store
+  waiters: Waiters
+  mailboxes: Mailboxes
+  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  maxWaiters: number
+  maxWaitersPerUser: number
+  isClosed: () => boolean
+}
+
+export function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
+  const { store, waiters, mailboxes, connections, maxWaiters, maxWaitersPerUser, isClosed } = options
+  return async (given, deliver) => {
+    if (isClosed()) throw new Refusal('closed')
+    const instance = parseInput(Instance, given)
+    requireIdentity(instance)
+    if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
+    const shard = shardOf(instance.user_id, await store.claimShards())
+    // In this order: an instance that takes over after the registry was asked gets a greater one.
+    const order = await waiters.order(shard)
+    const current = await connections?.currentInstance(instance)
+    if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
+    const isFull = waiters.size >= maxWaiters || waiters.of(instance.user_id) >= maxWaitersPerUser
+    if (isFull && !waiters.find(instance)) throw new Refusal('capacity_exceeded')
+    const waiter: LocalWaiter = {
+      ...instance,
+      token: crypto.randomUUID(),
+      shard,
+      order,
+      deliver,
+      claim: 0,
+      isUnanswered: false,
+      isCalled: false,
+      isDraining: false,
+      release: null,
+    }
+    await waiters.attach(waiter, mailboxes.call)
+    if (isClosed()) {
+      await waiters.leave(waiter)
+      throw new Refusal('closed')
+    }
+    return {
+      async detach() {
+        if (waiters.isWaiting(waiter)) await waiters.leave(waiter)
+      },
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/** Reads the lists of commands of a deployment, shard by shard, in the order of their admission. */
+import type { CommandFilter, DeliveryCommand } from '../../contract/delivery.js'
+import { toDeliveryCommand } from '../../contract/delivery-rules.js'
+import { CommandState, TRACKED_STATES } from '../../contract/delivery-words.js'
+import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import { listOf, type StoreReply } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { type IndexPosition, type Run, reachOf, type Stretch, walkPage } from '../table/pages.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
+import { BadRow } from '../table/rows.js'
+import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
+
+/** Records that are looked at in one go: a few milliseconds of the store. */
+const RECORDS_MAX = 1_000
+/** Bytes of records in one answer, beyond which it ends with the record at hand. */
+const ANSWER_BYTES = 8_388_608
+/** Entries that are read of a list at a time. */
+const BATCH = 64
+
+const FIELDS = [...SHOWN_FIELDS, 'seq'] as const
+/** A field of the record `v`, in Lua. */
+const of = (field: (typeof FIELDS)[number]) => `v[${FIELDS.indexOf(field) + 1}]`
+const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
+
+// One list or several merged, whichever are the shortest that hold all that is asked for: a list is in the same order as
+// any other, so the next page may go on in another one. An entry whose record was admitted under another number, or is
+// there no more, is passed over.
+const COMMANDS = defineReadScript(
+  {
+    args: ['after', 'at', 'max_records', 'wanted', 'max_bytes', 'state', 'user', 'client', 'scope', 'overdue'],
+    answer: ([cut, last, examined, found]) => ({
+      isCut: cut === 1,
+      last: Number(last),
+      examined: Number(examined),
+      found: listOf(found).map((one) => {
+        const [sequence, ref, record = null] = listOf(one)
+        return { sequence: Number(sequence), ref: String(ref), record }
+      }),
+    }),
+  },
+  `
+local D, now, most, bytes = 'delivery', tonumber(at), tonumber(max_records), tonumber(max_bytes)
+local lists, least
+local function offer(keys)
+  local size = 0
+  for _, key in ipairs(keys) do size = size + (read('ZCARD', key) or 0) end
+  if not least or size < least then lists, least = keys, size end
+end
+local states = state ~= '' and { state } or overdue == 'true' and { ${names(TRACKED_STATES)} } or { ${names(CommandState.options)} }
+for i, name in ipairs(states) do states[i] = K(D, 'state', name) end
+offer(states)
+if user ~= '' then offer({ K(D, 'of-id', user) }) end
+if scope ~= '' then offer({ K(D, 'of-id', scope) }) end
+
+local function record(ref, ...)
+  local user_id, client_id, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
+  return id and read('HMGET', K(D, 'command', user_id, client_id, id), ...) or {}
+end
+
+local heads, examined = {}, 0
+for i, key in ipairs(lists) do heads[i] = { key = key, from = '(' .. after, found = {}, at = 1, more = true } end
+if overdue == 'true' then
+  local key = K(D, 'deadlines')
+  local late = read('ZCOUNT', key, '-inf', at) or 0
+  if late <= least and late <= most then
+    -- So few that they can be put into the order of the lists.
+    local found, sorted = {}, {}
+    for _, ref in ipairs(read('ZRANGE', key, '-inf', at, 'BYSCORE') or {}) do
+      local seq = tonumber(record(ref, 'seq')[1])
+      if seq and seq > tonumber(after) then found[#found + 1] = { ref, seq } else examined = examined + 1 end
+    end
+    table.sort(found, function(a, b) return a[2] < b[2] end)
+    for _, one in ipairs(found) do sorted[#sorted + 1], sorted[#sorted + 2] = one[1], string.format('%.17g', one[2]) end
+    heads = { { found = sorted, at = 1 } }
+  end
+end
+
+-- The entry at the head of all lists together.
+local function first()
+  local best
+  for _, head in ipairs(heads) do
+    if head.more and head.at > #head.found then
+      head.found = read('ZRANGE', head.key, head.from, '(+inf', 'BYSCORE', 'LIMIT', 0, ${BATCH}, 'WITHSCORES') or {}
+      head.at, head.more = 1, #head.found == ${2 * BATCH}
+      if head.more then head.from = '(' .. head.found[#head.found] end
+    end
+    local score = tonumber(head.found[head.at + 1])
+    if score and (not best or score < tonumber(best.found[best.at + 1])) then best = head end
+  end
+  return best
+end
+
+local function isWanted(v, seq)
+  if tonumber(${of('seq')}) ~= seq then return false end
+  local over = ${of('terminal')}
+  if over and (tonumber(${of('until_ms')}) or 0) <= now then return false end
+  if user ~= '' and ${of('user_id')} ~= user or client ~= '' and ${of('client_id')} ~= client then return false end
+  if scope ~= '' and ${of('scope_id')} ~= scope then return false end
+  local open = ${of('acknowledged')} and 'acknowledged' or (tonumber(${of('attempts')}) or 0) > 0 and 'attempted' or 'waiting'
+  if state ~= '' and (over or open) ~= state then return false end
+  local late = not over and (tonumber(${of('deadline_at')}) or 0) <= now
+  return overdue == '' or tostring(late) == overdue
+end
+
+local found, last, cut = {}, after, 0
+for head in first do
+  if examined == most or #found == tonumber(wanted) or bytes <= 0 then cut = 1 break end
+  local ref, seq = head.found[head.at], tonumber(head.found[head.at + 1])
+  head.at, examined, last = head.at + 2, examined + 1, head.found[head.at + 1]
+  local v = record(ref, ${names(FIELDS)})
+  if isWanted(v, seq) then
+    found[#found + 1] = { last, ref, v }
+    for i = 1, ${FIELDS.length} do bytes = bytes - #(v[i] or '') end
+  end
+end
+return { foreign, cut, last, examined, found }`,
+)
+
+/** What a stretch of one shard holds under `filter`. */
+async function readStretch(
+  store: Store,
+  filter: CommandFilter,
+  { shard, sequence }: IndexPosition,
+  { wanted, budget }: Stretch,
+  ask: Ask,
+): Promise<Run<DeliveryCommand>> {
+  const now = await store.time(ask)
+  const bounds = { max_records: Math.min(budget, RECORDS_MAX), wanted, max_bytes: ANSWER_BYTES }
+  const { state = '', user_id: user = '', client_id: client = '', scope_id: scope = '', overdue = '' } = filter
+  const given = { after: sequence, at: now, ...bounds, state, user, client, scope, overdue: String(overdue) }
+  const { found, last, examined, isCut } = await readShard(store, COMMANDS, shard, given, ask)
+  const entries: Run<DeliveryCommand>['entries'] = found.map(({ sequence, ref, record }) => {
+    const command = toRecord(store, shard, ref, record, now, ask)
+    return { position: { shard, sequence }, record: command, isBad: command === undefined }
+  })
+  // What was passed over behind the last of them is not looked at again.
+  if (last !== found.at(-1)?.sequence)
+    entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
+  return { shard, entries, examined, isCut }
+}
+
+function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ask: Ask) {
+  const status = readDeliveryStatus(record)?.status
+  if (status && ref === `${status.user_id}\n${status.client_id}\n${status.command_id}`)
+    return toDeliveryCommand(status, now)
+  const key = store.key(shard, 'delivery', 'command', ...ref.split('\n'))
+  const fault = { id: ref.split('\n').at(-1) ?? null, fields: [{ path: '', expected: 'the record of that command' }] }
+  store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ask)
+  return undefined
+}
+
+/** A page of the commands under `filter`. @throws Refusal as `walkPage`. */
+export async function listCommands(
+  store: Store,
+  filter: CommandFilter,
+  page: PageQuery,
+  ask: Ask,
+): Promise<Page<DeliveryCommand>> {
+  const reach = reachOf(filter.user_id, await store.shards(ask))
+  return walkPage(reach, page, ask, (from, stretch) => readStretch(store, filter, from, stretch, ask))
+}

@@ -1,0 +1,67 @@
+/** The scripts of the dispatcher for what a client or a host says of a command: its acknowledgement and its end. */
+import { isOne } from '../store/reply.js'
+import { deliveryScript } from './node-script.js'
+
+// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
+const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
+/** A call that arrives again, because its reply was lost, hears that it was this one that ended the command. */
+const OWN_END = `
+local function is_own_end(c)
+  return c and c.terminal and c.ended_by == attempt
+end
+local function end_by_this(c, state, reason)
+  set(c, 'ended_by', attempt)
+  finish(c, state, reason)
+end
+`
+
+export const ACKNOWLEDGE = deliveryScript(
+  'delivery.acknowledge',
+  { args: END_ARGS, answer: isOne, freesMemory: true },
+  `
+${OWN_END}
+local c = look(user, client, id)
+if is_own_end(c) then
+  renotify(c)
+  return reply(1)
+end
+local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
+if refusal then
+  count('acknowledgement', refusal)
+  if c and c.terminal then renotify(c) end
+  return reply(0)
+end
+if c.acknowledged then
+  count('acknowledgement', 'repeated')
+  notify(c.incarnation, 'acknowledged\\n' .. c.ref)
+else
+  local from = state_of(c)
+  unwait(c)
+  set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now, 'acknowledged_by', instance)
+  relist(c, from)
+  count('acknowledgement', state)
+  notify(c.incarnation, 'acknowledged\\n' .. c.ref)
+end
+if state == 'refused' then end_by_this(c, 'failed', reason) end
+return reply(1)`,
+)
+
+/** `instance` may be ''. */
+export const END = deliveryScript(
+  'delivery.end',
+  { args: END_ARGS, answer: isOne, freesMemory: true },
+  `
+${OWN_END}
+local c = look(user, client, id)
+if not c then return reply(0) end
+if c.terminal then
+  renotify(c)
+  return reply(is_own_end(c) and 1 or 0)
+end
+if instance ~= '' and fenced(c, instance, was_asked, current) then
+  count('other', 'settle_fenced')
+  return reply(0)
+end
+end_by_this(c, state, reason)
+return reply(1)`,
+)

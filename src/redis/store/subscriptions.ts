@@ -1,0 +1,102 @@
+/** Channels that are kept subscribed on one connection, whatever becomes of its link: for the listener over it. */
+import type { RedisClient } from './client.js'
+import { openSubscriber, type Subscriber } from './subscriber.js'
+
+/** Channels subscribed to anew at once. */
+const BATCH = 100
+
+interface SubscriptionsOptions {
+  client: RedisClient
+  onMessage(channel: string, message: string): void
+  /** The link was lost (`false`), or stands again with its subscriptions renewed (`true`). */
+  onLink(isUp: boolean): void
+}
+
+interface Subscriptions {
+  /** Resolves when `channel` is subscribed; the first opens the connection. What failed stays wanted. */
+  subscribe(channel: string): Promise<void>
+  unsubscribe(channel: string): Promise<void>
+  /** Whether `channel` is known to be subscribed on the link that stands. */
+  has(channel: string): boolean
+  /** Tries again what has failed. Never rejects. */
+  retry(): Promise<void>
+  /** Opens the connection anew. */
+  renew(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createSubscriptions({ client, onMessage, onLink }: SubscriptionsOptions): Subscriptions {
+  const wanted = new Set<string>()
+  const subscribed = new Set<string>()
+  let subscriber: Subscriber | undefined
+
+  function opened(): Subscriber {
+    if (subscriber) return subscriber
+    const own = openSubscriber({
+      client,
+      onMessage(channel, message) {
+        if (subscriber === own) onMessage(channel, message)
+      },
+      onLink(isUp) {
+        if (subscriber !== own) return
+        if (isUp) void relink()
+        else lose()
+      },
+    })
+    subscriber = own
+    return own
+  }
+
+  function lose() {
+    subscribed.clear()
+    onLink(false)
+  }
+
+  async function subscribe(channel: string): Promise<void> {
+    const by = opened()
+    await by.subscribe(channel)
+    if (by === subscriber && wanted.has(channel)) subscribed.add(channel)
+  }
+
+  async function retry(): Promise<void> {
+    const missing = [...wanted].filter((channel) => !subscribed.has(channel))
+    for (let i = 0; i < missing.length; i += BATCH) {
+      const batch = missing.slice(i, i + BATCH).filter((channel) => wanted.has(channel))
+      await Promise.allSettled(batch.map(subscribe))
+    }
+  }
+
+  /** Subscribes anew before anybody asks what was missed, so that nothing falls between. */
+  async function relink(): Promise<void> {
+    subscribed.clear()
+    await retry()
+    onLink(true)
+  }
+
+  return {
+    async subscribe(channel) {
+      wanted.add(channel)
+      if (!subscribed.has(channel)) await subscribe(channel)
+    },
+    async unsubscribe(channel) {
+      subscribed.delete(channel)
+      if (wanted.delete(channel)) await subscriber?.unsubscribe(channel)
+    },
+    has: (channel) => subscribed.has(channel),
+    retry,
+    async renew() {
+      const old = subscriber
+      subscriber = undefined
+      lose()
+      await old?.close()
+      await relink()
+    },
+    async close() {
+      wanted.clear()
+      subscribed.clear()
+      const last = subscriber
+      subscriber = undefined
+      await last?.close()
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/** What each family gives to tests: a fake made of plain data, and the suite that holds an inspector to its contract. */
+
+import type { CommandKey } from '../contract/delivery.js'
+import type { FamilyName, Present } from '../contract/families.js'
+import { LIST, OBJECT, optionsOf, type Shape } from '../contract/options.js'
+import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
+import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
+import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
+import { type DeduplicatorWorld, deduplicatorContract, fakeDeduplicator } from './deduplicator.js'
+import { type DeliveryWorld, deliveryContract, fakeDelivery } from './delivery.js'
+import type { ContractCase } from './expect.js'
+import { fakeHistory, type HistoryWorld, historyContract } from './history.js'
+import type { MakeInspector } from './lists.js'
+import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
+
+/**
+ * What the fakes know. An absent key is an absent inspector or operation; `[]` and `{}` are present and empty.
+ *
+ * Every field of a record may be left out. Ids of people and programs are then `user-1`, `client-1`, `instance-1`; a
+ * record's own id is numbered by its place in the list (`context-2`); times are `2026-01-01T00:00:00.000Z`; counts are 0;
+ * what can be unknown is `null`.
+ */
+export interface FakeWorld
+  extends ConnectionWorld,
+    ContextWorld,
+    BrowserWindowWorld,
+    RpcWorld,
+    HistoryWorld,
+    DeduplicatorWorld,
+    DeliveryWorld {}
+
+/** What the inspectors hold and no list of theirs shows. */
+export interface KnownEntries {
+  /** Retained commands. */
+  commands?: readonly CommandKey[]
+  /** Users with entries in the deduplicator. */
+  users?: readonly string[]
+}
+
+/** What a world may hold. */
+export const WORLD: Shape<FakeWorld> = {
+  connections: LIST,
+  actions: LIST,
+  connectionEvents: LIST,
+  contexts: LIST,
+  browserWindows: LIST,
+  calls: LIST,
+  instances: LIST,
+  messages: LIST,
+  streams: LIST,
+  deduplicator: optionsOf({ summary: OBJECT, users: LIST }),
+  delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, statuses: LIST }),
+}
+
+/** What one family gives. */
+interface Kit<Inspector> {
+  fake(world: FakeWorld): Inspector | undefined
+  contract(make: MakeInspector<Inspector>, known: KnownEntries): ContractCase[]
+}
+
+export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
+  registry: { fake: fakeRegistry, contract: registryContract },
+  contextRegistry: { fake: fakeContexts, contract: contextRegistryContract },
+  browserWindowRegistry: { fake: fakeBrowserWindows, contract: browserWindowRegistryContract },
+  rpc: { fake: fakeRpc, contract: rpcContract },
+  history: { fake: fakeHistory, contract: historyContract },
+  deduplicator: { fake: fakeDeduplicator, contract: deduplicatorContract },
+  delivery: { fake: fakeDelivery, contract: deliveryContract },
+}

@@ -1,0 +1,84 @@
+/** Lists of some users only: one user after the other, each by the source's own filter of users. */
+import { digest64 } from '../../contract/digest.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { betweenPages, budgetOf, readPage } from '../reading.js'
+
+interface Owned {
+  user_id: string
+}
+
+interface Filter {
+  readonly user_id?: string | undefined
+}
+type List<T, F> = (filter: F, page: PageQuery, ask: Ask) => Awaitable<Page<T>>
+
+/** Where a page goes on: at which user, and after what of theirs. */
+interface Place {
+  at: number
+  cursor: string | null
+}
+
+// Whose users they are, which of them, and the source's own token, which there is none of where a user begins.
+const TOKEN = /^([0-9a-f]{8})\.(0|[1-9][0-9]{0,2})(?:\.(.*))?$/s
+
+/**
+ * `list` of the entries of `users`, in the order of these. A source is asked for one user at a time and for all of theirs; other
+ * filters are applied to what it answers. Whatever it passes over is then nobody else's, and neither a cost nor an empty page
+ * tells of others. A token is up to 13 bytes longer than the source's, and goes on among the same users alone.
+ *
+ * @param isOf Whether an entry that names the user is theirs.
+ * @param admits Whether the filter, which names no user, admits an entry. Default: it has the same values under the same names.
+ */
+export function listOfUsers<T extends Owned, F extends Filter>(
+  users: readonly string[],
+  list: List<T, { user_id: string }>,
+  isOf: (entry: T) => boolean = () => true,
+  admits: (filter: Omit<F, 'user_id'>, entry: T) => boolean = hasAll,
+): List<T, F> {
+  const scope = digest64(JSON.stringify(users)).slice(0, 8)
+
+  function parseToken(token: string): Place {
+    const [, of, at, cursor = null] = TOKEN.exec(token) ?? []
+    if (of !== scope) throw new Refusal('invalid_cursor')
+    return { at: Number(at), cursor }
+  }
+
+  return async (filter, page, ask) => {
+    const { user_id: only, ...others } = filter
+    const first = only === undefined ? 0 : users.indexOf(only)
+    // Of somebody who is not in sight there is nothing.
+    const end = only === undefined ? users.length : first < 0 ? first : first + 1
+    let { at, cursor } = page.cursor === null ? { at: first, cursor: null } : parseToken(page.cursor)
+    if (page.cursor !== null && (at < first || at >= end)) throw new Refusal('invalid_cursor')
+    const budget = budgetOf({ ask })
+    const before = budget.entries
+    const items: T[] = []
+    let omitted = 0
+    while (at < end) {
+      const user_id = users[at] as string
+      const ofUser = (query: PageQuery, asking: Ask) => list({ user_id }, query, asking)
+      const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ask })
+      // What is no record is nobody's.
+      for (const entry of listed.items)
+        if (entry?.user_id === user_id && isOf(entry) && admits(others, entry)) items.push(entry)
+      omitted += listed.omitted ?? 0
+      const isStuck = listed.has_more && listed.next_cursor === cursor
+      cursor = listed.has_more ? listed.next_cursor : null
+      if (!listed.has_more) at++
+      if (isStuck || items.length === page.limit || budget.entries <= 0 || budget.pages <= 0 || at === end) break
+      await betweenPages(budget, ask)
+    }
+    const has_more = at < end
+    return {
+      items,
+      next_cursor: has_more ? `${scope}.${at}${cursor === null ? '' : `.${cursor}`}` : null,
+      has_more,
+      examined: before - budget.entries,
+      ...(omitted > 0 ? { omitted } : {}),
+    }
+  }
+}
+
+const hasAll = (filter: object, entry: object) =>
+  Object.entries(filter).every(([name, value]) => value === undefined || entry[name as keyof object] === value)

@@ -1,0 +1,96 @@
+/** Who is in sight, and what an inspector of any family is asked for on their behalf. */
+import { checkId, compareIds } from '../../contract/ids.js'
+import type { UserIndex } from '../../contract/observation.js'
+import { type Ask, type Awaitable, annotated, examinable, type Indexed } from '../../contract/page.js'
+
+/** Users of one scope: as many as an index of users is asked for at once. */
+const SCOPE_MAX = 500
+
+/** The users that somebody may see. */
+export interface UserScope {
+  /** At most 500. */
+  readonly user_ids: readonly string[]
+}
+
+/** Who is in sight. */
+export interface Seen {
+  /** Each once, in the order of their ids. */
+  readonly users: readonly string[]
+  has(userId: string): boolean
+}
+
+/** @throws TypeError for users that are no list of ids, RangeError for more than 500. */
+export function seenOf(scope: UserScope): Seen {
+  const ids: unknown = scope?.user_ids
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && checkId(id) === undefined))
+    throw new TypeError('user_ids must be a list of ids')
+  const known = new Set<string>(ids)
+  if (known.size > SCOPE_MAX) throw new RangeError(`user_ids must be at most ${SCOPE_MAX}`)
+  return { users: [...known].sort(compareIds), has: (userId) => known.has(userId) }
+}
+
+/** `record` where it is that of somebody in sight. */
+export const ifSeen = <T extends { user_id: string }>(record: T | null, { has }: Seen): T | null =>
+  record && has(record.user_id) ? record : null
+
+/** What a source says of its answer, and nothing else of it. */
+export const said = ({ examined, truncated }: Indexed): Indexed => ({
+  ...(examined === undefined ? {} : { examined }),
+  ...(truncated === undefined ? {} : { truncated }),
+})
+
+/** The one user in sight that is asked for. */
+export function oneOf({ users, has }: Seen, asked: string | undefined): string | null {
+  if (asked !== undefined) return has(asked) ? asked : null
+  return users.length === 1 ? (users[0] as string) : null
+}
+
+/**
+ * The numbers that an index keeps of one user as a whole; `null` where anything else is asked for. What an index passes over
+ * under another filter belongs to others, and shows in what it says it has examined.
+ */
+export function countOfOne<Counts>(
+  seen: Seen,
+  count: (filter: { user_id: string }, ask: Ask) => Awaitable<Counts | null>,
+) {
+  return ({ user_id, ...others }: { user_id?: string | undefined }, ask: Ask): Awaitable<Counts | null> => {
+    const user = oneOf(seen, user_id)
+    if (user === null || Object.values(others).some((value) => value !== undefined)) return null
+    return count({ user_id: user }, ask)
+  }
+}
+
+/** The index of a source over those in sight. */
+export function scopeUsers(index: UserIndex, { users, has }: Seen): UserIndex {
+  const { observeUsers } = index
+  if (!observeUsers) return {}
+
+  const observe: typeof observeUsers = async (userIds, ask) => {
+    const asked = userIds.filter(has)
+    if (asked.length === 0) return []
+    const parts = await observeUsers.call(index, asked, ask)
+    return (
+      parts &&
+      annotated(
+        parts.filter(({ user_id }) => has(user_id)),
+        said(parts),
+      )
+    )
+  }
+
+  return {
+    observeUsers: observe,
+    async listUserIds({ after, limit }, ask) {
+      const left = users.filter((user) => after === null || compareIds(user, after) > 0)
+      const asked = left.slice(0, Math.min(limit, examinable(ask)))
+      const parts = await observe(asked, ask)
+      if (parts === null) return null
+      const known = new Set(parts.map(({ user_id }) => user_id))
+      const reached = asked.length < left.length ? { reached: asked.at(-1) as string } : {}
+      return annotated(
+        asked.filter((user) => known.has(user)),
+        { ...said(parts), ...reached },
+      )
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** Requests for every route of the table, with every mark in every place that takes a value: new routes join by themselves. */
+import * as z from 'zod'
+import { userStream } from '../../src/contract/streams.js'
+import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
+import { ROUTES } from '../../src/diagnostics/routes.js'
+import { fillTemplate, paramNames } from '../../src/http/match.js'
+import { MARKS, userOf } from './scoped-world.js'
+
+const forEach = (of: (mark: string) => string[]) => [...MARKS, 'nobody'].flatMap(of)
+
+const IDS: Record<string, string[]> = {
+  user_id: forEach((mark) => [userOf(mark)]),
+  client_id: forEach((mark) => [`client-${mark}-stays`]).concat('shared-stays', 'shared-left', 'silent'),
+  connection_id: forEach((mark) => [`id-${mark}-1`, `id-${mark}-2`]),
+  instance_id: forEach((mark) => [`instance-${mark}-shared-stays`, `instance-${mark}-silent`]),
+  correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`]),
+  action: forEach((mark) => [`call-${mark}`]).concat('shared'),
+  context_id: forEach((mark) => [`context-${mark}-0-worker`, `context-${mark}-1-user-owned`]),
+  window_id: forEach((mark) => [`window-${mark}`]),
+  task_id: forEach((mark) => [`task-${mark}`]).concat('task-shared'),
+  scope_id: forEach((mark) => [`scope-${mark}`]),
+  command_id: forEach((mark) => [`command-${mark}`]).concat('command-shared'),
+  stream: forEach((mark) => [userStream(userOf(mark), 'log'), `${userStream(userOf(mark))}/notes-${mark}`]),
+}
+/** For a name that nobody has thought of. */
+const ANY = [...new Set(Object.values(IDS).flat())]
+
+function valuesOf(name: string, schema?: z.ZodType): string[] {
+  let inner = schema
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault) inner = inner.unwrap() as z.ZodType
+  if (inner instanceof z.ZodEnum) return inner.options.map(String)
+  if (inner instanceof z.ZodBoolean) return ['true', 'false']
+  return IDS[name] ?? ANY
+}
+
+type Values = Record<string, string>
+
+/** Every combination of one value for each name. */
+const combine = (names: [name: string, values: string[]][]): Values[] =>
+  names.reduce<Values[]>(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  )
+
+function targetsOf({ path, query }: DiagnosticsRoute): string[] {
+  const fields = Object.entries(query?.shape ?? {}) as [string, z.ZodType][]
+  const isRequired = ([, schema]: [string, z.ZodType]) => !schema.safeParse(undefined).success
+  const named = (of: typeof fields) => of.map(([name, schema]): [string, string[]] => [name, valuesOf(name, schema)])
+  const required = combine(named(fields.filter(isRequired)))
+  const optional = named(fields.filter((field) => !isRequired(field)))
+  const users = (optional.find(([name]) => name === 'user_id')?.[1] ?? []).slice(0, 2)
+  // Each filter alone, and beside a user who may be in sight and one who never is.
+  const filters = optional.flatMap(([name, values]) => {
+    const alone = values.map((value): Values => ({ [name]: value }))
+    return name === 'user_id'
+      ? alone
+      : [
+          ...alone,
+          ...combine([
+            ['user_id', users],
+            [name, values],
+          ]),
+        ]
+  })
+  return combine(paramNames(path).map((name) => [name, valuesOf(name)])).flatMap((params) => {
+    const target = fillTemplate(path, (name) => encodeURIComponent(params[name] as string))
+    return [{}, ...filters].flatMap((filter) =>
+      required.map((values) => {
+        const search = new URLSearchParams({ ...values, ...filter }).toString()
+        return search === '' ? target : `${target}?${search}`
+      }),
+    )
+  })
+}
+
+/** Every route with the targets that it is asked for. */
+export const REQUESTS = ROUTES.map((route) => ({ path: route.path, route, targets: targetsOf(route) }))

@@ -1,0 +1,126 @@
+/** A world of users who bear a mark in every field that can hold one, told with some of them left out. */
+import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
+import type { Clock } from '../contract/clock.js'
+
+/** What is told to memory and to a shared store alike. */
+export type Facilities = Pick<
+  ReturnType<typeof createMemoryFacilities>,
+  'connections' | 'contexts' | 'browserWindows' | 'ingest'
+> & {
+  rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open'>
+  dispatcher: Pick<ReturnType<typeof createMemoryFacilities>['dispatcher'], 'dispatch'>
+}
+
+/** In the order of their ids and of their coming. Ben is the one who is never in sight; all he does may meet the others. */
+export const MARKS = ['qqannqq', 'qqbenqq', 'qqcydqq'] as const
+export type Mark = (typeof MARKS)[number]
+export const [ANN, BEN, CYD] = MARKS
+
+/** Needs encoding wherever it stands. */
+export const userOf = (mark: string) => `user/${mark} ü`
+
+const TYPES = ['browser', 'console', 'mobile', 'web'] as const
+
+/** Ids of whoever is being told of, the same whoever else is: what the facilities of a world are made with. */
+export class Ids {
+  #told = ''
+  readonly #last = new Map<string, number>()
+
+  of(mark: Mark): void {
+    this.#told = mark
+  }
+
+  readonly next = (): string => {
+    const last = (this.#last.get(this.#told) ?? 0) + 1
+    this.#last.set(this.#told, last)
+    return `id-${this.#told}-${last}`
+  }
+}
+
+/** Tells of `users` alone; what happens to them, and when, does not depend on who they are. */
+export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
+  const { connections, contexts, browserWindows, ingest, rpc, dispatcher } = facilities
+  const each = async (act: (mark: Mark, i: number) => Promise<void>) => {
+    for (const [i, mark] of MARKS.entries()) {
+      clock.advance(1_000)
+      ids.of(mark)
+      if (users.includes(mark)) await act(mark, i)
+    }
+  }
+  const connect = (mark: Mark, client_id: string, i: number) =>
+    connections.connect({
+      user_id: userOf(mark),
+      client_id,
+      instance_id: `instance-${mark}-${client_id}`,
+      client_type: TYPES[i % 4] ?? 'web',
+      actions: [
+        `own-${mark}`,
+        { name: 'shared', description: `by ${mark}`, parameters_schema: { title: mark } },
+        { name: `described-${mark}`, description: `of ${mark}`, parameters_schema: null },
+      ],
+      metadata: { by: mark, [mark]: [mark] },
+    })
+
+  // One of each falls silent, and nobody has written that down.
+  await each(async (mark, i) => void (await connect(mark, 'silent', i)))
+  clock.advance(80_000)
+  await each(async (mark, i) => {
+    const user_id = userOf(mark)
+    for (const client_id of [`client-${mark}`, 'shared'])
+      for (const kind of ['left', 'stays']) {
+        const { connection_id, instance_id } = await connect(mark, `${client_id}-${kind}`, i + kind.length)
+        const client = { user_id, client_id: `${client_id}-${kind}`, instance_id }
+        for (const stream of ['log', `notes-${mark}`])
+          for (const message_id of ['m-shared', `m-${mark}`, 'm-shared'])
+            await ingest({ ...client, message_id, stream, kind: 'event', payload: { by: mark, client_id } })
+        await rpc.open({ action: `call-${mark}`, ...client, timeoutMs: 600_000 })
+        await rpc.open({ action: 'shared', ...client, timeoutMs: 600_000 })
+        if (kind === 'left') await connections.disconnect(connection_id, `left_${mark}`)
+      }
+    await browserWindows.report({
+      window_id: `window-${mark}`,
+      user_id,
+      client_id: 'shared-stays',
+      tab_count: 3,
+      worker_count: 9,
+    })
+    // Ben's are in the windows of others too, as he says.
+    const within = mark === BEN ? [`window-${mark}`, `window-${ANN}`, `window-${CYD}`, null] : [`window-${mark}`, null]
+    for (const [n, window_id] of within.entries())
+      for (const ownership of ['worker', 'user-owned'] as const) {
+        const context_id = `context-${mark}-${n}-${ownership}`
+        await contexts.report({
+          context_id,
+          user_id,
+          client_id: 'shared-stays',
+          instance_id: `instance-${mark}-shared-stays`,
+          client_type: 'browser',
+          status: n % 2 ? 'active' : 'idle',
+          ownership,
+          window_id,
+        })
+        if (n % 2 && ownership === 'worker')
+          await contexts.assignTask(context_id, mark === BEN ? 'task-shared' : `task-${mark}`)
+      }
+    await contexts.report({
+      context_id: `shared-task-${mark}`,
+      user_id,
+      client_id: 'shared-stays',
+      client_type: 'web',
+      status: 'idle',
+      ownership: 'worker',
+    })
+    await contexts.assignTask(`shared-task-${mark}`, 'task-shared')
+    for (const command_id of [`command-${mark}`, 'command-shared'])
+      await dispatcher.dispatch({
+        user_id,
+        client_id: 'shared-stays',
+        command_id,
+        action: `act-${mark}`,
+        payload: { by: mark },
+        scope_id: `scope-${mark}`,
+        deadlineMs: 3_600_000,
+      })
+  })
+  clock.advance(15_000)
+}

@@ -1,0 +1,105 @@
+/** Holds documents against the types and tables that they tell of: what there is stands there, and nothing else. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { SiteDefinition } from '../../src/contract/sites.js'
+import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
+import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
+import { PROBLEMS } from '../../src/http/problem.js'
+import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createFakeInspectors } from '../../src/testing/index.js'
+import { membersOf, methodsOf, wordsOf } from './declarations.js'
+import { ROOT } from './imports.js'
+
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+/** What stands under a heading, up to the next one. */
+function section(path: string, heading: string): string {
+  const found = textOf(path)
+    .split(/^#+ /m)
+    .find((part) => part.startsWith(`${heading}\n`))
+  if (found === undefined) throw new Error(`${path} has no heading ${heading}`)
+  return found
+}
+
+/** What stands as code in the first column of the table under a heading. */
+function firstColumn(path: string, heading: string): string[] {
+  return section(path, heading)
+    .split('\n')
+    .flatMap((line) => {
+      const [, cell] = /^\| (`.*?) \|/.exec(line) ?? []
+      return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
+    })
+}
+
+/** What a host writes to, by the names that the documents give it. */
+const FACILITIES = {
+  connections: 'ConnectionRegistry',
+  contexts: 'ContextRegistry',
+  browserWindows: 'BrowserWindowRegistry',
+  dispatcher: 'CommandDispatcher',
+  waiter: 'Waiter',
+  rpc: 'RpcCorrelator',
+  history: 'MessageHistory',
+  deduplicator: 'Deduplicator',
+  sites: 'SiteRegistry',
+  sessions: 'SessionRegistry',
+  bus: 'SiteEventBus',
+  idempotency: 'IdempotencyStore',
+  spill: 'SpillStore',
+}
+/** What only reads. */
+const READS = ['get', 'getShare', 'isCurrentInstance', 'currentInstance', 'watch', 'subscribe', 'prepare']
+
+describe('the documents name', () => {
+  it('every call of every facility that writes', () => {
+    const writes = Object.entries(FACILITIES).flatMap(([name, type]) =>
+      methodsOf(type).flatMap((method) => (READS.includes(method) ? [] : `${name}.${method}`)),
+    )
+    const shown = firstColumn('docs/feeding.md', 'Every call that writes')
+    const calls = shown.map((call) => call.replace(/\(.*$/, '')).filter((call) => call.includes('.'))
+    expect(calls.sort()).toEqual(writes.sort())
+  })
+
+  it('every problem, with its status', () => {
+    const shown = section('docs/problems.md', 'Over HTTP').matchAll(/^\| `(\w+)` \| (\d+) \|/gm)
+    const told = [...shown].map(([, code, status]) => `${status} ${code}`)
+    expect(told.sort()).toEqual(
+      Object.entries(PROBLEMS)
+        .map(([code, [status]]) => `${status} ${code}`)
+        .sort(),
+    )
+  })
+
+  it('a problem as the router answers it', async () => {
+    const router = createDiagnosticsRouter({ inspectors: createFakeInspectors({ connections: [] }), auth: noopAuth() })
+    const [, shown] = /```json\n([\s\S]*?)```/.exec(section('docs/problems.md', 'Over HTTP')) ?? []
+    expect(JSON.parse(shown as string)).toEqual(await (await router(new Request('http://relay/users?limit=0'))).json())
+  })
+
+  it('what each option is', () => {
+    const rows = textOf('docs/options.md').split('\n')
+    expect(rows.filter((row) => row.startsWith('| `') && row.endsWith('|  |'))).toEqual([])
+  })
+
+  it('every refusal', () => {
+    expect(firstColumn('docs/problems.md', 'Refusals').sort()).toEqual(wordsOf('RefusalCode').sort())
+  })
+
+  it.each([
+    ['docs/cooperative-sites.md', "The relay's routes", RELAY_ROUTES],
+    ['docs/control-server.md', 'Routes', CONTROL_ROUTES],
+  ] as const)('every route of %s', (path, heading, routes) => {
+    const served = routes.flatMap(({ path, methods }) => Object.keys(methods).map((method) => `${method} ${path}`))
+    expect(firstColumn(path, heading).sort()).toEqual(served.sort())
+  })
+
+  it('every field that a site declares', () => {
+    const fields = Object.keys(SiteDefinition.shape)
+    expect(firstColumn('docs/cooperative-sites.md', 'What a site declares').sort()).toEqual(fields.sort())
+  })
+
+  it('every key of a fake world', () => {
+    expect(firstColumn('docs/testing.md', 'What a world holds').sort()).toEqual(membersOf('FakeWorld').sort())
+  })
+})

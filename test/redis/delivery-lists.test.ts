@@ -1,0 +1,111 @@
+/** The lists of commands in a store: what an earlier build left, what others have spoiled, and what an observer may read. */
+import { expect, it, onTestFinished } from 'vitest'
+import type { CommandFilter, DeliveryInspector } from '../../src/contract/delivery.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
+import { ASK, createClock, walk } from '../contract/clock.js'
+import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
+import { describeNode } from './dispatcher-node.js'
+import { connectObserver } from './observer.js'
+
+describeNode('the lists of commands in a store', ({ server, make, observe }) => {
+  const keyOf = (deploymentId: string, name: string) => `relayscope:{${deploymentId}:0}:delivery:${name}`
+  const states = async (inspector: DeliveryInspector, filter: CommandFilter = {}, ask = ASK) => {
+    const items = await walk(async (page) => {
+      const answer = await inspector.listCommands?.(filter, page, ask)
+      if (!answer) throw new Error('the inspector lists no commands')
+      return answer
+    }, 2)
+    return items.map(({ command_id, state }) => `${command_id} ${state}`)
+  }
+  /** Whatever is left of lists. */
+  const lists = async (deploymentId: string) => {
+    const names = await server().cli('KEYS', keyOf(deploymentId, '*'))
+    return names.split('\n').filter((name) => /:(state|of-id|queued)\b/.test(name))
+  }
+
+  it('take up what an earlier build, which had none, has admitted and not brought to its end', async () => {
+    const { deploymentId, dispatcher } = make()
+    const tab = connection()
+    for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id, { client_id: id, scope_id: 'team' }))
+    await dispatcher.attach({ ...first, client_id: 'c2' }, tab.deliver)
+    await tab.got(1)
+    for (const name of ['state:waiting', 'state:attempted', 'of-id:ada', 'of-id:team'])
+      await server().cli('DEL', keyOf(deploymentId, name))
+    await dispatcher.cancel({ ...key('c3'), client_id: 'c3' })
+    for (const id of ['c1', 'c2', 'c3', 'gone'])
+      await server().cli('ZADD', keyOf(deploymentId, 'queued'), '1', `ada\n${id}\n${id}`)
+    await eventually(async () => {
+      await dispatcher.reconcile()
+      expect(await lists(deploymentId)).not.toContain(keyOf(deploymentId, 'queued'))
+    })
+    for (const filter of [{ user_id: 'ada' }, { scope_id: 'team' }])
+      expect(await states(observe(deploymentId), filter)).toEqual(['c1 waiting', 'c2 attempted'])
+    expect(await observe(deploymentId).summary(ASK)).toMatchObject({ due_commands: 1, sample_size: 2 })
+  })
+
+  it('hold nothing of a refused admission once its command is admitted', async () => {
+    const { deploymentId, dispatcher } = make()
+    await dispatcher.dispatch(command('c1', { requireWaiter: true, scope_id: 'red' }))
+    expect(await lists(deploymentId)).toContain(keyOf(deploymentId, 'of-id:red'))
+    await dispatcher.dispatch(command('c1', { scope_id: 'blue' }))
+    expect((await lists(deploymentId)).sort()).toEqual(
+      ['of-id:ada', 'of-id:blue', 'state:waiting'].map((name) => keyOf(deploymentId, name)),
+    )
+  })
+
+  it('pass over what others have removed, replaced or added, and let go of it in time', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now })
+    for (const id of ['c1', 'c2', 'c3', 'c4']) await dispatcher.dispatch(command(id, { scope_id: 'team' }))
+    await dispatcher.cancel(key('c4'))
+    await server().cli('DEL', keyOf(deploymentId, 'command:ada:tab:c1'))
+    await server().cli('DEL', keyOf(deploymentId, 'command:ada:tab:c2'))
+    await server().cli('SET', keyOf(deploymentId, 'command:ada:tab:c2'), 'else')
+    for (const [score, ref] of [
+      ['1', 'ada\ntab\nc3'],
+      ['2', 'no reference'],
+      ['+inf', 'ada\ntab\nc3'],
+    ] as const)
+      await server().cli('ZADD', keyOf(deploymentId, 'state:failed'), score, ref)
+    const seen = observe(deploymentId, { now: clock.now })
+    const onError: unknown[] = []
+    const ask = { ...ASK, onError: (error: unknown) => void onError.push(String(error)) }
+    for (const filter of [{}, { user_id: 'ada' }, { scope_id: 'team' }])
+      expect(await states(seen, filter, ask)).toEqual(['c3 waiting', 'c4 cancelled'])
+    expect(await states(seen, { state: 'failed' })).toEqual([])
+    expect(new Set(onError)).toEqual(
+      new Set([`BadRow: ${keyOf(deploymentId, 'command:ada:tab:c2')} holds another type than belongs there`]),
+    )
+    await server().cli('DEL', keyOf(deploymentId, 'command:ada:tab:c2'), keyOf(deploymentId, 'state:failed'))
+    for (const ms of [30_000, 3_600_000]) {
+      clock.advance(ms)
+      await dispatcher.reconcile()
+    }
+    expect(await lists(deploymentId)).toEqual([keyOf(deploymentId, 'of-id:team')])
+  })
+
+  it('are read with the published permissions, and so is the summary where commands have expired', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ now: clock.now })
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
+    await dispatcher.dispatch(command('c2', { client_id: 'away', deadlineMs: 1_000 }))
+    await dispatcher.dispatch(command('c3', { client_id: 'away', deadlineMs: 60_000 }))
+    await tab.got(1)
+    await dispatcher.close()
+    clock.advance(2_000)
+    const observer = await connectObserver('ioredis', [server()], deploymentId)
+    onTestFinished(() => observer.close())
+    const { delivery } = redisComposition({ client: observer.client, deploymentId, now: clock.now }).inspectors
+    if (!delivery) throw new Error('the composition has no delivery')
+    expect(await states(delivery, { overdue: true })).toEqual(['c1 attempted', 'c2 waiting'])
+    expect(await states(delivery, { state: 'waiting', scope_id: 'ada' })).toEqual(['c2 waiting', 'c3 waiting'])
+    expect(await delivery.summary(ASK)).toMatchObject({
+      tracked_commands: 1,
+      due_commands: 1,
+      oldest_queued_age_ms: 2_000,
+      sample_size: 1,
+    })
+  })
+})

@@ -1,0 +1,184 @@
+/** Every route while one reply of the store is lost or kept back: it is answered all the same, by what is so or by a refusal. */
+import type { EventEmitter } from 'node:events'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ROUTES } from '../../src/diagnostics/routes.js'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { createClock } from '../contract/clock.js'
+import { createTurns } from './in-turn.js'
+import { lossyClient } from './lossy-client.js'
+import type { Fault } from './lossy-plan.js'
+import { type Answer, createObserver, get } from './router.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+import { soon } from './wait-for.js'
+import { createIds, live } from './world.js'
+
+const ID = 'id-2'.padEnd(32, 'x')
+/** Each route as it is asked here. */
+const ASKED: Record<string, string[]> = {
+  '/': ['/'],
+  '/capabilities': ['/capabilities'],
+  '/actions': ['/actions', '/actions?user_id=bob'],
+  '/browser-windows': ['/browser-windows?limit=5', '/browser-windows?limit=500'],
+  '/browser-windows/count': ['/browser-windows/count'],
+  '/browser-windows/{window_id}': ['/browser-windows/window-3'],
+  '/connections': ['/connections?limit=3', '/connections?limit=500', '/connections?user_id=bob'],
+  '/connections/count': ['/connections/count', '/connections/count?user_id=bob'],
+  '/connections/{connection_id}': [`/connections/${ID}`],
+  '/connections/{connection_id}/history': [`/connections/${ID}/history`],
+  '/contexts': ['/contexts?limit=3', '/contexts?limit=500'],
+  '/contexts/count': ['/contexts/count', '/contexts/count?status=closed'],
+  '/contexts/{context_id}': ['/contexts/context-1-0'],
+  '/deduplicator/summary': ['/deduplicator/summary'],
+  '/deduplicator/users/{user_id}': ['/deduplicator/users/bob'],
+  '/delivery/commands': ['/delivery/commands', '/delivery/commands?user_id=bob'],
+  '/delivery/nodes': ['/delivery/nodes'],
+  '/delivery/status': ['/delivery/status?user_id=bob&client_id=client-0&command_id=k'],
+  '/delivery/summary': ['/delivery/summary'],
+  '/delivery/tenants': ['/delivery/tenants?limit=2', '/delivery/tenants'],
+  '/history/messages': ['/history/messages?stream=users%2Fbob%2Flog'],
+  '/history/streams': ['/history/streams?limit=3', '/history/streams'],
+  '/openapi.json': ['/openapi.json'],
+  '/rpc/instances/{instance_id}': ['/rpc/instances/instance-1-0?user_id=bob&client_id=client-0'],
+  '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending'],
+  '/rpc/pending/{correlation_id}': [`/rpc/pending/${'id-4'.padEnd(32, 'x')}`],
+  '/users': ['/users?limit=3', '/users?limit=500'],
+  '/users/{user_id}/summary': ['/users/bob/summary', '/users/nobody/summary'],
+  '/workers': ['/workers?user_id=bob'],
+  '/workers/available': ['/workers/available?user_id=bob'],
+  '/workers/count': ['/workers/count?user_id=bob'],
+  '/workers/tasks/{task_id}': ['/workers/tasks/task-1?user_id=bob'],
+}
+
+/** What a reply meets, and which of the two bounds ends the waiting: that of a command, or that of the whole request. */
+const CASES: [Fault, { commandTimeoutMs: number; deadlineMs: number }][] = [
+  ['lost', { commandTimeoutMs: 30_000, deadlineMs: 60_000 }],
+  ['held', { commandTimeoutMs: 1_000, deadlineMs: 60_000 }],
+  ['held', { commandTimeoutMs: 30_000, deadlineMs: 1_000 }],
+]
+/** Most of them wait. */
+const AT_ONCE = 60
+const REFUSALS = [
+  [503, 'inspector_unavailable'],
+  [504, 'inspector_timeout'],
+]
+
+/** What says how an answer came about, and not what is so; and how the latest of those that were reached described itself. */
+const ABOUT = ['completeness', 'next_cursor', 'has_more', 'description', 'parameters_schema']
+
+/** Whether `given` says nothing but what `truth` says, or less of it: no other number, and none that is greater. */
+function isWithin(given: unknown, truth: unknown): boolean {
+  if (given === null) return true
+  if (typeof given === 'number') return typeof truth === 'number' && given <= truth
+  if (Array.isArray(given))
+    return Array.isArray(truth) && given.every((one) => truth.some((other) => isWithin(one, other)))
+  if (typeof given !== 'object') return given === truth
+  return (
+    typeof truth === 'object' &&
+    truth !== null &&
+    Object.entries(given).every(([name, value]) => ABOUT.includes(name) || isWithin(value, truth[name as never]))
+  )
+}
+/** Whether `given` is `truth`, but for what it says that it does not know. */
+function isKnown(given: unknown, truth: unknown): boolean {
+  if (given === null || typeof given !== 'object') return given === null || given === truth
+  if (typeof truth !== 'object' || truth === null) return false
+  const names = Object.keys(given)
+  return (
+    names.length === Object.keys(truth).length &&
+    names.every((name) => isKnown(given[name as never], truth[name as never]))
+  )
+}
+/** What is so of nobody. */
+const isNothing = (value: unknown): boolean =>
+  typeof value !== 'number' ? !Array.isArray(value) || value.length === 0 : value === 0
+const plain = (body: Record<string, unknown>) =>
+  JSON.stringify({ ...body, completeness: { ...(body.completeness as object), examined: null } })
+
+describeRedis('a route, with one reply that does not come', () => {
+  const clock = createClock()
+  const where = { deploymentId: 'replies', now: clock.now }
+  let server: Server
+  let host: Connected
+  let facilities: ReturnType<typeof createRedisFacilities>
+  beforeAll(async () => {
+    server = await startServer()
+    host = await clients['node-redis']([server.port])
+    // Each observer listens to it by a client of its own.
+    ;(host.client as unknown as EventEmitter).setMaxListeners(0)
+    const node = { newId: createIds(), rpc: { newId: createIds() }, nodeId: 'n', connections: { nodeId: null } }
+    facilities = createRedisFacilities({ client: host.client, ...where, ...node, shards: 2 })
+    await live(facilities, clock)
+    for (const user_id of ['ann', 'bob', 'zoe'])
+      await facilities.dispatcher.dispatch({ user_id, client_id: 'client-0', command_id: 'k', action: 'a' })
+    // From here on the store holds still.
+    await facilities.dispatcher.close()
+  })
+  afterAll(async () => {
+    await facilities?.close()
+    await host?.close()
+    await server?.stop()
+  })
+
+  /** The answer of an observer that knows nothing yet, over a client of its own. */
+  async function ask(path: string, bounds: (typeof CASES)[number][1], at?: { sent: string; fault: Fault }) {
+    const { client, plan } = lossyClient(host.client)
+    const { deadlineMs, commandTimeoutMs } = bounds
+    if (at) void plan.meet(at.fault, (args) => JSON.stringify(args) === at.sent)
+    const answer = await get(createObserver({ client, ...where, commandTimeoutMs }, deadlineMs), path)
+    // What is kept back is kept back until here: nobody has waited for it.
+    await plan.release()
+    return { answer, sent: [...new Set(plan.seen.map((args) => JSON.stringify(args)))] }
+  }
+
+  function wrongIn(answer: Answer, truth: Answer): string | undefined {
+    if (REFUSALS.some(([status, code]) => answer.status === status && answer.body.code === code)) return undefined
+    const { completeness, has_more } = answer.body
+    const isLess = completeness?.complete === false || has_more === true
+    // Of somebody of whom nothing is known nobody can say that he is not there, where a source was not asked.
+    if (answer.status === 200 && truth.status === 404 && isLess)
+      return Object.values(answer.body).every(isNothing) ? undefined : `is not so: ${plain(answer.body)}`
+    if (answer.status !== truth.status) return `${answer.status} instead of ${truth.status}`
+    if (isKnown(JSON.parse(plain(answer.body)), JSON.parse(plain(truth.body)))) return undefined
+    if (!isLess) return `says nothing of it: ${plain(answer.body)}`
+    return isWithin(answer.body, truth.body) ? undefined : `is not so: ${plain(answer.body)}`
+  }
+
+  it('is asked, whichever it is', () => {
+    expect(Object.keys(ASKED).sort()).toEqual([...new Set(ROUTES.map(({ path }) => path))].sort())
+  })
+
+  it('is answered by what is so, by less that says so, or by a refusal', async () => {
+    const patient = { commandTimeoutMs: 30_000, deadlineMs: 60_000 }
+    const outcomes = { refused: 0, less: 0, whole: 0 }
+    const wrong: string[] = []
+    const inTurn = createTurns(AT_ONCE)
+    /** Once the scripts are known to the store, and on a machine that has time. */
+    const truthOf = async (path: string) => {
+      await ask(path, patient)
+      const known = await ask(path, patient)
+      expect([path, known.answer.status < 500]).toEqual([path, true])
+      expect(known.answer.body.completeness?.complete ?? true).toBe(true)
+      return known
+    }
+    const meet = async (path: string, truth: Answer, sent: string, [fault, bounds]: (typeof CASES)[number]) => {
+      const { answer } = await ask(path, bounds, { sent, fault })
+      const what = wrongIn(answer, truth)
+      if (what !== undefined) wrong.push(`${path}, ${fault} ${sent.slice(0, 120)}: ${what.slice(0, 500)}`)
+      const isWhole = answer.status === truth.status && plain(answer.body) === plain(truth.body)
+      outcomes[answer.status >= 500 ? 'refused' : isWhole ? 'whole' : 'less']++
+    }
+    await Promise.all(
+      Object.values(ASKED)
+        .flat()
+        .map(async (path) => {
+          const { answer, sent } = await inTurn(() => soon(() => truthOf(path)))
+          const cases = sent.flatMap((one) => CASES.map((each) => inTurn(() => meet(path, answer, one, each))))
+          await Promise.all(cases)
+        }),
+    )
+    expect(wrong).toEqual([])
+    // What nothing happens to proves nothing.
+    expect(outcomes.refused).toBeGreaterThan(200)
+    expect(outcomes.less).toBeGreaterThan(50)
+  })
+})

@@ -1,0 +1,1 @@
+export const FACES: Record<string, string>

@@ -1,0 +1,102 @@
+/**
+ * Compiles what our users compile, with what they compile it with: every program of README and docs as it stands, every
+ * client of the shared store and every host, over compilers, types of Node, resolutions, with and without the DOM, and no
+ * declaration of ours unchecked. Prints what does not compile, and exits 1 then.
+ *
+ * `node tools/type-matrix.mjs [--only <text>]` takes the combinations whose name holds the text. Needs the built package,
+ * and `npm ci --ignore-scripts --prefix tools/type-matrix`.
+ */
+import { execFile } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { createProject, packagesOf, shownPrograms } from './type-matrix/project.mjs'
+
+const run = promisify(execFile)
+
+/** The compiler that is no JavaScript. */
+const NATIVE = 'typescript-7'
+const NONE = 'no-node-types'
+/** That nothing is known of a value's type: what a document shows as JavaScript names none. */
+const isImplicitAny = (code) => code >= 7005 && code <= 7053
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+const shown = shownPrograms()
+const project = createProject(shown)
+
+/** Without the types of Node there is the DOM, and nothing of a host or a client on Node. */
+function filesFor(types, dom) {
+  if (types === NONE) return ['programs/portable.ts']
+  return ['programs/*', ...shown.filter(({ onPage }) => dom || !onPage).map(({ path }) => path)]
+}
+
+function* combinations() {
+  // A Node of an odd number is soon out of use: the fast compiler is enough.
+  for (const compiler of packagesOf('typescript-'))
+    for (const types of [...packagesOf('node-types-'), NONE])
+      for (const resolution of ['nodenext', 'bundler'])
+        for (const dom of types === NONE ? [true] : [true, false])
+          if (types !== 'node-types-25' || compiler === NATIVE) yield { compiler, types, resolution, dom }
+}
+
+/** Writes the configuration of a combination, and says where and what it is called. */
+function configure({ compiler, types, resolution, dom }) {
+  const name = [compiler, types, resolution, dom ? 'dom' : 'no-dom'].join(' ')
+  const config = join(project, `tsconfig.${name.replaceAll(' ', '.')}.json`)
+  const compilerOptions = {
+    module: resolution === 'bundler' ? 'esnext' : resolution,
+    moduleResolution: resolution,
+    moduleDetection: 'force',
+    target: 'es2023',
+    lib: ['es2023', ...(dom ? ['dom', 'dom.iterable', 'dom.asynciterable'] : [])],
+    typeRoots: [`./${types}`],
+    types: types === NONE ? [] : ['node'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+  }
+  writeFileSync(config, JSON.stringify({ compilerOptions, include: filesFor(types, dom) }))
+  return { name, compiler, config }
+}
+
+/** What does not compile, by combination: `{ name, found }`. */
+async function compile(compiler, asked) {
+  const program = join(import.meta.dirname, 'type-matrix', compiler === NATIVE ? 'compile-native.mjs' : 'compile.mjs')
+  const configs = asked.map(({ config }) => config)
+  const { stdout } = await run(process.execPath, [program, compiler, ...configs], { maxBuffer: 1 << 28 })
+  const answers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  return asked.map(({ name, config }) => ({ name, ...answers.find((answer) => answer.config === config) }))
+}
+
+/** One defect in words, or nothing where it is none: the same in as many combinations as it is found in. */
+function describe({ file = '', line, code, text }) {
+  const path = relative(project, file)
+  const program = shown.find((one) => one.path === path)
+  if (program && !program.typed && isImplicitAny(code)) return undefined
+  return `${path}:${line} TS${code} ${text}`
+}
+
+const asked = [...combinations()].map(configure).filter(({ name }) => name.includes(values.only))
+const compilers = [...new Set(asked.map(({ compiler }) => compiler))]
+try {
+  const defects = new Map()
+  for (const compiler of compilers)
+    for (const { name, found } of await compile(
+      compiler,
+      asked.filter((one) => one.compiler === compiler),
+    ))
+      for (const defect of new Set(found.map(describe).filter(Boolean)))
+        defects.set(defect, [...(defects.get(defect) ?? []), name])
+  for (const [defect, names] of defects)
+    console.log(
+      `${defect}\n  in ${names.length} combinations: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ', …' : ''}\n`,
+    )
+  console.log(`${asked.length} combinations, ${shown.length} programs of the documents, ${defects.size} defects`)
+  process.exitCode = defects.size === 0 && asked.length > 0 ? 0 : 1
+} finally {
+  rmSync(project, { recursive: true })
+}

@@ -1,0 +1,89 @@
+/** What the snippets of the documents take for given: names that their example, or the text around them, introduces. */
+
+// What the text has just made, or told to import.
+declare const diagnostics: import('relayscope').DiagnosticsRouter
+declare const facilities: import('relayscope/memory').MemoryFacilities
+declare const deduplicator: import('relayscope').DeduplicatorInspector
+declare const createDiagnosticsRouter: typeof import('relayscope').createDiagnosticsRouter
+declare const inspectors: import('relayscope').Inspectors
+declare const apiKeyAuth: typeof import('relayscope').apiKeyAuth
+declare const scopeInspectors: typeof import('relayscope').scopeInspectors
+declare const resolveAdminAuth: typeof import('relayscope').resolveAdminAuth
+declare const memoryComposition: typeof import('relayscope/memory').memoryComposition
+declare const startCooperativeSiteControlServer: typeof import('relayscope/control-server').startCooperativeSiteControlServer
+declare const createRemoteSiteRegistry: typeof import('relayscope/publisher').createRemoteSiteRegistry
+declare const createCooperativeSitePublisher: typeof import('relayscope/publisher').createCooperativeSitePublisher
+declare const createCooperativeSiteRouter: typeof import('relayscope/cooperative-site').createCooperativeSiteRouter
+declare const createSessionPolicy: typeof import('relayscope/cooperative-site').createSessionPolicy
+declare const ActionFailure: typeof import('relayscope/cooperative-site').ActionFailure
+declare const z: typeof import('zod')
+declare const express: typeof import('express')
+declare const Fastify: typeof import('fastify').fastify
+declare const Hono: typeof import('hono').Hono
+declare const Koa: typeof import('koa')
+declare const app: import('fastify').FastifyInstance
+declare const NestFactory: {
+  create(module: unknown): Promise<{ use(middleware: import('relayscope/express').ExpressMiddleware): void }>
+}
+declare const AppModule: unknown
+
+// The WebSocket server of docs/feeding.md, and what is made of it.
+declare const createServer: typeof import('node:http').createServer
+declare const toNodeHandler: typeof import('relayscope/node').toNodeHandler
+declare const WebSocketServer: new (options: { server: import('node:http').Server }) => unknown
+declare const feed: (server: unknown, facilities: object, options: object) => void
+declare const userOf: (request: unknown) => string | null
+declare const heartbeatMs: number
+
+// A program's settings.
+declare const port: number
+declare const url: string
+declare const deploymentId: string
+declare const onListen: () => void
+
+// Other runtimes, as far as they are shown.
+declare const Deno: { serve(options: object, handler: import('relayscope/deno').DenoHandler): unknown }
+declare const Bun: {
+  serve(options: {
+    port: number
+    hostname: string
+    routes: Record<string, (request: Request) => Promise<Response>>
+    fetch(request: Request): Response | Promise<Response>
+  }): unknown
+}
+declare let accepted: number
+
+// The application of the cooperative documents, its relay and its page.
+declare const CONTROL_TOKEN: string
+declare const baseUrls: [string, ...string[]]
+declare const relay:
+  | (import('relayscope').Instance & { baseUrl: string; token: string; signal: AbortSignal })
+  | undefined
+declare const sites: import('relayscope').SiteRegistry
+declare const publisher: import('relayscope/publisher').CooperativeSitePublisher
+declare const actions: import('relayscope/cooperative-site').ActionHandlers
+declare const notes: { get(id: number): { keep?: boolean } | undefined; archive(id: number): Promise<{ id: number }> }
+declare const changed: (id: number) => void
+declare const live: {
+  facilities: Pick<import('relayscope/memory').MemoryFacilities, 'ingest'>
+  sites: import('relayscope').SiteRegistry
+  sessions: import('relayscope').SessionRegistry
+  bus: import('relayscope').SiteEventBus
+}
+declare const site_id: string
+declare const session_id: string
+declare const user_id: string
+declare const client_id: string
+declare const viewersFile: string
+declare const guests: string
+declare const openViewers: (
+  given: object,
+) => Promise<{ authenticate: import('relayscope/cooperative-site').Authenticate }>
+declare const connector: import('relayscope').ActionConnector
+declare const authenticateHost: import('relayscope/cooperative-site').Authenticate
+declare const COOPERATIVE_PREFIX: string
+declare const closeTimeoutMs: number
+declare const site: import('relayscope/browser').CooperativeSiteClient
+declare const at: (id: string) => { textContent: string | null }
+declare const log: (name: string, value: unknown) => void
+declare const refetch: () => void

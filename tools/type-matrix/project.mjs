@@ -1,0 +1,55 @@
+/** A project of somebody else's that has installed the built package, with every program of the documents in it. */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+const HERE = import.meta.dirname
+const ROOT = join(HERE, '../..')
+const INSTALLED = join(HERE, 'node_modules')
+
+const BLOCK = /<!-- from (\S+)\.mjs#([\w-]+) -->\n```(js|ts)\n([\s\S]*?)```/g
+
+const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
+
+/** The packages of the matrix whose names start so. */
+export const packagesOf = (start) => Object.keys(dependencies).filter((name) => name.startsWith(start))
+
+/**
+ * What the documents show, each text once: its path in the project, its code, whether it is for a page, and whether it
+ * is TypeScript. The first region of an example bears its name, so that another example's import of it is found.
+ */
+export function shownPrograms() {
+  const documents = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)
+  const shown = []
+  for (const document of ['README.md', ...documents].filter((path) => path.endsWith('.md')))
+    for (const [, example, region, language, code] of readFileSync(join(ROOT, document), 'utf8').matchAll(BLOCK)) {
+      if (shown.some((one) => one.code === code)) continue
+      const path = shown.some((one) => one.path === `${example}.mts`) ? `${example}.${region}.mts` : `${example}.mts`
+      shown.push({ path, code, onPage: example.includes('/page/'), typed: language === 'ts' })
+    }
+  return shown
+}
+
+/** Makes the project in a temporary folder, and says where. */
+export function createProject(shown) {
+  const project = mkdtempSync(join(tmpdir(), 'relayscope-types-'))
+  const modules = join(project, 'node_modules')
+  mkdirSync(modules)
+  for (const name of readdirSync(INSTALLED).filter((one) => !one.startsWith('.')))
+    symlinkSync(join(INSTALLED, name), join(modules, name))
+  symlinkSync(join(ROOT, 'node_modules/zod'), join(modules, 'zod'))
+  for (const part of ['package.json', 'dist'])
+    cpSync(join(ROOT, part), join(modules, 'relayscope', part), { recursive: true })
+  cpSync(join(HERE, 'programs'), join(project, 'programs'), { recursive: true })
+  for (const { path, code } of shown) {
+    mkdirSync(join(project, dirname(path)), { recursive: true })
+    writeFileSync(join(project, path), code)
+  }
+  writeFileSync(join(project, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n')
+  // As a root of types: the others' packages, which lie beside several of them, then mean this one too.
+  for (const types of packagesOf('node-types-')) {
+    mkdirSync(join(project, types))
+    symlinkSync(join(INSTALLED, types), join(project, types, 'node'))
+  }
+  return project
+}
