@@ -1,15 +1,16 @@
 /** What a refusal is over HTTP: the one table from the library's vocabulary of "no" to the problems of its routers. */
 import { Refusal, type RefusalCode } from '../refusal.js'
-import { type ProblemCode, ProblemError } from './problem.js'
+import { PROBLEMS, type ProblemCode, ProblemError } from './problem.js'
 
 /** Who refuses: an inspector that is asked for a diagnosis, or a facility, registry or gate that is asked to act. */
-export type Refuser = 'inspector' | 'facility'
+type Refuser = 'inspector' | 'facility'
 
 /** Where nothing is said, the refusal is a fault of whoever said it: `internal`. */
 const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
   invalid_identity: {},
   invalid_cursor: { inspector: 'invalid_cursor' },
   unavailable: { inspector: 'inspector_unavailable', facility: 'unavailable' },
+  not_narrowable: { inspector: 'not_narrowable' },
   invalid_input: { facility: 'invalid_body' },
   stale_instance: { facility: 'stale_instance' },
   identity_conflict: {},
@@ -42,7 +43,8 @@ const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
 }
 
 /**
- * The problem that `error` is. Its message goes nowhere: `cause` is for a host's hook.
+ * The problem that `error` is. Its message goes nowhere: `cause` is for a host's hook, which hears no refusal of what a
+ * client asked.
  *
  * @param own What refusals mean on one route, where that differs.
  */
@@ -53,5 +55,6 @@ export function toProblemError(
 ): ProblemError {
   if (error instanceof ProblemError) return error
   const code = (error instanceof Refusal && (own[error.code] ?? REFUSALS[error.code]?.[refuser])) || 'internal'
-  return new ProblemError(code, code === 'action_timeout' ? { outcome: 'unknown' } : {}, { cause: error })
+  const cause = PROBLEMS[code][0] < 500 ? undefined : error
+  return new ProblemError(code, code === 'action_timeout' ? { outcome: 'unknown' } : {}, { cause })
 }

@@ -1,13 +1,14 @@
 /** What the hooks of a host are told of a request, and that they change no answer. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Ask } from '../../src/contract/page.js'
+import type { AccessRecord } from '../../src/diagnostics/hooks.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
-import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
+import { createSubject, createWatched, expectProblem, get, KEY, never, ORIGIN, PREFIX, SECRET } from './subject.js'
 import { context, NOW } from './world.js'
 
 describe('the hooks', () => {
-  it('hear of each authenticated request once', async () => {
+  it('hear of each request once, and who it was that nobody knows', async () => {
     const records: unknown[] = []
     let time = NOW
     const router = createSubject({ onAccess: (record) => records.push(record), now: () => time++ })
@@ -19,28 +20,94 @@ describe('the hooks', () => {
     await get(router, '/contexts?status=nope')
     await get(router, '/contexts', { method: 'DELETE' })
     await get(router, '/contexts/none')
-    await get(router, '/contexts', { headers: { 'x-admin-key': 'wrong' } })
+    await get(router, '/delivery/status?user_id=alice&client_id=desk&command_id=none')
+    await get(router, '/contexts?user_id=alice', { headers: { 'x-admin-key': SECRET } })
     const record = (route: string | null, status: number, rest: object = {}) => ({
       principal: 'admin',
+      method: 'GET',
       route,
+      params: {},
       status,
       duration_ms: expect.any(Number),
       item_count: null,
       complete: null,
       filters: {},
+      remote_address: null,
+      request_id: null,
+      suppressed: 0,
       ...rest,
     })
     expect(records).toEqual([
       record('/connections', 200, { item_count: 2, filters: { user_id: 'alice' } }),
-      record('/contexts/{context_id}', 200),
+      record('/contexts/{context_id}', 200, { method: 'HEAD', params: { context_id: 'ctx-1' } }),
       record('/users', 200, { item_count: 4, complete: true }),
       record('/history/messages', 200, { item_count: 1, complete: false, filters: { stream: 'users/alice/log' } }),
       record(null, 404),
       record('/contexts', 422),
-      record('/contexts', 405),
-      record('/contexts/{context_id}', 404),
+      record('/contexts', 405, { method: 'DELETE' }),
+      record('/contexts/{context_id}', 404, { params: { context_id: 'none' } }),
+      record('/delivery/status', 404, { filters: { user_id: 'alice', client_id: 'desk', command_id: 'none' } }),
+      record('/contexts', 403, { principal: null }),
     ])
     expect(JSON.stringify(records)).not.toContain(SECRET)
+  })
+
+  it('hear which filters were given though the answer is none', async () => {
+    const filters: unknown[] = []
+    const onAccess = (record: { filters: unknown }) => filters.push(record.filters)
+    const { router } = createWatched({ onAccess }, () => Promise.reject(new Error(SECRET)))
+    await get(router, '/connections?user_id=alice&limit=2')
+    expect(filters).toEqual([{ user_id: 'alice' }])
+  })
+
+  it('hear of at most a hundred a second that nobody knows, and how many more there were', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      vi.setSystemTime(NOW)
+      const records: AccessRecord[] = []
+      const router = createSubject({ onAccess: (record) => records.push(record) })
+      const flood = async (count: number) => {
+        for (let i = 0; i < count; i++) await get(router, '/contexts', { headers: { 'x-admin-key': SECRET } })
+        return records.splice(0).map(({ principal, suppressed }) => [principal, suppressed])
+      }
+      const hundred = Array(100).fill([null, 0])
+      expect(await flood(130)).toEqual(hundred)
+      await get(router, '/capabilities')
+      expect(await flood(5)).toEqual([['admin', 30]])
+      vi.advanceTimersByTime(1_000)
+      expect(await flood(101)).toEqual([[null, 5], ...hundred.slice(1)])
+      vi.advanceTimersByTime(1_000)
+      expect(await flood(1)).toEqual([[null, 1]])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('hear where a request came from, and what the host calls it', async () => {
+    const heard: unknown[] = []
+    const errors: unknown[] = []
+    const router = createSubject({
+      onAccess: ({ remote_address, request_id }) => heard.push([remote_address, request_id]),
+      onError: (error) => errors.push(error),
+      requestId(request) {
+        const id = request.headers.get('x-request-id')
+        if (id === 'throw') throw new Error(SECRET)
+        return id === 'number' ? (7 as never) : id
+      },
+    })
+    const ask = (info: unknown, id?: string) => {
+      const headers = { 'x-admin-key': KEY, ...(id === undefined ? {} : { 'x-request-id': id }) }
+      return router.reply(new Request(`${ORIGIN}${PREFIX}/capabilities`, { headers }), info)
+    }
+    await ask({ remoteAddress: '192.0.2.1' }, 'r-1')
+    await ask(undefined)
+    await ask(null, 'a\u0085b')
+    await ask({ remoteAddress: 7 }, 'x'.repeat(257))
+    await ask({ remoteAddress: undefined }, 'number')
+    await ask('a text', 'throw')
+    expect(heard).toEqual([['192.0.2.1', 'r-1'], ...Array(5).fill([null, null])])
+    expect(errors).toEqual([new Error(SECRET)])
+    expect(() => createSubject({ requestId: 'x' as never })).toThrow(TypeError)
   })
 
   const bad: [what: string, hook: () => void][] = [
@@ -101,6 +168,19 @@ describe('the hooks', () => {
       return Promise.reject(signal.reason)
     })
     await get(router, path, { signal: left.signal })
+    expect(errors).toEqual([])
+  })
+
+  it('hear nothing of what an inspector refuses of a question', async () => {
+    const errors: unknown[] = []
+    const { router } = createWatched({ onError: (error) => errors.push(error) }, () =>
+      Promise.reject(new Refusal('invalid_identity')),
+    )
+    expectProblem(
+      await get(router, '/delivery/status?user_id=a&client_id=b&command_id=c'),
+      400,
+      'invalid_delivery_identity',
+    )
     expect(errors).toEqual([])
   })
 
