@@ -84,6 +84,12 @@ export interface ConnectionCounts extends Indexed {
   by_client_type: Record<ClientType, number>
 }
 
+/** A client of a user: client ids are unique within one user only. */
+export interface ClientOfUser {
+  user_id: string
+  client_id: string
+}
+
 /** Reads a connection registry. */
 export interface RegistryInspector extends UserIndex {
   listConnections(filter: ConnectionFilter, page: PageQuery, ask: Ask): Awaitable<Page<Connection>>
@@ -95,6 +101,11 @@ export interface RegistryInspector extends UserIndex {
    * answers; then the view samples.
    */
   listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<(Page<ActionObservation> & Indexed) | null>
+  /**
+   * The instances that hold these clients (at most 500) now, in their order; `null` for one that none holds. Without it each
+   * is looked for in the list.
+   */
+  currentInstances?(clients: readonly ClientOfUser[], ask: Ask): Awaitable<(string | null)[]>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
 }
@@ -140,7 +151,7 @@ export interface ConnectionRegistry {
   disconnect(connectionId: string, reason?: string): Promise<boolean>
   isCurrentInstance(instance: Instance): Promise<boolean>
   /** The instance that holds (user, client) now, or `null` when none is connected. */
-  currentInstance(client: { user_id: string; client_id: string }): Promise<string | null>
+  currentInstance(client: ClientOfUser): Promise<string | null>
 }
 
 /** What a registry keeps, and for how long, unless it is told otherwise. */

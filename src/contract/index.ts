@@ -19,6 +19,7 @@ export {
   ActionDescriptor,
   ActionFilter,
   ActionObservation,
+  type ClientOfUser,
   ClientType,
   ConnectInput,
   Connection,

@@ -51,6 +51,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     }),
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory tells the steps of one connection, oldest first', run: () => checkHistory(make) },
+    { name: 'currentInstances names who holds each client, in their order', run: () => checkHolders(make) },
     { name: 'listActions lists by name what connected connections offer', run: () => checkActions(make) },
   ])
 }
@@ -73,6 +74,17 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
   }
   const unknown = await registry.listConnectionHistory(NOBODY, { limit: 1, cursor: null }, ASK)
   check(unknown === null, 'listConnectionHistory of an unknown connection must be null')
+}
+
+async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<void> {
+  const registry = await make()
+  if (!registry?.currentInstances) return notTested('there are no currentInstances')
+  const connected = (await connectionsOf(registry)).filter(({ status }) => status === 'connected').slice(0, 20)
+  // Whoever is connected stands between two who are not.
+  const nobody = { user_id: NOBODY, client_id: NOBODY }
+  const clients = connected.flatMap(({ user_id, client_id }) => [{ user_id, client_id }, nobody])
+  const expected = connected.flatMap(({ instance_id }) => [instance_id, null])
+  checkEqual(await registry.currentInstances(clients, ASK), expected, 'instances that hold clients')
 }
 
 async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
@@ -150,6 +162,11 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
   return {
     listConnections: (filter, page) => pageOf(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
+    currentInstances: (clients) =>
+      clients.map(
+        ({ user_id, client_id }) =>
+          find(toConnection, world.connections, { user_id, client_id, status: 'connected' })?.instance_id ?? null,
+      ),
     ...(world.actions && {
       listActions: (filter, page) => listActions(wholeRecords(toAction, world.actions), connections(), filter, page),
     }),

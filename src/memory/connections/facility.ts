@@ -2,6 +2,7 @@
 
 import { createClock } from '../../async/clock.js'
 import {
+  type ClientOfUser,
   CONNECTION_BOUNDS,
   CONNECTION_OPTIONS,
   ConnectInput,
@@ -64,11 +65,10 @@ export function createConnectionRegistry(
   }
 
   /** The instance that holds (user, client). */
-  const current = (client: { user_id: string; client_id: string }) =>
-    lifecycle.holder(client, sweep().time)?.record.instance_id ?? null
+  const current = (client: ClientOfUser) => lifecycle.holder(client, sweep().time)?.record.instance_id ?? null
 
   return {
-    inspector: createConnectionInspector(lifecycle, { sweep, find }),
+    inspector: createConnectionInspector(lifecycle, { sweep, find, current }),
     async connect(given) {
       const input = parseInput(ConnectInput, given)
       const { user_id, client_id, instance_id, client_type } = input

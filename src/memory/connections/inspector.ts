@@ -1,5 +1,6 @@
 /** Reads the connections of one process as they are now, whether or not what is due has been swept. */
 import {
+  type ClientOfUser,
   ClientType,
   type Connection,
   type ConnectionCounts,
@@ -16,9 +17,14 @@ interface Look {
   /** `isSwept`: nothing that has come due is left. */
   sweep(): { isSwept: boolean; view: ReturnType<ConnectionLifecycle['view']> }
   find(id: string): { entry: LivingConnection | undefined }
+  /** The instance that holds a client. */
+  current(client: ClientOfUser): string | null
 }
 
-export function createConnectionInspector(lifecycle: ConnectionLifecycle, { sweep, find }: Look): RegistryInspector {
+export function createConnectionInspector(
+  lifecycle: ConnectionLifecycle,
+  { sweep, find, current }: Look,
+): RegistryInspector {
   const { table, actions } = lifecycle
 
   const inspector: RegistryInspector = {
@@ -35,6 +41,7 @@ export function createConnectionInspector(lifecycle: ConnectionLifecycle, { swee
     },
     // The index over actions counts whoever has fallen silent until that is swept: until then it says nothing.
     listActions: (filter, page, ask) => (sweep().isSwept ? actions.list(filter, page, examinable(ask)) : null),
+    currentInstances: (clients) => clients.map(current),
     countConnections(filter, ask) {
       const { view, isSwept } = sweep()
       return table.count(filter, view, isSwept, examinable(ask))

@@ -1,4 +1,5 @@
-/** Which instance holds a client now, for the inspectors of the correlator and whoever fences by reading. */
+/** Which instances hold clients now, for inspectors and for whoever fences by reading. */
+import type { ClientOfUser } from '../../contract/connections.js'
 import type { Ask } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
@@ -6,18 +7,40 @@ import { readRows } from '../table/rows.js'
 import { CONNECTIONS, endOf } from './format.js'
 
 /** The instance that holds (user, client) now, or `null`. */
-export async function readCurrentInstance(
+export async function readCurrentInstance(store: Store, client: ClientOfUser, ask: Ask): Promise<string | null> {
+  const [current = null] = await readCurrentInstances(store, [client], ask)
+  return current
+}
+
+/** The instances that hold `clients` now, in their order: two reads of each shard that has any of them. */
+export async function readCurrentInstances(
   store: Store,
-  client: { user_id: string; client_id: string },
+  clients: readonly ClientOfUser[],
   ask: Ask,
-): Promise<string | null> {
+): Promise<(string | null)[]> {
   const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
-  const shard = shardOf(client.user_id, shards)
-  const key = store.key(shard, CONNECTIONS.name, 'current', client.user_id, client.client_id)
-  const [id] = [await store.command(['MGET', key], key, ask)].flat()
-  if (typeof id !== 'string') return null
-  const [found] = await readRows(store, CONNECTIONS, shard, [id], ask)
-  const row = found?.row
-  const holds = row?.user_id === client.user_id && row.client_id === client.client_id
-  return holds && !endOf(row, now) ? row.instance_id : null
+  const places = new Map<number, number[]>()
+  for (const [i, { user_id }] of clients.entries()) {
+    const shard = shardOf(user_id, shards)
+    places.set(shard, [...(places.get(shard) ?? []), i])
+  }
+  const current: (string | null)[] = clients.map(() => null)
+  await Promise.all([...places].map(([shard, here]) => readShard(shard, here)))
+  return current
+
+  async function readShard(shard: number, here: readonly number[]): Promise<void> {
+    const asked = here.map((i) => clients[i] as ClientOfUser)
+    const keys = asked.map(({ user_id, client_id }) =>
+      store.key(shard, CONNECTIONS.name, 'current', user_id, client_id),
+    )
+    const ids = [await store.command(['MGET', ...keys], keys[0] as string, ask)].flat()
+    const known = ids.filter((id) => typeof id === 'string')
+    const rows = await readRows(store, CONNECTIONS, shard, known, ask)
+    const byId = new Map(rows.map(({ id, row }) => [id, row]))
+    for (const [k, { user_id, client_id }] of asked.entries()) {
+      const row = byId.get(String(ids[k]))
+      const holds = row?.user_id === user_id && row.client_id === client_id
+      if (holds && !endOf(row, now)) current[here[k] as number] = row.instance_id
+    }
+  }
 }

@@ -16,6 +16,7 @@ import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { listActions } from './actions.js'
+import { readCurrentInstances } from './current-instance.js'
 import { CONNECTIONS, endOf } from './format.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
@@ -32,6 +33,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
     },
     listActions: (filter, page, ask) => listActions(store, filter, page, ask),
+    currentInstances: (clients, ask) => readCurrentInstances(store, clients, ask),
     async countConnections(filter, ask): Promise<ConnectionCounts> {
       const { records, indexed } = await countAll(store, CONNECTIONS, filter, ask)
       return {

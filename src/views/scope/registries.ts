@@ -7,7 +7,7 @@ import { listOfUsers } from './list.js'
 import { countOfOne, ifSeen, oneOf, type Seen, said, scopeUsers } from './seen.js'
 
 export function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInspector {
-  const { listConnectionHistory, countConnections, listActions } = registry
+  const { listConnectionHistory, countConnections, currentInstances, listActions } = registry
   return {
     ...scopeUsers(registry, seen),
     listConnections: listOfUsers(seen.users, (filter, page, ask) => registry.listConnections(filter, page, ask)),
@@ -17,6 +17,14 @@ export function scopeConnections(registry: RegistryInspector, seen: Seen): Regis
         if (!ifSeen(await registry.getConnection(id, ask), seen)) return null
         const listed = await listConnectionHistory.call(registry, id, page, ask)
         return listed && { ...listed, items: listed.items.filter(({ connection_id }) => connection_id === id) }
+      },
+    }),
+    ...(currentInstances && {
+      async currentInstances(clients, ask) {
+        const own = clients.filter(({ user_id }) => seen.has(user_id))
+        const found = own.length === 0 ? [] : await currentInstances.call(registry, own, ask)
+        const byClient = new Map(own.map((client, i) => [client, found[i] ?? null]))
+        return clients.map((client) => byClient.get(client) ?? null)
       },
     }),
     ...(countConnections && { countConnections: countOfOne(seen, countConnections.bind(registry)) }),
