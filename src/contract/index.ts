@@ -113,6 +113,7 @@ export type { RouterLimits } from './limits.js'
 export type { UserIds, UserIndex, UserPart, UserParts } from './observation.js'
 export type { Ask, AskLimits, Awaitable, Examined, IdPageQuery, Indexed, Page, PageQuery, Sample } from './page.js'
 export {
+  CallCounters,
   type CallOutcome,
   type CallSender,
   type InstanceCheck,
@@ -122,6 +123,7 @@ export {
   PendingCallFilter,
   type RpcCorrelator,
   type RpcInspector,
+  RpcSummary,
 } from './rpc.js'
 export {
   Connector,

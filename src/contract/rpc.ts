@@ -35,12 +35,52 @@ export interface InstanceCheck {
   current_instance_id: string | null
 }
 
+const Count = z.int().min(0)
+
+/** What became of calls and of replies to them, since `counting_since`. */
+export const CallCounters = z.object({
+  opened: Count,
+  /** Ended by a reply, which was a result or an error. */
+  succeeded: Count,
+  failed: Count,
+  /** Ended by their deadline, those whose node died before it came among them. */
+  timed_out: Count,
+  /** Given up by their caller, or by a correlator that was closed. */
+  cancelled: Count,
+  /** Replies to a call that was not pending: too late, a second time, or never opened. */
+  late: Count,
+  /** Replies from somebody else than the call went to. */
+  foreign: Count,
+})
+export type CallCounters = z.infer<typeof CallCounters>
+
+/**
+ * How many calls wait and what became of the others: `opened` is `succeeded + failed + timed_out + cancelled + pending +
+ * overdue`, of one instant.
+ */
+export const RpcSummary = z.object({
+  /** Calls within their deadline. */
+  pending: Count,
+  /** When the call was opened that has waited longest, an overdue one too; `null` where none waits. */
+  oldest_started_at: Timestamp.nullable(),
+  oldest_age_ms: Count.nullable(),
+  /** Calls past their deadline that nobody has taken away yet. */
+  overdue: Count,
+  counters: CallCounters,
+  /** When the first of these was counted; `null` where none has been. */
+  counting_since: Timestamp.nullable(),
+  observed_at: Timestamp,
+})
+export type RpcSummary = z.infer<typeof RpcSummary>
+
 /** Reads an RPC correlator. */
 export interface RpcInspector extends UserIndex {
   listPending(filter: PendingCallFilter, page: PageQuery, ask: Ask): Awaitable<Page<PendingCall>>
   getPending(correlationId: string, ask: Ask): Awaitable<PendingCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
   checkInstance?(instance: Instance, ask: Ask): Awaitable<InstanceCheck>
+  /** Told by the operation `rpc_summary`. */
+  summary?(ask: Ask): Awaitable<RpcSummary>
 }
 
 /** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
@@ -127,10 +167,11 @@ export const RPC_OPTIONS: Shape<RpcOptions> = {
   connections: having('currentInstance'),
 }
 
-/** What became of replies that reached this correlator, since it was made. */
+/** What became of calls and replies at this correlator, since it was made; of the deployment the inspector's `summary` tells. */
 export interface RpcCounters {
   settled: number
   timed_out: number
+  /** By their caller, or because this correlator was closed. */
   cancelled: number
   /** Replies to a call that is not pending: too late, a second time, or never opened. */
   late: number
@@ -150,6 +191,7 @@ export const RPC_FAMILY = {
   capability: 'rpc',
   methods: { listPending: true, getPending: true },
   operations: { rpc_instance_check: 'checkInstance' },
+  listed: { rpc_summary: 'summary' },
   components: { PendingCall },
   users: foldUsers('listPending', PendingCall, foldCall),
 } as const satisfies Family<RpcInspector>

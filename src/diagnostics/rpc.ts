@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Id, Timestamp, toTimestamp } from '../contract/ids.js'
 import { pageOf } from '../contract/page.js'
-import { PendingCall, PendingCallFilter } from '../contract/rpc.js'
+import { PendingCall, PendingCallFilter, RpcSummary } from '../contract/rpc.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 /** Whether an instance held its client at `checked_at`. An unknown instance is not current; it is no 404. */
@@ -14,6 +14,13 @@ export const InstanceStatus = z.object({
 })
 
 export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, and instance fencing.', [
+  diagnosticsRoute({
+    path: '/rpc/summary',
+    summary: 'How many calls wait, and what became of the others',
+    needs: ['rpc_summary'],
+    response: RpcSummary,
+    read: ({ rpc }, _input, { ask }) => rpc.summary?.(ask),
+  }),
   diagnosticsRoute({
     path: '/rpc/pending',
     summary: 'Calls that wait for their reply',

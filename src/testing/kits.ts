@@ -45,6 +45,7 @@ export const WORLD: Shape<FakeWorld> = {
   contexts: LIST,
   browserWindows: LIST,
   calls: LIST,
+  callSummary: OBJECT,
   instances: LIST,
   messages: LIST,
   streams: LIST,

@@ -1,8 +1,25 @@
 /** The contract suite of an RPC correlator's inspector. */
 import type { Instance } from '../contract/connections.js'
-import { PendingCall, PendingCallFilter, RPC_FAMILY, type RpcInspector } from '../contract/rpc.js'
-import { ASK, type ContractCase, check, checkEnds, checkEqual, notTested, toCases } from './expect.js'
-import { CLIENT, FAKE_TIME, fill, find, INSTANCE, type Make, type Partly, pageOf } from './fake-records.js'
+import {
+  CallCounters,
+  PendingCall,
+  PendingCallFilter,
+  RPC_FAMILY,
+  type RpcInspector,
+  RpcSummary,
+} from '../contract/rpc.js'
+import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
+import {
+  CLIENT,
+  FAKE_TIME,
+  fill,
+  find,
+  INSTANCE,
+  type Make,
+  type Partly,
+  pageOf,
+  wholeRecords,
+} from './fake-records.js'
 import { NOBODY } from './filters.js'
 import { listCases, type MakeInspector, walk } from './lists.js'
 import { userCases } from './users.js'
@@ -20,6 +37,7 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
     }),
     ...userCases(make, RPC_FAMILY.users),
     { name: 'checkInstance says current of the current instance alone', run: () => checkInstances(make) },
+    { name: 'summary says how many calls wait, and what became of each of the others', run: () => checkSummary(make) },
   ])
 }
 
@@ -38,9 +56,34 @@ async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> 
   await checkEnds((ask) => rpc.checkInstance?.(nobody, ask), 'checkInstance')
 }
 
+async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
+  const rpc = await make()
+  if (!rpc?.summary) return notTested('there is no summary')
+  const summary = await rpc.summary(ASK)
+  checkSchema(RpcSummary, summary, 'summary')
+  const { pending, overdue, counters } = summary
+  const { opened, succeeded, failed, timed_out, cancelled } = counters
+  const told = succeeded + failed + timed_out + cancelled + pending + overdue
+  check(opened === told, `summary: ${opened} calls were opened, and ${told} wait or have ended`)
+  checkEqual(summary.oldest_started_at === null, pending + overdue === 0, 'summary has an oldest call where one waits')
+  checkEqual(summary.oldest_age_ms === null, summary.oldest_started_at === null, 'summary has the age of the oldest')
+  const isCounted = Object.values(counters).some((count) => count > 0)
+  check(!isCounted || summary.counting_since !== null, 'summary has counted, and must say since when')
+  const calls = await walk<PendingCall>((page, ask) => rpc.listPending({}, page, ask), 100, 'listPending')
+  checkEqual(pending, calls.length, 'pending in summary, and calls that are listed')
+  const first = calls.map(({ started_at }) => started_at).sort()[0]
+  check(
+    first === undefined || (summary.oldest_started_at ?? '') <= first,
+    `summary says that the oldest call began at ${summary.oldest_started_at}, and one is listed since ${first}`,
+  )
+  await checkEnds((ask) => rpc.summary?.(ask), 'summary')
+}
+
 /** What the fakes know of calls. */
 export interface RpcWorld {
   calls?: Partly<PendingCall>[]
+  /** Makes the correlator count; what is not given of it is taken from `calls`. */
+  callSummary?: Partly<RpcSummary>
   /** The current instances; makes the correlator check them. */
   instances?: Partly<Instance>[]
 }
@@ -59,13 +102,38 @@ const toCall: Make<PendingCall> = (given, place) =>
     given,
   )
 
+const NO_COUNTERS = Object.fromEntries(CallCounters.keyof().options.map((name) => [name, 0])) as CallCounters
+
+/** The summary of a world in which nothing has become of any call but what is given. */
+function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): RpcSummary {
+  const oldest = calls.reduce<PendingCall | undefined>((a, b) => (a && a.started_at <= b.started_at ? a : b), undefined)
+  const { succeeded = 0, failed = 0, timed_out = 0, cancelled = 0 } = given.counters ?? {}
+  const waiting = (given.pending ?? calls.length) + (given.overdue ?? 0)
+  const opened = succeeded + failed + timed_out + cancelled + waiting
+  return fill(
+    {
+      pending: calls.length,
+      oldest_started_at: oldest?.started_at ?? null,
+      oldest_age_ms: oldest?.age_ms ?? null,
+      overdue: 0,
+      counters: { ...NO_COUNTERS, opened },
+      counting_since: opened > 0 || given.counters ? FAKE_TIME : null,
+      observed_at: FAKE_TIME,
+    },
+    given,
+  )
+}
+
 const toInstance: Make<Instance> = (given) => fill(INSTANCE, given)
 
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
-  if (!world.calls && !world.instances) return undefined
+  if (!world.calls && !world.instances && !world.callSummary) return undefined
   return {
     listPending: (filter, page) => pageOf(toCall, world.calls, filter, page),
     getPending: (correlation_id) => find(toCall, world.calls, { correlation_id }),
+    ...(world.callSummary && {
+      summary: () => toSummary(world.callSummary ?? {}, wholeRecords(toCall, world.calls)),
+    }),
     ...(world.instances && {
       checkInstance({ user_id, client_id, instance_id }) {
         const current = find(toInstance, world.instances, { user_id, client_id })?.instance_id ?? null

@@ -8,6 +8,7 @@ import type {
   PendingCallFilter,
   RpcCorrelator,
   RpcInspector,
+  RpcSummary,
 } from '../../src/contract/rpc.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
@@ -169,6 +170,76 @@ export function rpcBattery(
       expect(await check('one')).toEqual({ current: true, current_instance_id: 'one' })
       expect(await check('two')).toEqual({ current: false, current_instance_id: 'one' })
       expect(await check('one', 'phone')).toEqual({ current: false, current_instance_id: null })
+    })
+
+    const NONE = { opened: 0, succeeded: 0, failed: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
+    const summary = async () => (await rpc.inspector.summary?.(ASK)) as RpcSummary
+
+    it('has counted nothing before the first call', async () => {
+      expect(await summary()).toEqual({
+        pending: 0,
+        oldest_started_at: null,
+        oldest_age_ms: null,
+        overdue: 0,
+        counters: NONE,
+        counting_since: null,
+        observed_at: at(),
+      })
+    })
+
+    it('counts how every call ended, and every reply that was dropped', async () => {
+      const first = await open({ timeoutMs: 600_000 })
+      clock.advance(2_000)
+      const from = { user_id: 'bob', client_id: 'desk' }
+      for (const reply of ['wrong', 'again']) await rpc.settle(first.correlation_id, { ok: true, result: reply, from })
+      const answered = await Promise.all([open({ user_id: 'u1' }), open({ user_id: 'u2' }), open({ user_id: 'u3' })])
+      await rpc.settle(answered[0].correlation_id, { ok: true, result: 1 })
+      await rpc.settle(answered[1].correlation_id, { ok: true, result: 1 })
+      await rpc
+        .settle(answered[2].correlation_id, { ok: false, error: 'no' })
+        .then(() => answered[2].result.catch(() => {}))
+      for (const id of [answered[0].correlation_id, answered[2].correlation_id, 'never'])
+        await rpc.settle(id, { ok: true, result: 2 })
+      const caller = new AbortController()
+      const given = await open({ user_id: 'u4', signal: caller.signal })
+      caller.abort()
+      await given.result.catch(() => {})
+      const ended = await open({ user_id: 'u5', timeoutMs: 1 })
+      await ended.result.catch(() => {})
+      const last = await open({ user_id: 'u6' })
+      expect(await summary()).toEqual({
+        pending: 2,
+        oldest_started_at: at(),
+        oldest_age_ms: 2_000,
+        overdue: 0,
+        counters: { opened: 7, succeeded: 2, failed: 1, timed_out: 1, cancelled: 1, late: 3, foreign: 2 },
+        counting_since: at(),
+        observed_at: at(2_000),
+      })
+      await rpc.settle(first.correlation_id, { ok: true, result: 1 })
+      expect(await summary()).toMatchObject({ pending: 1, oldest_started_at: at(2_000), oldest_age_ms: 0 })
+      await rpc.settle(last.correlation_id, { ok: true, result: 1 })
+      expect(await summary()).toMatchObject({ pending: 0, oldest_started_at: null, counting_since: at() })
+    })
+
+    it('counts what a closing ends as cancelled', async () => {
+      const { result } = await open()
+      await rpc.close()
+      await result.catch(() => {})
+      expect(await summary()).toMatchObject({ pending: 0, counters: { ...NONE, opened: 1, cancelled: 1 } })
+    })
+
+    it('counts a call whose time is over as overdue until somebody has ended it', async () => {
+      await open({ timeoutMs: 5_000 })
+      await open({ user_id: 'bob', timeoutMs: 60_000 })
+      clock.advance(5_000)
+      expect(await summary()).toMatchObject({
+        pending: 1,
+        overdue: 1,
+        oldest_started_at: at(),
+        oldest_age_ms: 5_000,
+        counters: { ...NONE, opened: 2 },
+      })
     })
 
     it('refuses what is no call, and keeps nothing of it', async () => {

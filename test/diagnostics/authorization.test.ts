@@ -144,6 +144,7 @@ describe('somebody who sees some users only', () => {
     const { body } = await scoped('/')
     const closed = body.routes.filter((route: { available: boolean }) => !route.available)
     expect(closed.map(({ path }: { path: string }) => path)).toEqual([
+      '/rpc/summary',
       '/deduplicator/summary',
       '/delivery/summary',
       '/delivery/nodes',

@@ -179,6 +179,7 @@ export function createWorld(): Required<FakeWorld> {
       ...many(3, (i) => call({ correlation_id: `call-${i}` })),
       call({ correlation_id: 'call-4', user_id: 'carol', action: 'print', instance_id: null, deadline_at: null }),
     ],
+    callSummary: { counters: { succeeded: 5, failed: 1, timed_out: 1, cancelled: 1, late: 2, foreign: 1 } },
     instances: [{ user_id: 'alice', client_id: 'desk', instance_id: 'inst-1' }],
     deduplicator: {
       summary: { entries: 3, capacity: 100, ttl_ms: 60_000, accepted: 3, duplicates: 1, evicted: 0 },

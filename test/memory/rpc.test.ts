@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRpcCorrelator } from '../../src/memory/rpc.js'
+import { createRpcCorrelator } from '../../src/memory/rpc/facility.js'
 import { rpcBattery } from '../contract/rpc.js'
 
 rpcBattery('memory', (options) => createRpcCorrelator(options))

@@ -1,6 +1,6 @@
 /** Calls and events whose scripts arrive twice, or whose replies are lost: nothing is done twice, and nothing is lost. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createRpcCorrelator } from '../../src/memory/rpc.js'
+import { createRpcCorrelator } from '../../src/memory/rpc/facility.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { PUBLISH } from '../../src/redis/event-bus/scripts.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'

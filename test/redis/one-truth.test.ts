@@ -65,6 +65,7 @@ const SINGLES = [
   `/connections/${'id-2'.padEnd(32, 'x')}`,
   `/connections/${'id-2'.padEnd(32, 'x')}/history`,
   `/rpc/pending/${'id-9'.padEnd(32, 'x')}`,
+  '/rpc/summary',
   '/rpc/instances/instance-1-0?user_id=bob&client_id=client-0',
   '/rpc/instances/other?user_id=late&client_id=c',
   `/history/messages?stream=${inShape}`,

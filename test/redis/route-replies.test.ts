@@ -41,6 +41,7 @@ const ASKED: Record<string, string[]> = {
   '/rpc/instances/{instance_id}': ['/rpc/instances/instance-1-0?user_id=bob&client_id=client-0'],
   '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending'],
   '/rpc/pending/{correlation_id}': [`/rpc/pending/${'id-4'.padEnd(32, 'x')}`],
+  '/rpc/summary': ['/rpc/summary'],
   '/users': ['/users?limit=3', '/users?limit=500'],
   '/users/{user_id}/summary': ['/users/bob/summary', '/users/nobody/summary'],
   '/workers': ['/workers?user_id=bob'],

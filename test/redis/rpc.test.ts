@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { Refusal } from '../../src/refusal.js'
+import { ASK, createClock } from '../contract/clock.js'
 import { rpcBattery } from '../contract/rpc.js'
 import { describeStores } from './matrix.js'
+import { soon } from './wait-for.js'
 
 describeStores('the correlator in Redis', (kind, place) => {
   rpcBattery(kind, (options) => createRedisRpcCorrelator({ ...place(), ...options }))
@@ -22,6 +25,40 @@ describeStores('the correlator in Redis', (kind, place) => {
       expect(await there.settle(refused.correlation_id, { ok: true, result: 1 })).toBe(false)
       expect(there.counters).toMatchObject({ settled: 21, late: 1 })
       await Promise.all([here.close(), there.close()])
+    })
+
+    it('counts a call whose node has died as timed out, once whoever takes it away', async () => {
+      const clock = createClock()
+      const where = { ...place(), now: clock.now }
+      const [dead, living] = [createRedisRpcCorrelator(where), createRedisRpcCorrelator(where)]
+      const call = { action: 'a', user_id: 'ann', client_id: 'c', timeoutMs: 5_000 }
+      const { result } = await dead.open(call)
+      clock.advance(6_000)
+      const { correlation_id } = await living.open(call)
+      const told = { pending: 1, overdue: 0, counters: { opened: 2, timed_out: 1, cancelled: 0 } }
+      expect(await living.inspector.summary?.(ASK)).toMatchObject(told)
+      await dead.close()
+      await expect(result).rejects.toMatchObject({ code: 'closed' })
+      expect(await living.inspector.summary?.(ASK)).toMatchObject(told)
+      await living.settle(correlation_id, { ok: true, result: 1 })
+      expect(await living.inspector.summary?.(ASK)).toMatchObject({ pending: 0, counters: { succeeded: 1 } })
+      await living.close()
+    })
+
+    it('has a node take away what others have left, though nobody opens a call any more', async () => {
+      const clock = createClock()
+      const where = { ...place(), now: clock.now }
+      const dead = createRedisRpcCorrelator(where)
+      const { result } = await dead.open({ action: 'a', user_id: 'ann', client_id: 'c', timeoutMs: 5_000 })
+      clock.advance(6_000)
+      const node = createRedisFacilities(where)
+      await node.dispatcher.dispatch({ user_id: 'ann', client_id: 'c', command_id: 'k', action: 'a' })
+      await soon(async () => {
+        await node.dispatcher.reconcile()
+        const told = { pending: 0, overdue: 0, counters: { opened: 1, timed_out: 1 } }
+        expect(await node.rpc.inspector.summary?.(ASK)).toMatchObject(told)
+      })
+      await Promise.all([dead.close(), node.close(), result.catch(() => {})])
     })
 
     it('refuses a reply that is too large for the store, and the call goes on waiting', async () => {

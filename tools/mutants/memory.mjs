@@ -83,7 +83,7 @@ export const MEMORY = [
       'ownership: input.ownership',
     ],
   ]),
-  ...weaken('src/memory/rpc.ts', 'test/memory/rpc.test.ts', [
+  ...weaken('src/memory/rpc/facility.ts', 'test/memory/rpc.test.ts', [
     [
       'a reply of another client is foreign',
       'if (user_id !== call.user_id || client_id !== call.client_id) return true',
@@ -96,8 +96,8 @@ export const MEMORY = [
     ],
     [
       'a call has one reply',
-      'if (!entry) {\n        counters.late++\n        return false',
-      'if (!entry) {\n        counters.late++\n        return true',
+      "if (!entry) {\n        count('late')\n        return false",
+      "if (!entry) {\n        count('late')\n        return true",
     ],
     [
       'a user has so many calls pending',

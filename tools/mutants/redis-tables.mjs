@@ -279,19 +279,30 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
-      `if call.user_id ~= user or call.client_id ~= client then return 'foreign' end`,
+      `if call.user_id ~= user or call.client_id ~= client then return true end`,
       '',
     ],
     [
       'in a store, a reply of another instance is foreign',
-      `if call.instance_id ~= cjson.null and instance ~= '' and call.instance_id ~= instance then return 'foreign' end`,
-      '',
+      `return call.instance_id ~= cjson.null and instance ~= '' and call.instance_id ~= instance`,
+      'return false',
     ],
     [
       'in a store, a call past its time has no reply',
-      `if not call or call.deadline_at <= now then return 'late' end`,
-      `if not call then return 'late' end`,
+      `if not call or call.deadline_at <= now then`,
+      `if not call then`,
       ['test/redis/rpc.test.ts', 'test/redis/actions-replies.test.ts'],
+    ],
+    [
+      'a reply that is dropped counts once, however often it arrives',
+      "if redis.call('SET', K(t, 'dropped', name), 1, 'NX', 'PX', ${NAMED_MS}) then tally(why) end",
+      'tally(why)',
+      'test/redis/losses/messages.test.ts',
+    ],
+    [
+      'a call whose node has died is counted as timed out',
+      `for i = 1, #due do end_call(due[i], 'timed_out') end`,
+      'for i = 1, #due do drop(t, due[i]) end',
     ],
     [
       'in a store, an id of a pending call is taken',
@@ -323,8 +334,8 @@ export const REDIS_TABLES = [
     ],
     [
       'only its own attempt takes a call away',
-      'if call and call.attempt == attempt then drop(t, id) end',
-      'if call then drop(t, id) end',
+      'if call and call.attempt == attempt then end_call(id, how) end',
+      'if call then end_call(id, how) end',
       ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
     ],
     [

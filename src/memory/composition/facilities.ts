@@ -24,7 +24,7 @@ import {
 } from '../delivery/facility.js'
 import { createMessageHistory, MESSAGE_HISTORY_OPTIONS, type MessageHistoryOptions } from '../history/facility.js'
 import { createMemorySpillStore } from '../history/spill-store.js'
-import { createRpcCorrelator, RPC_CORRELATOR_OPTIONS, type RpcCorrelatorOptions } from '../rpc.js'
+import { createRpcCorrelator, RPC_CORRELATOR_OPTIONS, type RpcCorrelatorOptions } from '../rpc/facility.js'
 
 export interface MemoryFacilitiesOptions {
   /** Epoch ms, for all of them. @default Date.now */

@@ -68,6 +68,8 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       return byId.size
     },
     get: (id: string) => byId.get(id),
+    /** The entry that came first. */
+    first: (): Entry<R, S> | undefined => all.entries.first(),
     /** All entries, for an end that concerns every one of them. */
     entries: () => [...byId.values()],
 

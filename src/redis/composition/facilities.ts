@@ -21,6 +21,7 @@ import { messageHistoryOn } from '../history/facility.js'
 import { retainOn } from '../history/retain.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { rpcCorrelatorOn } from '../rpc/facility.js'
+import { SWEEP_CALLS } from '../rpc/scripts.js'
 import { runScript } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 
@@ -45,7 +46,7 @@ const TABLES: Record<FacilityName, readonly string[]> = {
   connections: [],
   contexts: ['contexts'],
   browserWindows: ['windows'],
-  rpc: ['calls'],
+  rpc: [],
   history: [],
   deduplicator: [],
   dispatcher: [],
@@ -94,6 +95,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
     (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
     (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
+    (shard) => runScript(store, SWEEP_CALLS, shard, {}),
     (shard) => runScript(store, SWEEP_TABLES, shard, { tables: LEASED }),
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })

@@ -23,7 +23,7 @@ import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../st
 import { encodeReply } from './format.js'
 import { createRpcInspector } from './inspector.js'
 import { createPendingCalls } from './pending.js'
-import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
+import { COUNT_LATE, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
 
 export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions
 
@@ -99,7 +99,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       } catch (error) {
         pending.end(correlation_id)
         // It may stand there all the same, and nobody waits for it.
-        runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt }).catch(() => {})
+        runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt, how: 'cancelled' }).catch(() => {})
         throw error
       }
       return { correlation_id, result }
@@ -108,9 +108,13 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       const sender = checkOutcome(outcome, from)
       const text = encodeReply(outcome)
       const local = pending.get(correlationId)
+      const shards = await store.claimShards()
+      const isAlone = local !== undefined || shards === 1
       const given = {
         id: correlationId,
         reply: text,
+        how: outcome.ok ? 'succeeded' : 'failed',
+        counts_late: isAlone ? 1 : 0,
         has_sender: sender ? 1 : 0,
         user: sender?.user_id ?? '',
         client: sender?.client_id ?? '',
@@ -118,11 +122,13 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         name: randomId(),
       }
       const run = (shard: number) => runScript(store, SETTLE_CALL, shard, given)
-      const shards = await store.claimShards()
       const end = local
         ? await run(local.shard)
         : ((await runInShards(run, shards, (answer) => answer !== 'late'))?.answer ?? 'late')
       counters[end]++
+      // The reply is dropped whether or not that can be counted.
+      if (end === 'late' && !isAlone)
+        await runScript(store, COUNT_LATE, shardOf(correlationId, shards), { name: given.name }).catch(store.onError)
       if (end === 'settled' && local) void pending.take(local.shard, correlationId)
       return end === 'settled'
     },

@@ -8,6 +8,7 @@ import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { CALLS } from './format.js'
+import { readCallSummary } from './summary.js'
 
 type CurrentInstance = (client: Instance, ask: Ask) => Promise<string | null>
 
@@ -23,6 +24,7 @@ export function createRpcInspector(
       const current_instance_id = await currentInstance(instance, ask)
       return { current: current_instance_id === instance.instance_id, current_instance_id }
     },
+    summary: (ask) => readCallSummary(store, ask),
     listUserIds: (page, ask) => listUserIds(store, CALLS.name, page, ask),
     observeUsers: (userIds, ask) => observeUsers(store, CALLS, userIds, ask, foldCall),
   }

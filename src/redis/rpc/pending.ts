@@ -50,7 +50,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     const attempt = pending.get(id)?.attempt
     if (attempt === undefined) return
     try {
-      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt })
+      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt, how: '' })
       if (text !== null) deliver(id, text)
     } catch {
       // The next look tries again, and the call has its own end of time.
@@ -64,16 +64,16 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     waiting.release()
     let text: string | null = null
     let isTold = false
+    const how = reason === 'timeout' ? 'timed_out' : 'cancelled'
     try {
-      text = await runScript(store, WITHDRAW_CALL, waiting.shard, { id, attempt: waiting.attempt })
+      text = await runScript(store, WITHDRAW_CALL, waiting.shard, { id, attempt: waiting.attempt, how })
       isTold = true
     } catch {
       // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
     }
     if (text !== null) deliver(id, text)
     else {
-      if (reason === 'timeout') counters.timed_out++
-      if (reason === 'cancelled') counters.cancelled++
+      counters[how]++
       end(id)?.reject(new Refusal(reason))
     }
     return isTold

@@ -13,7 +13,7 @@ import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js
 
 /**
  * `inspectors` that see the users of `scope` alone. Anybody else looks like nobody: in no list, no record, no number. What is
- * of all users and cannot be narrowed is refused as `not_narrowable`: the summary of the deduplicator, and of delivery
+ * of all users and cannot be narrowed is refused as `not_narrowable`: the summaries of the deduplicator and of calls, and of delivery
  * everything but the commands of users and the evidence about one. An operation that this function does not know is not there.
  *
  * Lists go one user after the other, in the order of their ids. Where more than one user is asked for, numbers are those of a
@@ -47,7 +47,7 @@ function refuse(): never {
 const NO_INSTANCE = { current: false, current_instance_id: null }
 
 function scopeCalls(rpc: RpcInspector, seen: Seen): RpcInspector {
-  const { checkInstance } = rpc
+  const { checkInstance, summary } = rpc
   return {
     ...scopeUsers(rpc, seen),
     listPending: listOfUsers(seen.users, (filter, page, ask) => rpc.listPending(filter, page, ask)),
@@ -56,6 +56,7 @@ function scopeCalls(rpc: RpcInspector, seen: Seen): RpcInspector {
       checkInstance: (instance, ask) =>
         seen.has(instance.user_id) ? checkInstance.call(rpc, instance, ask) : NO_INSTANCE,
     }),
+    ...(summary && { summary: refuse }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The calls that carry messages, events, calls and keys. */
 import { expect } from 'vitest'
+import type { RpcSummary } from '../../../src/contract/rpc.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { collect, dataOf, event } from '../../contract/event-bus.js'
 import { answer, claimOf } from '../../contract/idempotency.js'
@@ -20,6 +21,13 @@ async function retained({ near }: World, id = 'm') {
 }
 const pending = async ({ near }: World) =>
   (await walk((page) => near.rpc().inspector.listPending({}, page, ASK))).length
+/** What has been counted of calls, which makes up for all that were opened. */
+async function counted({ near }: World) {
+  const { pending, overdue, counters } = (await near.rpc().inspector.summary?.(ASK)) as RpcSummary
+  const { opened, succeeded, failed, timed_out, cancelled } = counters
+  expect(succeeded + failed + timed_out + cancelled + pending + overdue).toBe(opened)
+  return counters
+}
 const connect = async ({ near }: World) => void (await near.connections().connect({ ...me, client_type: 'web' }))
 
 async function listening({ near }: World) {
@@ -87,6 +95,8 @@ export const MESSAGE_ACTS = [
     run: ({ far }) => far.rpc().open(call),
     async effects(world, _state, opened) {
       const count = await pending(world)
+      const { cancelled, ...counts } = await counted(world)
+      expect(counts.opened - cancelled).toBe(count)
       if (!opened) return count
       expect(await world.near.rpc().settle('c1', { ok: true, result: 7 })).toBe(true)
       expect(await opened.result).toBe(7)
@@ -109,15 +119,39 @@ export const MESSAGE_ACTS = [
     prepare: ({ near }) => near.rpc().open(call),
     run: ({ far }) => far.rpc().settle('c1', { ok: true, result: 7 }),
     async effects(world, { result }) {
+      expect(await counted(world)).toMatchObject({ opened: 1, succeeded: 1 - (await pending(world)) })
       if ((await pending(world)) > 0) return 0
       return Number((await result) === 7)
+    },
+  }),
+  act({
+    call: 'RpcCorrelator.settle',
+    about: 'with a reply to no call',
+    run: ({ far }) => far.rpc().settle('none', { ok: true, result: 7 }),
+    // It is dropped whether or not that can be counted.
+    effects: async (world, _state, isSettled) => {
+      const { late } = await counted(world)
+      expect(late).toBeLessThanOrEqual(1)
+      return isSettled === false ? 1 : late
+    },
+  }),
+  act({
+    call: 'RpcCorrelator.settle',
+    about: 'with a reply of somebody else',
+    isOnce: true,
+    prepare: ({ near }) => near.rpc().open(call),
+    run: ({ far }) => far.rpc().settle('c1', { ok: true, result: 7, from: { user_id: 'eve', client_id: 'tab' } }),
+    async effects(world) {
+      expect(await pending(world)).toBe(1)
+      return (await counted(world)).foreign
     },
   }),
   act({
     call: 'RpcCorrelator.close',
     prepare: ({ far }) => far.rpc().open(call),
     run: ({ far }) => far.rpc().close(),
-    async effects(_world, { result }) {
+    async effects(world, { result }) {
+      expect((await counted(world)).cancelled).toBe(1 - (await pending(world)))
       return Number((await result.catch(({ code }) => code)) === 'closed')
     },
   }),

@@ -1,28 +1,27 @@
 /** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
 
-import { onAbort } from '../async/abort.js'
-import { type Clock, createClock } from '../async/clock.js'
-import type { Ending } from '../async/ending.js'
-import { unref } from '../async/timer.js'
-import { toTimestamp } from '../contract/ids.js'
-import { parseInput } from '../contract/input.js'
-import type { Inspected } from '../contract/inspectors.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../contract/options.js'
-import { annotated, examinable } from '../contract/page.js'
+import { onAbort } from '../../async/abort.js'
+import { createClock } from '../../async/clock.js'
+import type { Ending } from '../../async/ending.js'
+import { unref } from '../../async/timer.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import {
   type CallSender,
   checkOutcome,
   OpenCallInput,
-  type PendingCall,
   RPC_BOUNDS,
   RPC_OPTIONS,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
   type RpcOptions,
-} from '../contract/rpc.js'
-import { Refusal } from '../refusal.js'
-import { createTable, type Entry } from './table/table.js'
+} from '../../contract/rpc.js'
+import { Refusal } from '../../refusal.js'
+import { type Call, createCalls } from './calls.js'
+import { createRpcInspector } from './inspector.js'
 
 export interface RpcCorrelatorOptions extends RpcOptions {
   /** Epoch ms. @default Date.now */
@@ -37,49 +36,6 @@ export interface MemoryRpcCorrelator extends RpcCorrelator {
   close(): Promise<Ending>
 }
 
-type Call = Omit<PendingCall, 'age_ms'>
-type CallTable = ReturnType<typeof createTable<Call, Waiting>>
-
-interface Waiting {
-  resolve(result: unknown): void
-  reject(error: unknown): void
-  /** Ends the timer and the listening to the caller's signal. */
-  release(): void
-}
-
-/** Reads the pending calls. */
-function createRpcInspector(table: CallTable, { steady }: Clock, connections: RpcOptions['connections']): RpcInspector {
-  const view =
-    (time: number) =>
-    (entry: Entry<Call, Waiting>): PendingCall => ({
-      ...entry.record,
-      age_ms: time - entry.touchedAt,
-    })
-
-  const inspector: RpcInspector = {
-    listPending: (filter, page, ask) => table.list(filter, page, view(steady()), examinable(ask)),
-    getPending(correlationId) {
-      const entry = table.get(correlationId)
-      return entry ? view(steady())(entry) : null
-    },
-    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
-    observeUsers(userIds) {
-      const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
-        const { ids, cut } = table.users.clientIds(user_id)
-        const pending_rpc = table.sizeOf('user_id', user_id)
-        return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
-      })
-      return annotated(parts, { examined: 0 })
-    },
-  }
-  if (connections)
-    inspector.checkInstance = async (instance) => {
-      const current_instance_id = await connections.currentInstance(instance)
-      return { current: current_instance_id === instance.instance_id, current_instance_id }
-    }
-  return inspector
-}
-
 /**
  * A correlator in memory.
  *
@@ -92,19 +48,29 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   const { newId = randomId, connections } = options
   const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
-  const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
-  const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
+  const calls = createCalls(clock)
+  const { table, counters, count, end } = calls
   let closed = false
 
-  function end(entry: Entry<Call, Waiting>): Waiting {
-    table.remove(entry)
-    entry.state.release()
-    return entry.state
-  }
-
   return {
-    inspector: createRpcInspector(table, clock, connections),
-    counters,
+    inspector: createRpcInspector(calls, clock, connections),
+    counters: {
+      get settled() {
+        return counters.succeeded + counters.failed
+      },
+      get timed_out() {
+        return counters.timed_out
+      },
+      get cancelled() {
+        return counters.cancelled
+      },
+      get late() {
+        return counters.late
+      },
+      get foreign() {
+        return counters.foreign
+      },
+    },
     async open(given) {
       const input = parseInput(OpenCallInput, given)
       const { signal } = given
@@ -128,22 +94,21 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       })
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => {
-          counters.timed_out++
-          end(entry).reject(new Refusal('timeout'))
+          end(entry, 'timed_out').reject(new Refusal('timeout'))
         }, timeoutMs)
         // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
         // no reason for a process to live.
         if (input.timeoutMs === undefined) unref(timer)
         const forget = onAbort(signal, () => {
-          counters.cancelled++
-          end(entry).reject(new Refusal('cancelled'))
+          end(entry, 'cancelled').reject(new Refusal('cancelled'))
         })
         const release = () => {
           clearTimeout(timer)
           forget()
         }
-        const entry = table.add(correlation_id, call, { resolve, reject, release })
-        entry.touchedAt = clock.steady()
+        const startedAt = clock.steady()
+        const entry = calls.add(call, { endsAt: startedAt + timeoutMs, resolve, reject, release })
+        entry.touchedAt = startedAt
       })
       // Nobody may be listening when a call ends; that is not a defect of the process.
       result.catch(() => {})
@@ -153,22 +118,21 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       const sender = checkOutcome(outcome, from)
       const entry = table.get(correlationId)
       if (!entry) {
-        counters.late++
+        count('late')
         return false
       }
       if (isForeign(entry.record, sender)) {
-        counters.foreign++
+        count('foreign')
         return false
       }
-      counters.settled++
-      const { resolve, reject } = end(entry)
+      const { resolve, reject } = end(entry, outcome.ok ? 'succeeded' : 'failed')
       if (outcome.ok) resolve(outcome.result)
       else reject(outcome.error)
       return true
     },
     async close() {
       closed = true
-      for (const entry of table.entries()) end(entry).reject(new Refusal('closed'))
+      for (const entry of table.entries()) end(entry, 'cancelled').reject(new Refusal('closed'))
       return { cut: 0 }
     },
   }
