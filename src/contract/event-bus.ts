@@ -57,6 +57,20 @@ export interface StreamPosition {
   seq: number
 }
 
+/** How a position is written wherever it is shown: in the `id` of a frame, and in diagnostics. */
+export const positionText = ({ epoch, seq }: StreamPosition): string => `${epoch}:${seq}`
+
+/** The newest event of a topic, as it is remembered longer than its place. `at` is its `published_at`. */
+export interface LastEvent {
+  at: string
+  position: StreamPosition
+}
+
+/** Tells of the newest event of a topic; `null` where none is remembered. */
+export interface LastEvents {
+  lastEvent(topic: string): LastEvent | null
+}
+
 /**
  * One subscriber's place in a topic. Iterate it, or `take()` what is there whenever `wake` says so.
  * It starts at the present; nothing published before is ever seen. Per subscription of one process,

@@ -8,6 +8,7 @@ import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
 import { having, type Rule } from './options.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
+import { SITE_FAMILY, type SiteInspector } from './sites.js'
 
 /** Whatever of the families a host can look into; an absent one makes its routes answer 501. */
 export interface Inspectors {
@@ -18,6 +19,7 @@ export interface Inspectors {
   history?: HistoryInspector | undefined
   deduplicator?: DeduplicatorInspector | undefined
   delivery?: DeliveryInspector | undefined
+  sites?: SiteInspector | undefined
 }
 
 /** The name of a family among the inspectors. */
@@ -35,6 +37,7 @@ export const FAMILIES = {
   history: HISTORY_FAMILY,
   deduplicator: DEDUPLICATOR_FAMILY,
   delivery: DELIVERY_FAMILY,
+  sites: SITE_FAMILY,
 } as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
 
 /** What compositions call the facilities of the families. */

@@ -76,6 +76,8 @@ export {
   type EventGap,
   type EventRun,
   GapReason,
+  type LastEvent,
+  type LastEvents,
   type PublishedEvent,
   SiteEvent,
   type SiteEventBus,
@@ -137,5 +139,15 @@ export {
   SessionState,
 } from './sessions.js'
 export { NotPublishedReason, SiteMessage, SiteMessageAnswer, siteStream } from './site-messages.js'
-export { ActionName, EventName, Site, SiteInput, SiteMode, type SiteRegistry } from './sites.js'
+export {
+  ActionName,
+  EventName,
+  Site,
+  SiteFilter,
+  SiteInput,
+  type SiteInspector,
+  SiteMode,
+  type SiteRegistry,
+  SiteRow,
+} from './sites.js'
 export { userStream } from './streams.js'

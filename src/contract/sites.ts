@@ -1,8 +1,11 @@
 /** The sites family: what a local application declares about itself, and where such declarations are kept. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { type LastEvent, positionText } from './event-bus.js'
+import type { Family } from './family.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
+import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** `cooperative`: actions may be invoked. `observe`: events only. */
 export const SiteMode = z.enum(['cooperative', 'observe'])
@@ -64,6 +67,35 @@ export const Site = z.object({
 })
 export type Site = z.infer<typeof Site>
 
+/** A site as `/sites` shows it: what was declared, and what is known of its life. `null` is what nobody can say. */
+export const SiteRow = Site.extend({
+  /** Sessions of its owner that have not ended. `null` also where there are more than a request may look at. */
+  sessions: z.int().min(0).nullable(),
+  /** When its last event was published: none that is remembered is `null`. */
+  last_event_at: Timestamp.nullable(),
+  /** Where that stands in its topic, `<epoch>:<seq>`, as viewers read it in the `id` of a frame. */
+  last_position: z.string().nullable(),
+})
+export type SiteRow = z.infer<typeof SiteRow>
+
+/** Filters of `/sites`. */
+export const SiteFilter = z.object({ owner: Id.optional(), mode: SiteMode.optional() })
+export type SiteFilter = z.infer<typeof SiteFilter>
+
+/** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */
+export interface SiteInspector {
+  listSites(filter: SiteFilter, page: PageQuery, ask: Ask): Awaitable<Page<SiteRow>>
+  getSite(siteId: string, ask: Ask): Awaitable<SiteRow | null>
+}
+
+const NO_LIFE = { last_event_at: null, last_position: null }
+
+/** What the last event says of a site. A bus takes any text for an instant; what is none says nothing. */
+export function lifeOf(last: LastEvent | null): Pick<SiteRow, 'last_event_at' | 'last_position'> {
+  if (last === null || !Timestamp.safeParse(last.at).success) return NO_LIFE
+  return { last_event_at: last.at, last_position: positionText(last.position) }
+}
+
 /** Refuses generic names before any shape is checked, so that `*` is named for what it is. */
 export function refuseGenericActionNames(definition: unknown): void {
   const names = (definition as { action_names?: unknown } | null)?.action_names
@@ -97,3 +129,13 @@ export interface SiteOptions {
 }
 
 export const SITE_OPTIONS: Shape<SiteOptions> = boundsIn(SITE_BOUNDS)
+
+/** Sites, for the table of families. */
+export const SITE_FAMILY = {
+  facility: 'sites',
+  capability: 'sites',
+  isListed: true,
+  methods: { listSites: true, getSite: true },
+  operations: {},
+  components: { SiteRow, SiteMode },
+} as const satisfies Family<SiteInspector>

@@ -8,6 +8,7 @@ import { HISTORY_ROUTES } from './history.js'
 import type { DiagnosticsRoute, RouteSection } from './route.js'
 import { RPC_ROUTES } from './rpc.js'
 import { SERVICE_ROUTES } from './service.js'
+import { SITE_ROUTES } from './sites.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
@@ -24,6 +25,7 @@ export const SECTIONS: readonly RouteSection[] = [
   WORKER_ROUTES,
   BROWSER_WINDOW_ROUTES,
   DELIVERY_ROUTES,
+  SITE_ROUTES,
 ]
 
 export const ROUTES: readonly DiagnosticsRoute[] = SECTIONS.flatMap(({ routes }) => routes)

@@ -12,6 +12,7 @@ import type { ContractCase } from './expect.js'
 import { fakeHistory, type HistoryWorld, historyContract } from './history.js'
 import type { MakeInspector } from './lists.js'
 import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
+import { fakeSites, type SiteWorld, siteContract } from './sites.js'
 
 /**
  * What the fakes know. An absent key is an absent inspector or operation; `[]` and `{}` are present and empty.
@@ -27,7 +28,8 @@ export interface FakeWorld
     RpcWorld,
     HistoryWorld,
     DeduplicatorWorld,
-    DeliveryWorld {}
+    DeliveryWorld,
+    SiteWorld {}
 
 /** What the inspectors hold and no list of theirs shows. */
 export interface KnownEntries {
@@ -51,6 +53,7 @@ export const WORLD: Shape<FakeWorld> = {
   streams: LIST,
   deduplicator: optionsOf({ summary: OBJECT, users: LIST }),
   delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, statuses: LIST }),
+  sites: LIST,
 }
 
 /** What one family gives. */
@@ -67,4 +70,5 @@ export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   history: { fake: fakeHistory, contract: historyContract },
   deduplicator: { fake: fakeDeduplicator, contract: deduplicatorContract },
   delivery: { fake: fakeDelivery, contract: deliveryContract },
+  sites: { fake: fakeSites, contract: siteContract },
 }

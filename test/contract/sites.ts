@@ -1,6 +1,8 @@
 /** What every registry of sites promises. */
 import { describe, expect, it } from 'vitest'
-import type { SiteInput, SiteRegistry } from '../../src/contract/sites.js'
+import type { Inspected } from '../../src/contract/inspectors.js'
+import type { SiteFilter, SiteInput, SiteInspector, SiteRegistry } from '../../src/contract/sites.js'
+import { ASK, walk } from './clock.js'
 
 export const notes: SiteInput = {
   site_id: 'notes',
@@ -13,7 +15,7 @@ export const notes: SiteInput = {
 }
 
 export interface SitesUnderTest {
-  sites: SiteRegistry
+  sites: Inspected<SiteRegistry, SiteInspector>
   /** Moves the registry's clock. */
   advance(ms: number): void
   close(): Promise<void>
@@ -142,6 +144,35 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
       await expect(make({ maxSites: bound })).rejects.toThrow(RangeError)
       await expect(make({ maxSitesPerUser: bound })).rejects.toThrow(RangeError)
     })
+
+    it('lists what is declared as it is now, by owner and mode, and nothing that was deleted', () =>
+      using(async (under) => {
+        const { inspector } = under.sites
+        const list = async (filter: SiteFilter = {}) => {
+          const listed = await walk((page) => inspector.listSites(filter, page, ASK), 2)
+          return listed.map(({ site_id }) => site_id).sort()
+        }
+        expect(await list()).toEqual([])
+        for (const owner of ['alice', 'bob', 'a/b'])
+          for (let n = 0; n < 4; n++) await put(under, owner.replace('/', '-'), n)
+        const { site } = await under.sites.put({ ...notes, site_id: 'alice-1', owner: 'alice', mode: 'observe' })
+        expect(await under.sites.delete('alice-2')).toBe(true)
+        expect(await list({ owner: 'alice' })).toEqual(['alice-0', 'alice-1', 'alice-3'])
+        expect(await list({ mode: 'observe' })).toEqual(['alice-1'])
+        expect(await list({ owner: 'bob', mode: 'observe' })).toEqual([])
+        expect(await list({ owner: 'nobody' })).toEqual([])
+        expect(await list()).toHaveLength(11)
+        expect(await inspector.getSite('alice-1', ASK)).toEqual({
+          ...site,
+          sessions: null,
+          last_event_at: null,
+          last_position: null,
+        })
+        for (const id of ['alice-2', '__proto__']) expect(await inspector.getSite(id, ASK)).toBeNull()
+        // A site that comes back is a new one.
+        await put(under, 'alice', 2)
+        expect(await list({ owner: 'alice' })).toHaveLength(4)
+      }))
 
     it('answers a plain miss for names of the language', () =>
       using(async ({ sites }) => {

@@ -10,7 +10,8 @@ const ends: (() => unknown)[] = []
 async function worldOf(users: readonly Mark[]) {
   const clock = createClock()
   const ids = new Ids()
-  const facilities = createMemoryFacilities({ now: clock.now, newId: ids.next, rpc: { newId: ids.next } })
+  const named = { newId: ids.next, rpc: { newId: ids.next }, bus: { newId: () => 'epoch' } }
+  const facilities = createMemoryFacilities({ now: clock.now, ...named })
   ends.push(() => facilities.close())
   await tell(facilities, clock, ids, users)
   return { ...memoryComposition(facilities), now: clock.now }

@@ -20,6 +20,8 @@ const IDS: Record<string, string[]> = {
   task_id: forEach((mark) => [`task-${mark}`]).concat('task-shared'),
   scope_id: forEach((mark) => [`scope-${mark}`]),
   command_id: forEach((mark) => [`command-${mark}`]).concat('command-shared'),
+  owner: forEach((mark) => [userOf(mark)]),
+  site_id: forEach((mark) => [`site-${mark}-first`, `site-${mark}-second`]),
   stream: forEach((mark) => [userStream(userOf(mark), 'log'), `${userStream(userOf(mark))}/notes-${mark}`]),
 }
 /** For a name that nobody has thought of. */

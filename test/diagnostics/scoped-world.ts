@@ -1,14 +1,18 @@
 /** A world of users who bear a mark in every field that can hold one, told with some of them left out. */
+import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import { toTimestamp } from '../../src/contract/ids.js'
+import { siteStream } from '../../src/contract/site-messages.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Clock } from '../contract/clock.js'
 
 /** What is told to memory and to a shared store alike. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'contexts' | 'browserWindows' | 'ingest'
+  'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites'
 > & {
   rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open'>
   dispatcher: Pick<ReturnType<typeof createMemoryFacilities>['dispatcher'], 'dispatch'>
+  bus: Pick<SiteEventBus, 'publish'>
 }
 
 /** In the order of their ids and of their coming. Ben is the one who is never in sight; all he does may meet the others. */
@@ -39,7 +43,7 @@ export class Ids {
 
 /** Tells of `users` alone; what happens to them, and when, does not depend on who they are. */
 export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc, dispatcher } = facilities
+  const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, bus } = facilities
   const each = async (act: (mark: Mark, i: number) => Promise<void>) => {
     for (const [i, mark] of MARKS.entries()) {
       clock.advance(1_000)
@@ -121,6 +125,18 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
         scope_id: `scope-${mark}`,
         deadlineMs: 3_600_000,
       })
+    for (const kind of ['first', 'second']) {
+      const site_id = `site-${mark}-${kind}`
+      await sites.put({
+        site_id,
+        owner: user_id,
+        mode: kind === 'first' ? 'cooperative' : 'observe',
+        title: `of ${mark}`,
+      })
+      const published_at = toTimestamp(clock.now())
+      const event = { event_id: `e-${mark}`, name: 'changed', site_id, published_at, data: { by: mark } }
+      if (kind === 'first') await bus.publish(siteStream(user_id, site_id), event)
+    }
   })
   clock.advance(15_000)
 }

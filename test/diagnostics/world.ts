@@ -5,6 +5,7 @@ import type { Context } from '../../src/contract/contexts.js'
 import type { DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
 import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
 import type { PendingCall } from '../../src/contract/rpc.js'
+import type { SiteRow } from '../../src/contract/sites.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -144,6 +145,24 @@ function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
   }
 }
 
+function site(over: Partial<SiteRow> = {}): SiteRow {
+  return {
+    site_id: 'notes',
+    owner: 'alice',
+    mode: 'cooperative',
+    title: 'Notes',
+    event_names: ['note_changed'],
+    action_names: ['archive_note'],
+    capability_profile: { action_invocation: true },
+    created_at: at(-9_000),
+    updated_at: at(-8_000),
+    sessions: null,
+    last_event_at: at(-50),
+    last_position: 'epoch-1:7',
+    ...over,
+  }
+}
+
 const many = <T>(count: number, make: (i: number) => T) => Array.from({ length: count }, (_, i) => make(i + 1))
 
 /** A fresh world: several users, and several entries of every kind. */
@@ -211,5 +230,9 @@ export function createWorld(): Required<FakeWorld> {
       tenants: many(3, (i) => tenant({ scope_id: `scope-${i}` })),
       statuses: [status(), status({ command_id: 'cmd-2', terminal: null })],
     },
+    sites: [
+      ...many(3, (i) => site({ site_id: `notes-${i}` })),
+      site({ site_id: 'board', owner: 'bob', mode: 'observe', last_event_at: null, last_position: null }),
+    ],
   }
 }

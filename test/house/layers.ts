@@ -65,6 +65,8 @@ const FAMILIES = readdirSync(join(ROOT, 'src/redis')).filter(
 const FAMILY_IMPORTS: Record<string, string[]> = {
   // Whether a claim that has been won may be heard: the message is kept in the same step.
   'redis/history': ['redis/deduplicator/scripts.ts'],
+  // The newest event of a site stands where its topic counts.
+  'redis/sites': ['redis/event-bus/last-events.ts'],
   // A call belongs to the instance that holds the client.
   'redis/rpc': ['redis/connections/current-instance.ts'],
 }

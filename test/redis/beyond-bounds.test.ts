@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Awaitable, Page, PageQuery } from '../../src/contract/page.js'
+import type { SiteFilter } from '../../src/contract/sites.js'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
@@ -10,8 +11,9 @@ import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
+import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { type Clock, createClock } from '../contract/clock.js'
-import { copyCommand, copyRow, MARK, plantScopes } from './plant.js'
+import { copyCommand, copyRow, copySites, MARK, plantScopes } from './plant.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -59,6 +61,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       const history = createRedisMessageHistory(where)
       const rpc = createRedisRpcCorrelator(where)
       const dispatcher = createRedisCommandDispatcher(where)
+      const sites = createRedisSiteRegistry(where)
       closing.push(rpc, dispatcher)
 
       const client = (user_id: string) => ({ user_id, client_id: 'c', client_type: 'web' as const })
@@ -85,6 +88,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       await brief.settle({ ...ended, state: 'resulted' })
       await brief.close()
       await copyCommand(place, ended, 'resulted', dead)
+      await copySites(place, { site_id: `s-gone-${MARK}`, owner: 'many' }, dead, false)
       clock.advance(300_000)
 
       const message = { kind: 'event' as const, instance_id: 'i', message_id: 'm', payload: null }
@@ -102,10 +106,14 @@ describeRedis('a store that holds more than a request may look at', () => {
       const many = { user_id: 'many', client_id: 'c', command_id: `d-many-${MARK}`, scope_id: 'crowd' }
       await dispatcher.dispatch({ ...many, action: 'a', deadlineMs: 600_000 })
       await copyCommand(place, many, 'waiting', most)
+      const site = { site_id: `s-${MARK}`, owner: 'many' }
+      await sites.put({ ...site, mode: 'observe' })
+      await copySites(place, site, most, true)
       for (const user_id of ALIVE) {
         await living.connect({ ...client(user_id), instance_id: 'i' })
         await report(user_id, user_id)
         await append(user_id, 'log')
+        await sites.put({ site_id: `s-of-${user_id}`, owner: user_id, mode: 'cooperative' })
         await dispatcher.dispatch({ user_id, client_id: 'c', command_id: 'd', action: 'a', deadlineMs: 600_000 })
       }
       inspectors = redisComposition(where).inspectors as Required<Inspectors>
@@ -139,6 +147,14 @@ describeRedis('a store that holds more than a request may look at', () => {
       ['pending calls', most + 1, (page) => inspectors.rpc.listPending({}, page, ask)],
       ['commands', most + 1, async (page) => (await inspectors.delivery.listCommands?.({}, page, ask)) as never],
       ['streams', most + 1, async (page) => (await inspectors.history.listStreams?.({}, page, ask)) as never],
+      [
+        'sites',
+        most + 1,
+        async (page) => {
+          const listed = await inspectors.sites.listSites({}, page, ask)
+          return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
+        },
+      ],
     ]
     it.each(LISTS)('lists every one of the %s that are there', async (_, many, list) => {
       const { items, pages } = await all(list)
@@ -152,6 +168,14 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(items).toHaveLength(most + 1)
       const filter = { user_id: 'many', status: 'closed' } as const
       expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ask))).items).toEqual([])
+    })
+
+    it('lists the sites of one owner, and by a filter without an index those behind all others', async () => {
+      const ids = async (filter: SiteFilter) =>
+        (await all((page) => inspectors.sites.listSites(filter, page, ask))).items.map(({ owner }) => owner)
+      expect(await ids({ owner: 'many', mode: 'observe' })).toHaveLength(most + 1)
+      expect((await ids({ mode: 'cooperative' })).sort()).toEqual(ALIVE)
+      expect(await ids({ owner: 'zoe-1' })).toEqual(['zoe-1'])
     })
 
     it('lists commands by whichever filter is the narrowest, and says at once where there are none', async () => {

@@ -43,6 +43,10 @@ const LISTS = [
   '/browser-windows?status=closed',
   '/browser-windows?ownership=user-owned',
   '/contexts?client_type=web&ownership=worker',
+  '/sites',
+  `/sites?owner=${encodeURIComponent('a/b')}`,
+  '/sites?mode=observe',
+  '/sites?owner=zoe&mode=cooperative',
 ]
 const SINGLES = [
   ...['ann', 'bob', 'é', 'a:b', '*', '}{', '{x}', '[a-z]', '\\', '__proto__', 'late', 'nobody', '\u{1f600}'].map(
@@ -74,6 +78,10 @@ const SINGLES = [
   '/deduplicator/summary',
   '/deduplicator/users/ann',
   '/deduplicator/users/nobody',
+  '/sites/site-2-1',
+  '/sites/site-7-0',
+  '/sites/site-8-0',
+  '/sites/none',
   `/workers?user_id=${encodeURIComponent('\\')}`,
   `/workers/count?user_id=${encodeURIComponent('\\')}`,
 ]
@@ -129,7 +137,12 @@ describeStores('one truth', (kind, place, servers) => {
       await live(made, clock)
       return made
     }
-    const options = () => ({ now: clock.now, rpc: { newId: createIds() }, newId: createIds() })
+    const options = () => ({
+      now: clock.now,
+      rpc: { newId: createIds() },
+      newId: createIds(),
+      bus: { newId: () => 'epoch' },
+    })
     memory = await tell(createMemoryFacilities(options()))
     const end = clock.now()
     clock.advance(createClock().now() - end)

@@ -65,6 +65,19 @@ for i = 8, #ARGV do
 end
 return seq`
 
+// ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; where the mark stands, each copy has its number.
+const SITES = `
+local prefix = KEYS[1] .. 'sites:'
+for i = 4, #ARGV do
+  local number = string.format('tpl%05d', ARGV[i])
+  local function own(text) return (string.gsub(text, '${MARK}', number)) end
+  local id, seq = own(ARGV[1]), redis.call('INCR', prefix .. 'seq')
+  if ARGV[3] ~= '' then redis.call('SET', prefix .. 'site:' .. id, own(ARGV[3])) end
+  redis.call('ZADD', prefix .. 'all', seq, id)
+  redis.call('ZADD', prefix .. 'owner:' .. ARGV[2], seq, id)
+end
+return 1`
+
 const FILL = defineScript(
   'test.fill',
   { args: ['user', 'messages', 'ttl', 'capacity'], answer: (reply) => reply },
@@ -99,6 +112,21 @@ export async function copyRow(place: Place, table: string, id: string, user: str
   if (typeof row !== 'string') throw new Error(`${table} has no ${id}`)
   for await (const { shard, some } of batches(store, count, (number) => user.replaceAll(MARK, number)))
     await run(store, COPY, shard, table, id, user, row, String(leaves), ...some)
+}
+
+/** Makes `count` more of a site, or as many places in its lists in which there is none any more. Ids are plain words. */
+export async function copySites(
+  place: Place,
+  site: { site_id: string; owner: string },
+  count: number,
+  isThere: boolean,
+) {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  const { site_id, owner } = site
+  const key = store.key(await store.shardOf(site_id), 'sites', 'site', site_id)
+  const record = isThere ? String(await store.command(['GET', key], key)) : ''
+  for await (const { shard, some } of batches(store, count, (number) => site_id.replace(MARK, number)))
+    await run(store, SITES, shard, site_id, owner, record, ...some)
 }
 
 /** Makes `count` scopes whose one reservation has run out by `deadline`. */

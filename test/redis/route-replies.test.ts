@@ -42,6 +42,8 @@ const ASKED: Record<string, string[]> = {
   '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending'],
   '/rpc/pending/{correlation_id}': [`/rpc/pending/${'id-4'.padEnd(32, 'x')}`],
   '/rpc/summary': ['/rpc/summary'],
+  '/sites': ['/sites?limit=3', '/sites?owner=bob'],
+  '/sites/{site_id}': ['/sites/site-1-0'],
   '/users': ['/users?limit=3', '/users?limit=500'],
   '/users/{user_id}/summary': ['/users/bob/summary', '/users/nobody/summary'],
   '/workers': ['/workers?user_id=bob'],

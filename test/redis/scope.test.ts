@@ -15,7 +15,13 @@ describeRedis('a shared store', () => {
   async function worldOf(deploymentId: string, users: readonly Mark[]) {
     const clock = createClock()
     const ids = new Ids()
-    const made = { now: clock.now, newId: ids.next, rpc: { newId: ids.next }, nodeId: 'node' }
+    const made = {
+      now: clock.now,
+      newId: ids.next,
+      rpc: { newId: ids.next },
+      nodeId: 'node',
+      bus: { newId: () => 'epoch' },
+    }
     // Ben is in Ann's shard, Cyd in another.
     const facilities = createRedisFacilities({
       client: connected.client,

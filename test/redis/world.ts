@@ -1,12 +1,18 @@
 /** The same life told to any facilities, so that two compositions can be compared answer by answer. */
+import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import { toTimestamp } from '../../src/contract/ids.js'
+import { siteStream } from '../../src/contract/site-messages.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Clock } from '../contract/clock.js'
 
 /** What memory and Redis facilities have in common. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest'
-> & { rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'> }
+  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest' | 'sites'
+> & {
+  rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'>
+  bus: Pick<SiteEventBus, 'publish'>
+}
 
 const USERS = [
   'ann',
@@ -34,7 +40,7 @@ export function createIds(): () => string {
 
 /** Tells it. Everything that could be random is not. */
 export async function live(facilities: Facilities, clock: Clock): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc } = facilities
+  const { connections, contexts, browserWindows, ingest, rpc, sites, bus } = facilities
   for (const [i, user_id] of USERS.entries()) {
     clock.advance(1_000)
     for (let c = 0; c <= i % 3; c++) {
@@ -90,6 +96,19 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
         window_id: `window-${i}`,
       })
     if (i === 10) await browserWindows.close(`window-${i}`)
+    for (let n = 0; n <= i % 3; n++) {
+      const site_id = `site-${i}-${n}`
+      await sites.put({
+        site_id,
+        owner: user_id,
+        mode: n ? 'observe' : 'cooperative',
+        title: `${i} ü`,
+        event_names: [],
+      })
+      const event = { name: 'changed', site_id, published_at: toTimestamp(clock.now()), data: { n } }
+      for (let e = 0; e < i % 4; e++) await bus.publish(siteStream(user_id, site_id), { ...event, event_id: `e-${e}` })
+      if (i === 8) await sites.delete(site_id)
+    }
   }
   // Some have fallen silent by now, and nobody has written that down.
   clock.advance(84_000)

@@ -12,7 +12,7 @@ export async function createLivedFacilities() {
   const clock = createClock()
   let ids = 0
   const facilities = createMemoryFacilities({ now: clock.now, newId: () => `id-${++ids}` })
-  const { connections, contexts, browserWindows, rpc, history, deduplicator, dispatcher } = facilities
+  const { connections, contexts, browserWindows, rpc, history, deduplicator, dispatcher, sites } = facilities
   for (const [i, user_id] of USERS.entries()) {
     const client_type = TYPES[i % TYPES.length] ?? 'web'
     for (const client_id of ['desk', 'phone']) {
@@ -50,6 +50,8 @@ export async function createLivedFacilities() {
       if (n === 2) await contexts.assignTask(context_id, `task-${i}`)
       if (n === 3 && i % 2) await contexts.close(context_id)
     }
+    for (const mode of ['cooperative', 'observe'] as const)
+      await sites.put({ site_id: `${mode}-${i}`, owner: user_id, mode })
     const command = { user_id, client_id: 'desk', command_id: `command-${i}` }
     await dispatcher.dispatch({ ...command, action: 'open', payload: { secret: 'payload' } })
     if (i % 3 === 1) await dispatcher.cancel({ ...command, reason: 'not_needed' })

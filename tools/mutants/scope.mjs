@@ -61,7 +61,7 @@ export const SCOPE = [
     ['a scope has so many users', 'if (known.size > SCOPE_MAX) throw', 'if (false) throw'],
   ]),
   ...weaken('src/views/scope/list.ts', VIEW, [
-    ['a list shows whom it was asked for, whatever the source says', 'entry?.user_id === user_id &&', ''],
+    ['a list shows whom it was asked for, whatever the source says', 'entry?.[by] === user_id &&', ''],
     ['a list of others has no tokens here', 'if (of !== scope) throw', 'if (false) throw'],
     [
       'a token goes on at somebody who was asked for',
@@ -73,8 +73,8 @@ export const SCOPE = [
     ['a source that goes round ends a list of users', 'isStuck || ', ''],
     [
       'a source is asked for a user and nothing else',
-      'list({ user_id }, query, asking)',
-      'list({ ...filter, user_id }, query, asking)',
+      'list({ [by]: user_id } as OwnedBy<By>, query, asking)',
+      'list({ ...filter, [by]: user_id } as OwnedBy<By>, query, asking)',
     ],
   ]),
   ...weaken('src/views/scope/registries.ts', VIEW, [
@@ -90,6 +90,9 @@ export const SCOPE = [
       'return { items, next_cursor, has_more, ...',
       'return { examined: listed.examined, items, next_cursor, has_more, ...',
     ],
+  ]),
+  ...weaken('src/views/scope/cooperative.ts', 'test/diagnostics/scope.test.ts', [
+    ['a site of others is none', 'record && has(record.owner) ? record : null', 'record'],
   ]),
   ...weaken('src/views/scope/inspectors.ts', VIEW, [
     ['what is of all users is refused', "throw new Refusal('not_narrowable')", 'return undefined as never'],

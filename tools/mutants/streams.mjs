@@ -169,17 +169,14 @@ export const STREAMS = [
     ],
     [
       'a site of another owner is not deleted',
-      'site === undefined || (owner !== undefined && site.owner !== owner)',
-      'site === undefined',
+      'entry === undefined || (owner !== undefined && entry.site.owner !== owner)',
+      'entry === undefined',
     ],
     ['an owner has so many sites', 'if (owners.of(owner) >= maxSitesPerUser)', 'if (false)'],
     ['sites are bounded', 'if (sites.size >= maxSites) throw', 'if (false) throw'],
     ['a site fits into a record', 'toJson(site, RECORD_BYTES)', ''],
-    [
-      'a site that is handed out does not change',
-      'sites.set(site.site_id, deepFreeze(site))',
-      'sites.set(site.site_id, site)',
-    ],
+    ['a site that is handed out does not change', 'deepFreeze(site)', ''],
+    ['a site that was deleted is listed no more', 'listing.remove(entry)', ''],
   ]),
   ...weaken('src/contract/sites.ts', 'test/cooperative-site/registries.test.ts', [
     ['no site allows a generic action', `if (Array.isArray(names) && names.some(`, 'if (false && names.some('],

@@ -1,5 +1,5 @@
 /** Events of a site as bytes of an event stream: encoded once, sent to every viewer that is level. */
-import { SiteEvent, type StreamPosition } from '../../contract/event-bus.js'
+import { positionText, SiteEvent, type StreamPosition } from '../../contract/event-bus.js'
 import { encodeFrame } from '../../http/event-stream.js'
 
 // What one write carries at most, unless one event alone is larger: a burst costs one write, and a viewer that stalls
@@ -18,9 +18,7 @@ export interface EventChunk {
 const encoded = new WeakMap<readonly SiteEvent[], Map<number, EventChunk>>()
 
 /** How a position stands in the `id` of a frame. */
-export function toEventId({ epoch, seq }: StreamPosition): string {
-  return `${epoch}:${seq}`
-}
+export const toEventId = positionText
 
 /** The position that a `Last-Event-ID` names, or `null` for anything that we would not have sent. */
 export function parseEventId(id: string): StreamPosition | null {

@@ -16,6 +16,12 @@ import {
   createConnectionRegistry,
 } from '../connections/facility.js'
 import { CONTEXT_REGISTRY_OPTIONS, type ContextRegistryOptions, createContextRegistry } from '../contexts.js'
+import {
+  COOPERATIVE_SITE_EVENT_BUS_OPTIONS,
+  type CooperativeSiteEventBusOptions,
+  createCooperativeSiteEventBus,
+} from '../cooperative/event-bus.js'
+import { createSiteRegistry, SITE_REGISTRY_OPTIONS, type SiteRegistryOptions } from '../cooperative/sites.js'
 import { createDeduplicator, DEDUPLICATOR_OPTIONS, type DeduplicatorOptions } from '../deduplicator.js'
 import {
   COMMAND_DISPATCHER_OPTIONS,
@@ -42,6 +48,10 @@ export interface MemoryFacilitiesOptions {
   dispatcher?: CommandDispatcherOptions
   contexts?: ContextRegistryOptions
   browserWindows?: BrowserWindowRegistryOptions
+  /** The event bus of cooperative sites. */
+  bus?: CooperativeSiteEventBusOptions
+  /** The registry of cooperative sites, which knows the bus. */
+  sites?: SiteRegistryOptions
 }
 
 const OPTIONS: Shape<MemoryFacilitiesOptions> = {
@@ -56,6 +66,8 @@ const OPTIONS: Shape<MemoryFacilitiesOptions> = {
   dispatcher: optionsOf(COMMAND_DISPATCHER_OPTIONS),
   contexts: optionsOf(CONTEXT_REGISTRY_OPTIONS),
   browserWindows: optionsOf(BROWSER_WINDOW_REGISTRY_OPTIONS),
+  bus: optionsOf(COOPERATIVE_SITE_EVENT_BUS_OPTIONS),
+  sites: optionsOf(SITE_REGISTRY_OPTIONS),
 }
 
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
@@ -69,8 +81,8 @@ const spilling = (spill: SpillStore | undefined) =>
 
 /**
  * All facilities of one process. The correlator and the dispatcher know the connections, so that both tell a current
- * instance from a fenced one; `ingest` fences, deduplicates and retains a message. `close()` ends the dispatcher's loop
- * and rejects every pending call.
+ * instance from a fenced one; `ingest` fences, deduplicates and retains a message; the sites know the bus, and so their last
+ * events. `close()` ends the dispatcher's loop and every subscription of the bus, and rejects every pending call.
  *
  * @example
  * const facilities = createMemoryFacilities()
@@ -87,6 +99,8 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   const dispatcher = createCommandDispatcher({ now, ...node, connections, ...options.dispatcher })
   const contexts = createContextRegistry({ now, ...options.contexts })
   const browserWindows = createBrowserWindowRegistry({ now, ...options.browserWindows })
+  const bus = createCooperativeSiteEventBus({ now, ...options.bus })
+  const sites = createSiteRegistry({ now, bus, ...options.sites })
   const ingest: Ingest = createIngest({ connections, deduplicator, history })
   return {
     connections,
@@ -96,8 +110,13 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     dispatcher,
     contexts,
     browserWindows,
+    bus,
+    sites,
     ingest,
     /** Waits for nobody. */
-    close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
-  } satisfies Record<FacilityName | 'ingest' | 'close', unknown>
+    async close(): Promise<Ending> {
+      const [ending] = await Promise.all([endTogether([dispatcher.close(), rpc.close()]), bus.close()])
+      return ending
+    },
+  } satisfies Record<FacilityName | 'bus' | 'ingest' | 'close', unknown>
 }

@@ -18,6 +18,7 @@ export interface InspectedFacilities {
   history?: InspectedBy<Inspectors['history']>
   deduplicator?: InspectedBy<Inspectors['deduplicator']>
   dispatcher?: InspectedBy<Inspectors['delivery']>
+  sites?: InspectedBy<Inspectors['sites']>
 }
 
 /** What any of the facilities must be, and what is beside them in what makes all of them. */
@@ -28,6 +29,7 @@ const FACILITIES = {
       withInspector(INSPECTOR_RULES[name as FamilyName]),
     ]),
   ),
+  bus: ANYTHING,
   ingest: ANYTHING,
   close: ANYTHING,
 }

@@ -2,6 +2,7 @@
 import {
   EVENT_BUS_OPTIONS,
   type EventBusOptions,
+  type LastEvents,
   type PublishedEvent,
   QUEUE_SIZE,
   type SiteEvent,
@@ -11,6 +12,7 @@ import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contrac
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
+import { createLastEvents } from './last-events.js'
 
 // How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
 const UNREAD_MS = 600_000
@@ -26,7 +28,10 @@ export interface CooperativeSiteEventBusOptions extends EventBusOptions {
   now?: (() => number) | undefined
 }
 
-const OPTIONS: Shape<CooperativeSiteEventBusOptions> = { ...EVENT_BUS_OPTIONS, now: FUNCTION }
+export const COOPERATIVE_SITE_EVENT_BUS_OPTIONS: Shape<CooperativeSiteEventBusOptions> = {
+  ...EVENT_BUS_OPTIONS,
+  now: FUNCTION,
+}
 
 /**
  * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
@@ -36,8 +41,8 @@ const OPTIONS: Shape<CooperativeSiteEventBusOptions> = { ...EVENT_BUS_OPTIONS, n
  * const bus = createCooperativeSiteEventBus()
  * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
  */
-export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus {
-  checkOptions(options, OPTIONS)
+export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus & LastEvents {
+  checkOptions(options, COOPERATIVE_SITE_EVENT_BUS_OPTIONS)
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
   const topics = new Map<string, Topic>()
@@ -46,6 +51,7 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
   // The same by user, each in the same order.
   const unreadOf = new Map<string, Set<string>>()
   const holders = new Holders()
+  const last = createLastEvents()
   let closed = false
 
   function isRead(name: string): void {
@@ -94,10 +100,12 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
 
   return {
     queueSize,
+    lastEvent: last.lastEvent,
     async publish(name, event: PublishedEvent) {
       const topic = topicOf(name)
       const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })
       topic.append(positioned)
+      last.note(userOf(name), name, topic.position.epoch, positioned)
       if (topic.readers === 0) touch(name)
       return topic.readers
     },

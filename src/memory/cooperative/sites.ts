@@ -1,39 +1,60 @@
 /** The sites of one process. */
 
+import type { LastEvents } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
+import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { checkOptions, FUNCTION, having, resolveBounds, type Shape } from '../../contract/options.js'
+import { examinable } from '../../contract/page.js'
+import { siteStream } from '../../contract/site-messages.js'
 import {
+  lifeOf,
   refuseGenericActionNames,
   SITE_BOUNDS,
   SITE_OPTIONS,
   type Site,
   SiteInput,
+  type SiteInspector,
   type SiteOptions,
   type SiteRegistry,
+  type SiteRow,
 } from '../../contract/sites.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
+import { createListing } from '../table/listing.js'
 
 export interface SiteRegistryOptions extends SiteOptions {
+  /** The bus of the sites' events, which `/sites` asks for the last one of each. Without it that is `null`. */
+  bus?: LastEvents | undefined
   /** Epoch ms. @default Date.now */
   now?: (() => number) | undefined
 }
 
-const OPTIONS: Shape<SiteRegistryOptions> = { ...SITE_OPTIONS, now: FUNCTION }
+export const SITE_REGISTRY_OPTIONS: Shape<SiteRegistryOptions> = {
+  ...SITE_OPTIONS,
+  bus: having('lastEvent'),
+  now: FUNCTION,
+}
+
+/** A site and its place in the order of declarations. */
+interface Entry {
+  readonly sequence: number
+  site: Site
+}
 
 /**
  * A registry of sites in memory. Records are frozen: what was handed out is what was declared then.
  *
  * @throws RangeError for a bound that is not a whole number from 1.
  */
-export function createSiteRegistry(options: SiteRegistryOptions = {}): SiteRegistry {
-  checkOptions(options, OPTIONS)
-  const { now = Date.now } = options
+export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected<SiteRegistry, SiteInspector> {
+  checkOptions(options, SITE_REGISTRY_OPTIONS)
+  const { now = Date.now, bus } = options
   const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
-  const sites = new Map<string, Site>()
+  const sites = new Map<string, Entry>()
+  const listing = createListing<Entry>({ owner: ({ site }) => site.owner })
   const owners = new Holders()
 
   function requireRoom(owner: string): void {
@@ -42,27 +63,50 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): SiteRegis
     if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `${maxSites} sites`)
   }
 
+  /** What is known of its sessions only their registry can say. */
+  const rowOf = ({ site }: Entry): SiteRow => {
+    const last = bus?.lastEvent(siteStream(site.owner, site.site_id))
+    return { ...site, sessions: null, ...lifeOf(last ?? null) }
+  }
+
+  const inspector: SiteInspector = {
+    listSites: (filter, page, ask) => listing.list(filter, page, rowOf, examinable(ask)),
+    getSite(siteId) {
+      const entry = sites.get(siteId)
+      return entry ? rowOf(entry) : null
+    },
+  }
+
   return {
+    inspector,
     async get(siteId) {
-      return sites.get(siteId) ?? null
+      return sites.get(siteId)?.site ?? null
     },
     async put(given) {
       refuseGenericActionNames(given)
       const input = parseInput(SiteInput, given)
-      const old = sites.get(input.site_id)
+      const entry = sites.get(input.site_id)
+      const old = entry?.site
       if (old && old.owner !== input.owner) throw new Refusal('owner_mismatch')
       if (!old) requireRoom(input.owner)
       const at = toTimestamp(now())
       const site = { ...input, created_at: old?.created_at ?? at, updated_at: at }
       toJson(site, RECORD_BYTES)
-      sites.set(site.site_id, deepFreeze(site))
-      if (!old) owners.add(site.owner)
+      deepFreeze(site)
+      if (entry) entry.site = site
+      else {
+        const made: Entry = { sequence: listing.arrive(), site }
+        sites.set(site.site_id, made)
+        listing.add(made)
+        owners.add(site.owner)
+      }
       return { created: old === undefined, site }
     },
     async delete(siteId, { owner } = {}) {
-      const site = sites.get(siteId)
-      if (site === undefined || (owner !== undefined && site.owner !== owner)) return false
-      owners.remove(site.owner)
+      const entry = sites.get(siteId)
+      if (entry === undefined || (owner !== undefined && entry.site.owner !== owner)) return false
+      owners.remove(entry.site.owner)
+      listing.remove(entry)
       return sites.delete(siteId)
     },
   }

@@ -4,12 +4,14 @@ import { type Ending, endTogether } from '../../async/ending.js'
 import { CONNECTION_BOUNDS, CONNECTION_OPTIONS, type ConnectionOptions } from '../../contract/connections.js'
 import { PRESENCE_OPTIONS, type PresenceOptions } from '../../contract/contexts.js'
 import { CLAIM_BOUNDS, CLAIM_OPTIONS, type ClaimOptions } from '../../contract/deduplicator.js'
+import { EVENT_BUS_OPTIONS, type EventBusOptions } from '../../contract/event-bus.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { HISTORY_OPTIONS, type HistoryOptions } from '../../contract/history-bounds.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
 import { FUNCTION, optionsOf, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
 import { RPC_OPTIONS, type RpcOptions } from '../../contract/rpc.js'
+import { SITE_OPTIONS, type SiteOptions } from '../../contract/sites.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
@@ -17,11 +19,13 @@ import { contextRegistryOn } from '../contexts/facility.js'
 import { deduplicatorOn } from '../deduplicator/facility.js'
 import { SWEEP_CLAIMS } from '../deduplicator/scripts.js'
 import { commandDispatcherOn, REDIS_DISPATCHER_OPTIONS, type RedisDispatcherOptions } from '../delivery/facility.js'
+import { eventBusOn } from '../event-bus/facility.js'
 import { messageHistoryOn } from '../history/facility.js'
 import { retainOn } from '../history/retain.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { rpcCorrelatorOn } from '../rpc/facility.js'
 import { SWEEP_CALLS } from '../rpc/scripts.js'
+import { siteRegistryOn } from '../sites/facility.js'
 import { runScript } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 
@@ -39,6 +43,9 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   dispatcher?: RedisDispatcherOptions
   contexts?: PresenceOptions
   browserWindows?: PresenceOptions
+  /** The event bus of cooperative sites. */
+  bus?: EventBusOptions
+  sites?: SiteOptions
 }
 
 /** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
@@ -50,6 +57,7 @@ const TABLES: Record<FacilityName, readonly string[]> = {
   history: [],
   deduplicator: [],
   dispatcher: [],
+  sites: [],
 }
 const LEASED = Object.values(TABLES).flat()
 
@@ -65,6 +73,8 @@ const OPTIONS: Shape<RedisFacilitiesOptions> = {
   dispatcher: optionsOf(REDIS_DISPATCHER_OPTIONS),
   contexts: optionsOf(PRESENCE_OPTIONS),
   browserWindows: optionsOf(PRESENCE_OPTIONS),
+  bus: optionsOf(EVENT_BUS_OPTIONS),
+  sites: optionsOf(SITE_OPTIONS),
 }
 
 /** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
@@ -100,6 +110,8 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
+  const bus = eventBusOn(store, { ...options.bus })
+  const sites = siteRegistryOn(store, { ...options.sites })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
   const ingest: Ingest = createIngestOver(connections, retainOn(store, kept, claims))
   return {
@@ -110,8 +122,13 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     dispatcher,
     contexts,
     browserWindows,
+    bus,
+    sites,
     ingest,
     /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
-    close: (): Promise<Ending> => endTogether([dispatcher.close(), rpc.close()]),
-  } satisfies Record<FacilityName | 'ingest' | 'close', unknown>
+    async close(): Promise<Ending> {
+      const [ending] = await Promise.all([endTogether([dispatcher.close(), rpc.close()]), bus.close()])
+      return ending
+    },
+  } satisfies Record<FacilityName | 'bus' | 'ingest' | 'close', unknown>
 }

@@ -12,6 +12,7 @@ import { createDeliveryInspector } from '../delivery/inspector.js'
 import { LEGACY_STREAM, type LegacyStream } from '../delivery/legacy.js'
 import { createHistoryInspector } from '../history/inspector.js'
 import { createRpcInspector } from '../rpc/inspector.js'
+import { createSiteInspector } from '../sites/inspector.js'
 import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
 
 export interface RedisCompositionOptions extends StoreOptions {
@@ -23,6 +24,8 @@ export interface RedisCompositionOptions extends StoreOptions {
   contexts?: boolean
   /** Whether to show browser windows. @default true */
   browserWindows?: boolean
+  /** Whether to show the cooperative sites. @default true */
+  cooperative?: boolean
 }
 
 const OPTIONS: Shape<RedisCompositionOptions> = {
@@ -31,6 +34,7 @@ const OPTIONS: Shape<RedisCompositionOptions> = {
   legacy: LEGACY_STREAM,
   contexts: FLAG,
   browserWindows: FLAG,
+  cooperative: FLAG,
 }
 
 /**
@@ -42,7 +46,7 @@ const OPTIONS: Shape<RedisCompositionOptions> = {
  * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
-  const { spill, legacy, contexts = true, browserWindows = true } = options
+  const { spill, legacy, contexts = true, browserWindows = true, cooperative = true } = options
   const store = createStore(options, OPTIONS)
   const inspectors: { [Name in FamilyName]: Inspectors[Name] } = {
     registry: createRegistryInspector(store),
@@ -52,6 +56,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     history: createHistoryInspector(store, { spill }),
     deduplicator: createDeduplicatorInspector(store),
     delivery: createDeliveryInspector(store, legacy),
+    sites: cooperative ? createSiteInspector(store) : undefined,
   }
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }

@@ -11,7 +11,7 @@ import { resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
 import { PUBLISH } from './scripts.js'
 import { createEventTopics } from './topics.js'
@@ -41,9 +41,14 @@ const OPTIONS: Shape<RedisEventBusOptions> = { ...OF_STORE, ...EVENT_BUS_OPTIONS
  * await bus.publish('users/alice/sites/notes/events', event)
  */
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
+  return eventBusOn(createStore(options, OPTIONS), options)
+}
+
+/** @param shared Its clock counts for nothing here: what the bus remembers expires by the store's own. */
+export function eventBusOn(shared: Store, options: EventBusOptions): Required<SiteEventBus> {
   const { newId = () => crypto.randomUUID() } = options
   const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
-  const store = createStore(options, OPTIONS)
+  const store: Store = { ...shared, now: undefined }
   const topics = createEventTopics({ store, queueSize, newId })
   let closed = false
 
@@ -66,6 +71,7 @@ export function createRedisEventBus(options: RedisEventBusOptions): Required<Sit
       known_epoch: epoch,
       known_seq: seq,
       event_id: once,
+      published_at: String(event.published_at),
       name: crypto.randomUUID(),
     })
     if (isRepeated) return null

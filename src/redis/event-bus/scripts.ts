@@ -12,7 +12,8 @@ const SENT_MAX = 10_000
 const TOPICS_PER_USER = 10_000
 
 // `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel; `bus:sent:<topic>`: names of publications
-// by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were begun. A node that has
+// by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were begun;
+// `bus:last:<user>`: a hash, topic to the newest event's time and position, for whoever looks. A node that has
 // seen more than the store holds tells of a store that has lost something: the count starts again under a new name. So it does when what is held
 // is not a position that we would have written, or the last that a number can carry; `spoilt` says so.
 const TOPIC = `
@@ -45,17 +46,22 @@ end
 const CORRUPT = 1
 const REPEATED = 2
 
+/** How long the newest event of a topic is told of, after the last one of its user. */
+const LAST_KEPT_MS = 2_592_000_000
+/** Topics of one user of which it is; beyond, all of theirs in the shard are forgotten together. */
+const LAST_MAX = 10_000
+
 /** Events of one topic that are remembered by their ids, for as long as the topic. */
 const HAD = 1_000
 
 /**
  * `known_epoch` and `known_seq` are the position that the publisher knows, `event_id` is what the topic may have had the
- * event under, or nothing, and `name` that of this publication.
+ * event under, or nothing, `published_at` what the event says of itself, and `name` that of this publication.
  */
 export const PUBLISH = defineScript(
   'event-bus.publish',
   {
-    args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'name'],
+    args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'published_at', 'name'],
     answer: (reply) => ({ isSpoilt: reply === CORRUPT, isRepeated: reply === REPEATED }),
   },
   `${TOPIC}
@@ -74,6 +80,15 @@ redis.call('PEXPIRE', sent, ${SENT_MS})
 local key, epoch, _, spoilt = standing(topic, known_epoch, known_seq, fresh)
 local seq = redis.call('HINCRBY', key, 'seq', 1)
 redis.call('SPUBLISH', K('bus', 'on', topic), epoch .. '\\n' .. seq .. '\\n' .. event)
+-- For whoever looks at the sites; what stands in its way there keeps nobody from publishing.
+local user = string.match(topic, '^users/([^/]+)/')
+local last = K('bus', 'last', user or '')
+local noted = user and #published_at <= 32 and redis.pcall('HLEN', last)
+if type(noted) == 'number' then
+  if noted >= ${LAST_MAX} and redis.call('HEXISTS', last, topic) == 0 then redis.call('DEL', last) end
+  redis.call('HSET', last, topic, published_at .. ' ' .. epoch .. ':' .. string.format('%.0f', seq))
+  redis.call('PEXPIRE', last, ${LAST_KEPT_MS})
+end
 if event_id ~= '' then
   redis.call('ZADD', had, now, event_id)
   redis.call('ZREMRANGEBYRANK', had, 0, -${HAD} - 1)

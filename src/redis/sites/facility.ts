@@ -1,23 +1,25 @@
 /** The sites of a deployment, for relays on several nodes. */
-import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { deepFreeze, toJson } from '../../contract/json.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import {
   refuseGenericActionNames,
   SITE_BOUNDS,
   SITE_OPTIONS,
-  Site,
   SiteInput,
+  type SiteInspector,
   type SiteOptions,
   type SiteRegistry,
 } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
+import { readSite } from './format.js'
+import { createSiteInspector } from './inspector.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
 
 export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
@@ -31,25 +33,15 @@ export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
  * @example
  * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
-export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): SiteRegistry {
-  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
-  const store = createStore(options, { ...STORE_OPTIONS, ...SITE_OPTIONS })
+export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Inspected<SiteRegistry, SiteInspector> {
+  return siteRegistryOn(createStore(options, { ...STORE_OPTIONS, ...SITE_OPTIONS }), options)
+}
 
-  function read(siteId: string, value: string): Site | undefined {
-    // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
-    if (value.length > 2 * RECORD_BYTES) return undefined
-    const cut = value.indexOf('\n')
-    try {
-      const { owner, created_at, updated_at } = JSON.parse(value.slice(0, cut))
-      const times = { created_at: toTimestamp(created_at), updated_at: toTimestamp(updated_at) }
-      const found = Site.safeParse({ ...JSON.parse(value.slice(cut + 1)), owner, ...times })
-      return found.success && found.data.site_id === siteId ? deepFreeze(found.data) : undefined
-    } catch {
-      return undefined
-    }
-  }
+export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<SiteRegistry, SiteInspector> {
+  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
 
   return {
+    inspector: createSiteInspector(store),
     async get(siteId) {
       const shard = shardOf(siteId, await store.claimShards())
       const key = store.key(shard, 'sites', 'site', siteId)
@@ -61,7 +53,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
         value = ''
       }
       if (value === null) return null
-      const site = read(siteId, String(value))
+      const site = readSite(siteId, String(value))
       if (site === undefined) store.onError(new BadRow(`${key} should hold a site, and holds something else`))
       return site ?? null
     },
@@ -79,7 +71,7 @@ export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Site
         max_per_owner: maxSitesPerUser,
         max_sites: maxSites,
       })
-      const site = read(site_id, `${head}\n${text}`)
+      const site = readSite(site_id, `${head}\n${text}`)
       if (site === undefined)
         throw unusable(
           store,

@@ -4,7 +4,8 @@ import { isOne, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 // `sites:site:<id>`: two lines, its owner and times, which scripts read, and the declaration, which only JavaScript
-// writes. `sites:owners`: whose each site of the shard is; `sites:held`: how many each owner has.
+// writes. `sites:owners`: whose each site of the shard is; `sites:held`: how many each owner has. `sites:all` and
+// `sites:owner:<owner>`: ids by the order in which they were declared, for lists.
 const SITES = `${IDEMPOTENCE}
 local key, owners, held = K('sites', 'site', site), K('sites', 'owners'), K('sites', 'held')
 local function stored()
@@ -19,7 +20,16 @@ local function disown()
   local owner = redis.call('HGET', owners, site)
   if not owner then return end
   redis.call('HDEL', owners, site)
+  redis.call('ZREM', K('sites', 'all'), site)
+  redis.call('ZREM', K('sites', 'owner', owner), site)
   if redis.call('HINCRBY', held, owner, -1) <= 0 then redis.call('HDEL', held, owner) end
+end
+-- A site that an earlier build has declared has no place yet.
+local function enlist()
+  if redis.call('ZSCORE', K('sites', 'all'), site) then return end
+  local seq = redis.call('INCR', K('sites', 'seq'))
+  redis.call('ZADD', K('sites', 'all'), seq, site)
+  redis.call('ZADD', K('sites', 'owner', owner), seq, site)
 end
 `
 
@@ -44,6 +54,7 @@ return once(attempt, function()
     redis.call('HINCRBY', held, owner, 1)
   end
   local head = cjson.encode({ owner = owner, created_at = old and old.created_at or now, updated_at = now })
+  enlist()
   redis.call('SET', key, head .. '\\n' .. declaration)
   return { head, old and 0 or 1 }
 end)`,

@@ -7,6 +7,7 @@ import type { HistoryInspector } from '../../contract/history.js'
 import type { RpcInspector } from '../../contract/rpc.js'
 import { userStream } from '../../contract/streams.js'
 import { Refusal } from '../../refusal.js'
+import { scopeSites } from './cooperative.js'
 import { listOfUsers } from './list.js'
 import { scopeConnections, scopeContexts, scopeWindows } from './registries.js'
 import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
@@ -27,7 +28,7 @@ import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js
  */
 export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspectors {
   const seen = seenOf(scope)
-  const { history, registry, rpc, deduplicator, contextRegistry, browserWindowRegistry, delivery } = inspectors
+  const { history, registry, rpc, deduplicator, contextRegistry, browserWindowRegistry, delivery, sites } = inspectors
   // One by one: what is new is closed until somebody has thought about it.
   return {
     history: history && scopeHistory(history, seen),
@@ -37,6 +38,7 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
     contextRegistry: contextRegistry && scopeContexts(contextRegistry, seen),
     browserWindowRegistry: browserWindowRegistry && scopeWindows(browserWindowRegistry, seen),
     delivery: delivery && scopeDelivery(delivery, seen),
+    sites: sites && scopeSites(sites, seen),
   }
 }
 

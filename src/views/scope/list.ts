@@ -4,13 +4,11 @@ import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { betweenPages, budgetOf, readPage } from '../reading.js'
 
-interface Owned {
-  user_id: string
-}
+/** The field by which an entry is somebody's. */
+type Whose = 'user_id' | 'owner'
+type OwnedBy<By extends Whose> = { readonly [Name in By]: string }
+type FilterBy<By extends Whose> = { readonly [Name in By]?: string | undefined }
 
-interface Filter {
-  readonly user_id?: string | undefined
-}
 type List<T, F> = (filter: F, page: PageQuery, ask: Ask) => Awaitable<Page<T>>
 
 /** Where a page goes on: at which user, and after what of theirs. */
@@ -22,19 +20,31 @@ interface Place {
 // Whose users they are, which of them, and the source's own token, which there is none of where a user begins.
 const TOKEN = /^([0-9a-f]{8})\.(0|[1-9][0-9]{0,2})(?:\.(.*))?$/s
 
+/** `listOwned` of what names its user as such. */
+export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'user_id'>>(
+  users: readonly string[],
+  list: List<T, OwnedBy<'user_id'>>,
+  isOf?: (entry: T) => boolean,
+  admits?: (filter: Omit<F, 'user_id'>, entry: T) => boolean,
+): List<T, F> {
+  return listOwned<'user_id', T, F>('user_id', users, list, isOf, admits)
+}
+
 /**
  * `list` of the entries of `users`, in the order of these. A source is asked for one user at a time and for all of theirs; other
  * filters are applied to what it answers. Whatever it passes over is then nobody else's, and neither a cost nor an empty page
  * tells of others. A token is up to 13 bytes longer than the source's, and goes on among the same users alone.
  *
+ * @param by The field of an entry, and of a filter, that names the user.
  * @param isOf Whether an entry that names the user is theirs.
  * @param admits Whether the filter, which names no user, admits an entry. Default: it has the same values under the same names.
  */
-export function listOfUsers<T extends Owned, F extends Filter>(
+export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends FilterBy<By>>(
+  by: By,
   users: readonly string[],
-  list: List<T, { user_id: string }>,
+  list: List<T, OwnedBy<By>>,
   isOf: (entry: T) => boolean = () => true,
-  admits: (filter: Omit<F, 'user_id'>, entry: T) => boolean = hasAll,
+  admits: (filter: Omit<F, By>, entry: T) => boolean = hasAll,
 ): List<T, F> {
   const scope = digest64(JSON.stringify(users)).slice(0, 8)
 
@@ -45,7 +55,7 @@ export function listOfUsers<T extends Owned, F extends Filter>(
   }
 
   return async (filter, page, ask) => {
-    const { user_id: only, ...others } = filter
+    const { [by]: only, ...others } = filter
     const first = only === undefined ? 0 : users.indexOf(only)
     // Of somebody who is not in sight there is nothing.
     const end = only === undefined ? users.length : first < 0 ? first : first + 1
@@ -57,11 +67,11 @@ export function listOfUsers<T extends Owned, F extends Filter>(
     let omitted = 0
     while (at < end) {
       const user_id = users[at] as string
-      const ofUser = (query: PageQuery, asking: Ask) => list({ user_id }, query, asking)
+      const ofUser = (query: PageQuery, asking: Ask) => list({ [by]: user_id } as OwnedBy<By>, query, asking)
       const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ask })
       // What is no record is nobody's.
       for (const entry of listed.items)
-        if (entry?.user_id === user_id && isOf(entry) && admits(others, entry)) items.push(entry)
+        if (entry?.[by] === user_id && isOf(entry) && admits(others, entry)) items.push(entry)
       omitted += listed.omitted ?? 0
       const isStuck = listed.has_more && listed.next_cursor === cursor
       cursor = listed.has_more ? listed.next_cursor : null

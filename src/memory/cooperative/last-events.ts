@@ -1,0 +1,47 @@
+/** The newest event of each topic, for the event bus of one process: what the sites of a relay are asked about. */
+import type { LastEvent, LastEvents, SiteEvent } from '../../contract/event-bus.js'
+import { FairShare, type Place } from '../../fair-share/fair-share.js'
+
+/** Topics remembered: a name and three values each, some megabytes in all. Beyond, whoever has most loses its oldest. */
+const REMEMBERED = 10_000
+
+interface Noted {
+  at: string
+  epoch: string
+  seq: number
+  place: Place<string>
+}
+
+interface LastEventLog extends LastEvents {
+  /** The topic of `user` has had `event` in `epoch`. */
+  note(user: string, topic: string, epoch: string, event: SiteEvent): void
+}
+
+export function createLastEvents(): LastEventLog {
+  const noted = new Map<string, Noted>()
+  const shares = new FairShare<string>({ entries: REMEMBERED })
+
+  return {
+    note(user, topic, epoch, { seq, published_at: at }) {
+      const known = noted.get(topic)
+      // Of the event nothing but this: what it carries is for its readers alone.
+      if (known) {
+        known.at = at
+        known.epoch = epoch
+        known.seq = seq
+        return
+      }
+      const place = shares.add(user, topic)
+      noted.set(topic, { at, epoch, seq, place })
+      for (let left = shares.excess(place); left !== undefined; left = shares.excess(place)) {
+        const gone = noted.get(left)
+        noted.delete(left)
+        if (gone) shares.remove(gone.place)
+      }
+    },
+    lastEvent(topic): LastEvent | null {
+      const known = noted.get(topic)
+      return known ? { at: known.at, position: { epoch: known.epoch, seq: known.seq } } : null
+    },
+  }
+}

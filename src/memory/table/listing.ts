@@ -1,0 +1,82 @@
+/** Records in the order of their arrival, by fields that never change: paged lists for what is no record of one user. */
+import { type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import { byNumber, OrderedIndex } from './ordered-index.js'
+
+/** What has a place in the order of arrival. */
+export interface Arrived {
+  readonly sequence: number
+}
+
+type Index<E> = OrderedIndex<number, E>
+
+/** A listing of entries with an index for each of `fields`, which reads the field of an entry. */
+export function createListing<E extends Arrived>(fields: Readonly<Record<string, (entry: E) => string>>) {
+  const newIndex = (): Index<E> => new OrderedIndex(({ sequence }: E) => sequence, byNumber)
+  const all = newIndex()
+  const indexes = new Map(Object.keys(fields).map((field) => [field, new Map<string, Index<E>>()]))
+  let arrivals = 0
+
+  function narrowest(filter: Readonly<Record<string, unknown>>): Index<E> | undefined {
+    let found: Index<E> | undefined = all
+    for (const [field, byValue] of indexes) {
+      const value = filter[field]
+      if (typeof value !== 'string') continue
+      const own = byValue.get(value)
+      if (own === undefined) return undefined
+      if (found && own.size < found.size) found = own
+    }
+    return found
+  }
+
+  return {
+    /** The place of the next entry. */
+    arrive: (): number => ++arrivals,
+
+    add(entry: E): void {
+      all.insert(entry)
+      for (const [field, byValue] of indexes) {
+        const value = fields[field]?.(entry) as string
+        const own = byValue.get(value) ?? newIndex()
+        byValue.set(value, own)
+        own.insert(entry)
+      }
+    },
+
+    remove(entry: E): void {
+      all.delete(entry.sequence)
+      for (const [field, byValue] of indexes) {
+        const value = fields[field]?.(entry) as string
+        const own = byValue.get(value)
+        own?.delete(entry.sequence)
+        if (own?.size === 0) byValue.delete(value)
+      }
+    },
+
+    /**
+     * A page of what `view` makes of entries under `filter`, of which at most `bound` are examined; `undefined` is passed
+     * over. `view` must change nothing here.
+     *
+     * @throws Refusal `invalid_cursor`.
+     */
+    list<R extends object>(
+      filter: Readonly<Record<string, unknown>>,
+      page: PageQuery,
+      view: (entry: E) => R | undefined,
+      bound: number,
+    ): Page<R> {
+      const items: R[] = []
+      let last = parseSequence(page.cursor)
+      let examined = 0
+      const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+      for (const entry of narrowest(filter)?.after(last) ?? []) {
+        if (items.length === page.limit || examined === bound)
+          return { items, next_cursor: String(last), has_more: true, examined }
+        examined++
+        last = entry.sequence
+        const record = view(entry)
+        if (record && wanted.every(([name, value]) => record[name as keyof R] === value)) items.push(record)
+      }
+      return { items, next_cursor: null, has_more: false, examined }
+    },
+  }
+}

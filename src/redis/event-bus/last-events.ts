@@ -1,0 +1,55 @@
+/** Reads the newest event of each of many topics: what the sites of a deployment are asked about. */
+import type { LastEvent } from '../../contract/event-bus.js'
+import type { Ask } from '../../contract/page.js'
+import { shardOf } from '../store/keys.js'
+import { listOf, textOf } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
+import { readShards } from '../table/shards.js'
+
+/** Whose topic it is, as its name spells them. */
+const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
+
+const LAST = defineReadScript(
+  { args: [], rest: 'topics', answer: ([found]) => listOf(found).map(textOf) },
+  `
+local found = {}
+for i, topic in ipairs(topics) do
+  local of = K('bus', 'last', string.match(topic, '^users/([^/]+)/') or '')
+  found[i] = (read('HMGET', of, topic) or {})[1] or false
+end
+return { foreign, found }`,
+)
+
+const NOTED = /^(\S+) ([^\p{Cc}]*):(0|[1-9][0-9]{0,15})$/u
+
+function toLastEvent(noted: string | null): LastEvent | null {
+  const [, at, epoch, seq] = NOTED.exec(noted ?? '') ?? []
+  return at === undefined || epoch === undefined ? null : { at, position: { epoch, seq: Number(seq) } }
+}
+
+/** The newest event of each of `topics`, by its name. A topic of a shard that is lost is not among them. */
+export async function readLastEvents(
+  store: Store,
+  topics: readonly string[],
+  ask: Ask,
+): Promise<ReadonlyMap<string, LastEvent>> {
+  const shards = await store.shards(ask)
+  const byShard = new Map<number, string[]>()
+  for (const topic of topics) {
+    if (userOf(topic) === '') continue
+    const shard = shardOf(topic, shards)
+    byShard.set(shard, [...(byShard.get(shard) ?? []), topic])
+  }
+  const last = new Map<string, LastEvent>()
+  if (byShard.size === 0) return last
+  await readShards([...byShard.keys()], ask, async (shard) => {
+    const some = byShard.get(shard) as string[]
+    const found = await readShard(store, LAST, shard, { topics: some }, ask)
+    for (const [i, topic] of some.entries()) {
+      const event = toLastEvent(found[i] ?? null)
+      if (event) last.set(topic, event)
+    }
+  })
+  return last
+}

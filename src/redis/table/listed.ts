@@ -1,0 +1,99 @@
+/** Pages over records of a family's own form, which it lists by their places: for what is kept under its id and not its user's. */
+import { PAGE_MAX } from '../../contract/limits.js'
+import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import { listOf, type StoreReply, scored } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { type Run, walkPage } from './pages.js'
+import { defineReadScript, readShard } from './read-script.js'
+import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
+import { SPAN_MAX } from './spans.js'
+
+/** Bytes of records in one answer, beyond which it ends with the record at hand. */
+const ANSWER_BYTES = 8_388_608
+
+/** A text of that many bytes is longer than a record even where each of its characters takes three: no more is sent. */
+export const CUT_BYTES = 3 * (ROW_BYTES + 1)
+
+/**
+ * A script that reads a stretch of `t:all`, or of `t:<field>:<value>`. `record` is Lua that returns, for `id`, what there is of
+ * it and its bytes: nil for nothing, `FOREIGN` where `read` has met another type.
+ */
+export const defineListing = (record: string) =>
+  defineReadScript(
+    {
+      args: ['t', 'from', 'at', 'max_entries', 'max_bytes'],
+      rest: 'index',
+      answer: ([cut, entries = null, records]) => ({
+        isCut: cut === 1,
+        places: scored(entries),
+        records: listOf(records),
+      }),
+    },
+    `
+local most, left = tonumber(max_entries), tonumber(max_bytes)
+local function record(id)${record}
+end
+local found = read('ZRANGE', K(t, unpack(index)), from, '+inf', 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
+local entries, records, cut = {}, {}, 0
+for i = 1, #found, 2 do
+  if #records == most or left <= 0 then cut = 1 break end
+  local one, bytes = record(found[i])
+  entries[i], entries[i + 1], records[#records + 1] = found[i], found[i + 1], one or false
+  left = left - (bytes or 0)
+end
+return { foreign, cut, entries, records }`,
+  )
+
+/** A family's records as its lists read them. */
+export interface Listed<R extends object> {
+  readonly name: string
+  readonly script: ReturnType<typeof defineListing>
+  /** Fields with an index of their own, the narrowest first. */
+  readonly indexes: readonly (keyof R & string)[]
+  /** What stands in the key of a record before its id. */
+  readonly kind: string
+  /** The record as it reads at `now`: `null` where it should be gone, `undefined` for what is none. */
+  read(id: string, found: StoreReply, now: number): R | null | undefined
+}
+
+type Filter = Readonly<Record<string, unknown>>
+
+/** A page of `listed` under `filter`, of its narrowest index. @throws Refusal as `walkPage`. */
+export async function readListed<R extends object>(
+  store: Store,
+  listed: Listed<R>,
+  filter: Filter,
+  page: PageQuery,
+  ask: Ask,
+): Promise<Page<R>> {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const field = listed.indexes.find((name) => typeof filter[name] === 'string')
+  const index = field === undefined ? ['all'] : [field, filter[field] as string]
+  const isCovered = wanted.every(([name]) => name === field)
+  const matches = (record: R) => wanted.every(([name, value]) => record[name as keyof R] === value)
+  const last = (await store.shards(ask)) - 1
+  return walkPage([0, last], page, ask, async ({ shard, sequence }, { round, wanted: rest, budget }) => {
+    const now = await store.time(ask)
+    const most = isCovered && round < 2 ? rest : round === 0 ? PAGE_MAX : SPAN_MAX
+    const bounds = { max_entries: Math.min(most, budget, SPAN_MAX), max_bytes: ANSWER_BYTES }
+    const given = { t: listed.name, from: `(${sequence}`, at: now, ...bounds, index }
+    const { isCut, places, records } = await readShard(store, listed.script, shard, given, ask)
+    const entries = places.map(({ member, score }, i): Run<R>['entries'][number] => {
+      const position = { shard, sequence: score }
+      const found = records[i] ?? null
+      if (found === null) return { position, record: undefined, isBad: false }
+      // Of another type the script has said so itself.
+      if (found === FOREIGN) return { position, record: undefined, isBad: true }
+      const record = listed.read(member, found, now)
+      if (record === undefined) tellBad(store, store.key(shard, listed.name, listed.kind, member), member, ask)
+      return { position, record: record && matches(record) ? record : undefined, isBad: record === undefined }
+    })
+    return { shard, entries, examined: entries.length, isCut }
+  })
+}
+
+/** Tells of a key that holds no record of its family. */
+export function tellBad(store: Store, key: string, id: string, ask: Ask): void {
+  const fields = [{ path: '', expected: 'a record of this library' }]
+  store.onError(new BadRow(`${key} holds no record that could be shown`, { id, fields }), ask)
+}

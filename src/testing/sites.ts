@@ -1,0 +1,62 @@
+/** The contract suite of an inspector of sites. */
+import { SiteFilter, type SiteInspector, SiteRow } from '../contract/sites.js'
+import { type ContractCase, check, notTested, toCases } from './expect.js'
+import { FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
+
+/** Holds an inspector of sites to its contract. `make` gives one with the same sites each time. */
+export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[] {
+  return toCases([
+    ...listCases<SiteInspector, SiteRow>(make, {
+      name: 'listSites',
+      list: (sites, filter) => (page, ask) => sites.listSites(filter, page, ask),
+      item: SiteRow,
+      id: 'site_id',
+      filters: SiteFilter.keyof().options,
+      get: (sites, id, ask) => sites.getSite(id, ask),
+    }),
+    { name: 'listSites tells when the last event was exactly where it tells its position', run: () => checkLife(make) },
+  ])
+}
+
+async function checkLife(make: MakeInspector<SiteInspector>): Promise<void> {
+  const sites = await make()
+  if (!sites) return notTested('there is no listSites')
+  for (const row of await walk<SiteRow>((page, ask) => sites.listSites({}, page, ask), 100, 'listSites'))
+    check(
+      (row.last_event_at === null) === (row.last_position === null),
+      `${row.site_id} has a last event without its position, or a position without its event`,
+    )
+}
+
+/** What the fakes know of sites. */
+export interface SiteWorld {
+  sites?: Partly<SiteRow>[]
+}
+
+const toSite: Make<SiteRow> = (given, place) =>
+  fill(
+    {
+      site_id: `site-${place}`,
+      owner: 'user-1',
+      mode: 'cooperative',
+      title: null,
+      event_names: [],
+      action_names: [],
+      capability_profile: { action_invocation: false },
+      created_at: FAKE_TIME,
+      updated_at: FAKE_TIME,
+      sessions: null,
+      last_event_at: null,
+      last_position: null,
+    },
+    given,
+  )
+
+export function fakeSites(world: SiteWorld): SiteInspector | undefined {
+  if (!world.sites) return undefined
+  return {
+    listSites: (filter, page) => pageOf(toSite, world.sites, filter, page),
+    getSite: (site_id) => find(toSite, world.sites, { site_id }),
+  }
+}
