@@ -21,6 +21,21 @@ function drain(subscription: Subscription): BusItem[] {
 }
 
 describe('the event bus of one process', () => {
+  it('remembers the last event of a topic for longer than its place, and of whoever has most of them least', async () => {
+    let time = 0
+    const bus = createCooperativeSiteEventBus({ now: () => time, newId: () => 'epoch' })
+    const of = (user: string, n: number) => `users/${user}/sites/${n}/events`
+    await bus.publish(of('bob', 0), { ...event(1), published_at: '2026-01-01T00:00:01.000Z' })
+    await bus.publish(of('bob', 0), { ...event(2), published_at: '2026-01-01T00:00:02.000Z' })
+    time = 86_400_000
+    for (let n = 0; n < 10_000; n++) await bus.publish(of('mallory', n), event(n))
+    const last = { at: '2026-01-01T00:00:02.000Z', position: { epoch: 'epoch', seq: 2 } }
+    expect(bus.lastEvent(of('bob', 0))).toEqual(last)
+    expect(bus.lastEvent(of('mallory', 0))).toBeNull()
+    expect(bus.lastEvent(of('mallory', 9_999))).toMatchObject({ position: { seq: 1 } })
+    expect(bus.lastEvent('nobody')).toBeNull()
+  })
+
   it('agrees with a model of one bounded queue per subscription, whatever happens in whatever order', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('publish' as const), n: fc.integer({ min: 1, max: 9 }) }) },

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { siteStream } from '../../src/contract/site-messages.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
+import { ASK } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
 
@@ -37,6 +39,19 @@ describe('the registries in memory', () => {
     await sites.put(notes)
     await expect(sites.put({ ...notes, site_id: 'other' })).rejects.toMatchObject({ code: 'capacity_exceeded' })
     expect((await sites.put(notes)).created).toBe(false)
+  })
+
+  it('tell the last event of a site as its bus remembers it, and none where that names no instant', async () => {
+    const lastEvent = (topic: string) =>
+      topic === siteStream('alice', 'notes') ? { at, position: { epoch: 'e', seq: 7 } } : null
+    let at = '2026-01-01T00:00:00.000Z'
+    const sites = createSiteRegistry({ bus: { lastEvent } })
+    await sites.put(notes)
+    await sites.put({ ...notes, site_id: 'other' })
+    expect(await sites.inspector.getSite('notes', ASK)).toMatchObject({ last_event_at: at, last_position: 'e:7' })
+    expect(await sites.inspector.getSite('other', ASK)).toMatchObject({ last_event_at: null, last_position: null })
+    at = 'yesterday'
+    expect(await sites.inspector.getSite('notes', ASK)).toMatchObject({ last_event_at: null, last_position: null })
   })
 
   it('hand out sites that nobody can change afterwards', async () => {
