@@ -67,12 +67,10 @@ export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
     inspectorOf: (name: string) => (byName.get(name) as Operation).within,
     offers,
     offeredBy,
-    /** The capabilities object of `inspectors`. */
-    of(inspectors: object, extensions: JsonObject) {
+    /** The capabilities object of `inspectors`, and of what is made of them. */
+    of(inspectors: object, extensions: JsonObject, views: readonly string[]) {
       const offered = offeredBy(inspectors)
-      const listed = namesOf(true)
-        .filter((name) => offered.has(name))
-        .sort()
+      const listed = [...namesOf(true).filter((name) => offered.has(name)), ...views].sort()
       return {
         ...Object.fromEntries(namesOf(false).map((name) => [name, offered.has(name)])),
         extensions: listed.length > 0 ? { ...extensions, operations: listed } : extensions,
@@ -102,7 +100,11 @@ export const Capabilities = z.object({
 })
 export type Capabilities = z.infer<typeof Capabilities>
 
-/** What `inspectors` can be asked. Looks at the objects, calls nothing. */
-export function capabilitiesOf(inspectors: Inspectors, extensions: JsonObject = {}): Capabilities {
-  return CAPABILITIES.of(inspectors, extensions) as Capabilities
+/** What `inspectors` can be asked, beside the operations that are `views` of several. Looks at the objects, calls nothing. */
+export function capabilitiesOf(
+  inspectors: Inspectors,
+  extensions: JsonObject = {},
+  views: readonly string[] = [],
+): Capabilities {
+  return CAPABILITIES.of(inspectors, extensions, views) as Capabilities
 }

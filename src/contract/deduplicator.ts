@@ -4,7 +4,7 @@ import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape } from './options.js'
-import type { Ask, Awaitable, Examined } from './page.js'
+import type { Ask, Awaitable, Examined, Pingable } from './page.js'
 
 /** The deduplicator as a whole. Counters run since the deduplicator was made. */
 export const DeduplicatorSummary = z.object({
@@ -30,7 +30,7 @@ export const DeduplicatorUserSummary = z.object({
 export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** Reads a deduplicator. */
-export interface DeduplicatorInspector {
+export interface DeduplicatorInspector extends Pingable {
   summary(ask: Ask): Awaitable<DeduplicatorSummary>
   /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
   userSummary?(userId: string, ask: Ask): Awaitable<(DeduplicatorUserSummary & Examined) | null>

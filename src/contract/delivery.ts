@@ -15,7 +15,7 @@ import {
 import type { Family } from './family.js'
 import { Id, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
 
 export const DeploymentMode = z.enum(['direct', 'shared_store'])
 export type DeploymentMode = z.infer<typeof DeploymentMode>
@@ -126,7 +126,7 @@ export const CommandKey = z.object({ user_id: Id, client_id: Id, command_id: Id 
 export type CommandKey = z.infer<typeof CommandKey>
 
 /** Reads a dispatcher. Never returns a payload. */
-export interface DeliveryInspector {
+export interface DeliveryInspector extends Pingable {
   summary(ask: Ask): Awaitable<DeliverySummary>
   listNodes(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryNode>>
   listTenants(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryTenant>>

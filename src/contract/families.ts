@@ -7,6 +7,7 @@ import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
 import { having, type Rule } from './options.js'
+import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SITE_FAMILY, type SiteInspector } from './sites.js'
 
@@ -39,6 +40,23 @@ export const FAMILIES = {
   delivery: DELIVERY_FAMILY,
   sites: SITE_FAMILY,
 } as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
+
+type Probe<Inspector> = (inspector: Inspector, ask: Ask) => Awaitable<unknown>
+
+/** A history that does not list its streams is asked for one that is none. */
+const NO_STREAM = { stream: 'users/-/-', limit: 1 }
+
+/** The cheapest question to each. */
+export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
+  registry: (registry, ask) => registry.listConnections({}, PAGE_OF_ONE, ask),
+  contextRegistry: (contexts, ask) => contexts.listContexts({}, PAGE_OF_ONE, ask),
+  browserWindowRegistry: (windows, ask) => windows.listBrowserWindows({}, PAGE_OF_ONE, ask),
+  rpc: (rpc, ask) => rpc.listPending({}, PAGE_OF_ONE, ask),
+  history: (history, ask) => history.listStreams?.({}, PAGE_OF_ONE, ask) ?? history.readMessages(NO_STREAM, ask),
+  deduplicator: (deduplicator, ask) => deduplicator.summary(ask),
+  delivery: (delivery, ask) => delivery.listNodes(PAGE_OF_ONE, ask),
+  sites: (sites, ask) => sites.listSites({}, PAGE_OF_ONE, ask),
+}
 
 /** What compositions call the facilities of the families. */
 export type FacilityName = (typeof FAMILIES)[FamilyName]['facility']

@@ -38,6 +38,13 @@ export const withRemaining = (ask: Ask, remaining: number): Ask =>
     remaining: { value: remaining, configurable: true, enumerable: true, writable: true },
   })
 
+/** `ask` with a signal of its own. */
+export const withSignal = (ask: Ask, signal: AbortSignal): Ask =>
+  Object.defineProperties({} as Ask, {
+    ...Object.getOwnPropertyDescriptors(ask),
+    signal: { value: signal, configurable: true, enumerable: true, writable: true },
+  })
+
 /** `ask` with another ear for what is passed over. */
 export const withOnError = (ask: Ask, onError: (error: unknown) => void): Ask =>
   Object.defineProperties({} as Ask, { ...Object.getOwnPropertyDescriptors(ask), onError: { value: onError } })
@@ -48,6 +55,12 @@ export const withOnError = (ask: Ask, onError: (error: unknown) => void): Ask =>
  */
 export interface Examined {
   examined?: number
+}
+
+/** A source that may have several parts, such as the shards of a store. */
+export interface Pingable {
+  /** Resolves when all of its parts answer, throws when one does not. Without it `/sources` asks for one entry alone. */
+  ping?(ask: Ask): Awaitable<unknown>
 }
 
 /** One page of a list. */
@@ -82,6 +95,9 @@ export function annotated<T extends object, Notes extends Indexed>(answer: T, no
     if (value !== undefined) Object.defineProperty(answer, name, { value, configurable: true, writable: true })
   return answer as T & Notes
 }
+
+/** The page that the cheapest question to a list asks for. */
+export const PAGE_OF_ONE: PageQuery = { limit: 1, cursor: null }
 
 /** One page of ids in the order of their UTF-8 bytes, each greater than `after`. */
 export interface IdPageQuery {

@@ -5,7 +5,7 @@ import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
 
 /** `cooperative`: actions may be invoked. `observe`: events only. */
 export const SiteMode = z.enum(['cooperative', 'observe'])
@@ -83,7 +83,7 @@ export const SiteFilter = z.object({ owner: Id.optional(), mode: SiteMode.option
 export type SiteFilter = z.infer<typeof SiteFilter>
 
 /** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */
-export interface SiteInspector {
+export interface SiteInspector extends Pingable {
   listSites(filter: SiteFilter, page: PageQuery, ask: Ask): Awaitable<Page<SiteRow>>
   getSite(siteId: string, ask: Ask): Awaitable<SiteRow | null>
 }

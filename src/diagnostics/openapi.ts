@@ -63,8 +63,8 @@ function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   if (route.record) codes.push('not_found')
   if (paramNames(route.path).length > 0) codes.push('invalid_path')
   if (route.page === 'paged') codes.push('invalid_cursor')
-  if (route.needs.length > 0)
-    codes.push('inspector_absent', 'operation_absent', 'inspector_unavailable', 'inspector_timeout')
+  if (route.needs.length > 0) codes.push('inspector_absent', 'operation_absent')
+  if (route.needs.length > 0 && !route.reportsFailures) codes.push('inspector_unavailable', 'inspector_timeout')
   return codes
 }
 

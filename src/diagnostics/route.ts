@@ -9,6 +9,8 @@ import type { Service } from './service-index.js'
 /** What a route works with beside its inspectors. */
 interface RouteView extends ViewAsk {
   readonly service: Service
+  /** How long the whole request may take. */
+  readonly deadlineMs: number
 }
 
 /** A route of the diagnostics router, which has made sure that an inspector that it `needs` is there. */
@@ -19,6 +21,10 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
    * 403 `not_narrowable` to them.
    */
   narrows?: true
+  /** Its answer says itself which source failed, and why: none of these failures is its own. */
+  reportsFailures?: true
+  /** A view that came later than the capabilities' booleans: where it can be asked, `extensions.operations` names it. */
+  operation?: string
 }
 
 /** The routes of one family or view. */
@@ -41,7 +47,8 @@ export function diagnosticsRoute<
   Response extends z.ZodType,
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
-  definition: TypedReadRoute<Present, RouteView, Path, Query, Response> & Pick<DiagnosticsRoute, 'needs' | 'narrows'>,
+  definition: TypedReadRoute<Present, RouteView, Path, Query, Response> &
+    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
 }

@@ -42,6 +42,7 @@ export function createServices(
       }),
     )
     const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
+    const views = ROUTES.flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : []))
     return {
       index: deepFreeze({
         service: 'relayscope',
@@ -53,7 +54,7 @@ export function createServices(
         routes,
       }),
       capabilities: deepFreeze(
-        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }),
+        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }, views),
       ),
       offers,
       isAvailable: (path) => available.has(path),

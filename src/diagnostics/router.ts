@@ -147,6 +147,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
           ask: createAsk(deadline, askLimits, (error) => handleError(visit, error, source)),
           now,
           service,
+          deadlineMs,
           onError(source, error) {
             handled.add(error)
             handleError(visit, error, source)

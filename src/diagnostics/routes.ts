@@ -9,12 +9,14 @@ import type { DiagnosticsRoute, RouteSection } from './route.js'
 import { RPC_ROUTES } from './rpc.js'
 import { SERVICE_ROUTES } from './service.js'
 import { SITE_ROUTES } from './sites.js'
+import { SOURCE_ROUTES } from './sources.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
 /** All of them, by what they are about. A literal path stands before a parameter in its place. */
 export const SECTIONS: readonly RouteSection[] = [
   SERVICE_ROUTES,
+  SOURCE_ROUTES,
   USER_ROUTES,
   ACTION_ROUTES,
   CONNECTION_ROUTES,

@@ -54,6 +54,7 @@ export const PROBLEMS = {
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof PROBLEMS
+export const ProblemCode = z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]])
 
 const FieldError = z.object({
   in: z.enum(['query', 'path', 'header', 'body']),

@@ -59,10 +59,10 @@ it('names in extensions.operations what came later, where it is there', () => {
     ['old', 'notes', 'old_list', 'old/summary', 'notes/count'],
     ['old', 'old_list'],
   ])
-  expect(of({}, { host: 1 })).toEqual({ old: false, old_list: false, extensions: { host: 1 } })
-  expect(of({ old: { list: method, summary: method }, notes: {} }, { host: 1 })).toEqual({
+  expect(of({}, { host: 1 }, [])).toEqual({ old: false, old_list: false, extensions: { host: 1 } })
+  expect(of({ old: { list: method, summary: method }, notes: {} }, { host: 1 }, ['of-all'])).toEqual({
     old: true,
     old_list: true,
-    extensions: { host: 1, operations: ['notes', 'old/summary'] },
+    extensions: { host: 1, operations: ['notes', 'of-all', 'old/summary'] },
   })
 })

@@ -73,12 +73,11 @@ describe('the capabilities', () => {
     [{ contexts: [] }, { context_registry: true }],
     [{ browserWindows: [] }, { browser_window_registry: true }],
     [{ delivery: {} }, { delivery: true }],
-    [
-      { delivery: { statuses: [] } },
-      { delivery: true, extensions: { ...NONE.extensions, operations: ['delivery_commands'] } },
-    ],
-  ])('of %j are %j and no more', async (world, flags) => {
-    expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags })
+    [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands']],
+  ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
+    // What is made of any source is there as soon as there is one.
+    const extensions = { ...NONE.extensions, operations: [...operations, 'sources'] }
+    expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags, extensions })
   })
 
   it('carry the extensions of the host as they were at construction', async () => {
@@ -102,6 +101,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
+      extensions: { ...NONE.extensions, operations: ['sources'] },
     })
   })
 })

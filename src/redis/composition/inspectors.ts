@@ -4,6 +4,7 @@ import type { FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import type { Deployment } from '../../contract/inspectors.js'
 import { FLAG, type Shape } from '../../contract/options.js'
+import type { Ask } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
 import { createContextInspector } from '../contexts/inspector.js'
@@ -13,7 +14,8 @@ import { LEGACY_STREAM, type LegacyStream } from '../delivery/legacy.js'
 import { createHistoryInspector } from '../history/inspector.js'
 import { createRpcInspector } from '../rpc/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { allShards } from '../table/shards.js'
 
 export interface RedisCompositionOptions extends StoreOptions {
   /** Where the hosts put large payloads; without it they say `not_configured`. */
@@ -58,5 +60,12 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     delivery: createDeliveryInspector(store, legacy),
     sites: cooperative ? createSiteInspector(store) : undefined,
   }
+  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ask) => pingShards(store, ask)
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
+}
+
+/** Reads something of every shard: a key that need not be there, by the command that reads records. */
+async function pingShards(store: Store, ask: Ask): Promise<void> {
+  const keys = (await allShards(store, ask)).map((shard) => store.key(shard, 'ping'))
+  await Promise.all(keys.map((key) => store.command(['MGET', key], key, ask)))
 }

@@ -1,0 +1,81 @@
+/** The routes about the sources of all answers: whether each can be asked, and where they contradict each other. */
+import * as z from 'zod'
+import { runWithin } from '../async/time-limit.js'
+import { SourceName } from '../contract/completeness.js'
+import { FAMILIES, type FamilyName, familyEntries, PROBES, type Present } from '../contract/families.js'
+import { Timestamp, toTimestamp } from '../contract/ids.js'
+import { shown } from '../contract/options.js'
+import { type Ask, type Pingable, withSignal } from '../contract/page.js'
+import { ProblemCode, ProblemError } from '../http/problem.js'
+import { toProblemError } from '../http/refusals.js'
+import { type ViewAsk, viewOf } from '../views/reading.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
+
+/** What one source made of its cheapest question just now. It sets no threshold: whether that is fast is the reader's. */
+export const SourceRow = z.object({
+  source: SourceName,
+  answered: z.boolean(),
+  /** Until it answered, failed, or its time was up. */
+  duration_ms: z.int().min(0),
+  /** Why it did not answer. */
+  code: ProblemCode.nullable(),
+})
+export type SourceRow = z.infer<typeof SourceRow>
+
+/** Every source of this router. */
+export const SourceList = z.object({ items: z.array(SourceRow), observed_at: Timestamp })
+
+/** How long one source may take, where half of the request's deadline is not less. */
+const SOURCE_MS = 1_000
+
+/** `work`'s time, and why it failed if it did. */
+async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>, view: ViewAsk, ms: number) {
+  const startedAt = view.now()
+  const row = (code: ProblemCode | null): SourceRow => ({
+    source,
+    answered: code === null,
+    duration_ms: Math.max(0, Math.round(view.now() - startedAt)),
+    code,
+  })
+  const { ask } = viewOf(view, source)
+  try {
+    await runWithin((signal) => work(withSignal(ask, signal)), {
+      ms,
+      late: () => new ProblemError('inspector_timeout'),
+      signal: ask.signal,
+    })
+    return row(null)
+  } catch (error) {
+    view.onError(source, error)
+    return row(toProblemError(error, 'inspector').code)
+  }
+}
+
+/** Asks a source its cheapest question, and all of its parts whether they are there. */
+function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewAsk, ms: number) {
+  const work = async (ask: Ask) => {
+    const { ping }: Pingable = inspector
+    const [answer] = await Promise.all([PROBES[name](inspector, ask), ping?.call(inspector, ask)])
+    if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
+  }
+  return measure(FAMILIES[name].capability, work, view, ms)
+}
+
+export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.', [
+  diagnosticsRoute({
+    path: '/sources',
+    summary: 'Whether each source answers now, and how fast',
+    needs: SourceName.options,
+    operation: 'sources',
+    reportsFailures: true,
+    response: SourceList,
+    async read(inspectors, _input, { deadlineMs, ...view }) {
+      const ms = Math.min(SOURCE_MS, deadlineMs / 2)
+      const asked = familyEntries().flatMap(([name]) => {
+        const inspector = inspectors[name]
+        return inspector ? [probe(name, inspector, view, ms)] : []
+      })
+      return { items: await Promise.all(asked), observed_at: toTimestamp(view.now()) }
+    },
+  }),
+])

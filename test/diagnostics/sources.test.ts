@@ -1,0 +1,79 @@
+/** Whether each source answers now: what `/sources` says of good, slow, broken and partly lost ones. */
+import { describe, expect, it } from 'vitest'
+import type { Ask } from '../../src/contract/page.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createSubject, createWatched, get, never, SECRET } from './subject.js'
+import { context } from './world.js'
+
+const rowOf = (source: string, code: string | null) => ({
+  source,
+  answered: code === null,
+  duration_ms: expect.any(Number),
+  code,
+})
+
+describe('/sources', () => {
+  it('asks each source that is there one question, and names none that is not', async () => {
+    const inspectors = createFakeInspectors({ contexts: [context()], calls: [], delivery: {} })
+    const { router, calls } = createWatched({ inspectors })
+    const { status, body } = await get(router, '/sources')
+    expect(status).toBe(200)
+    expect(body.items).toEqual([rowOf('context_registry', null), rowOf('rpc', null), rowOf('delivery', null)])
+    expect(calls.map(({ name }) => name)).toEqual([
+      'contextRegistry.listContexts',
+      'rpc.listPending',
+      'delivery.listNodes',
+    ])
+  })
+
+  it('says of each that fails why, answers for the others, and leaves the words to the hook', async () => {
+    const errors: unknown[] = []
+    const { router } = createWatched(
+      { onError: (error, place) => errors.push([(error as Error).message, place]) },
+      ({ name, proceed }) => {
+        if (name.startsWith('rpc')) throw new Error(SECRET)
+        if (name.startsWith('registry')) return Promise.reject(new Refusal('unavailable', SECRET))
+        if (name.startsWith('deduplicator')) return undefined
+        return proceed()
+      },
+    )
+    const { status, body, text } = await get(router, '/sources')
+    expect(status).toBe(200)
+    expect(text).not.toContain(SECRET)
+    const codes = Object.fromEntries(
+      body.items.map(({ source, code }: { source: string; code: string }) => [source, code]),
+    )
+    expect(codes).toMatchObject({
+      registry: 'inspector_unavailable',
+      rpc: 'internal',
+      deduplicator: 'internal',
+      history: null,
+      context_registry: null,
+    })
+    expect(errors).toContainEqual([SECRET, { route: '/sources', source: 'rpc' }])
+    expect(errors).toHaveLength(3)
+  })
+
+  it('gives up on one that hangs before the request is over, and tells it so', async () => {
+    const signals: AbortSignal[] = []
+    const { router } = createWatched({ deadlineMs: 2_000, onError: null }, ({ name, args, proceed }) => {
+      if (!name.startsWith('rpc')) return proceed()
+      signals.push((args.at(-1) as Ask).signal)
+      return never()
+    })
+    const { status, body } = await get(router, '/sources')
+    expect(status).toBe(200)
+    expect(body.items).toContainEqual(rowOf('rpc', 'inspector_timeout'))
+    expect(body.items).toContainEqual(rowOf('registry', null))
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  it('has not answered where a part of it does not, whatever its first page says', async () => {
+    const inspectors = createFakeInspectors({ contexts: [context()] })
+    const contextRegistry = { ...inspectors.contextRegistry, ping: () => Promise.reject(new Refusal('unavailable')) }
+    const router = createSubject({ inspectors: { contextRegistry } as typeof inspectors, onError: null })
+    const { body } = await get(router, '/sources')
+    expect(body.items).toEqual([rowOf('context_registry', 'inspector_unavailable')])
+  })
+})
