@@ -20,7 +20,7 @@ export {
 } from './http/auth.js'
 export type { Mountable } from './http/engine.js'
 export type { NamedKeys } from './http/keys.js'
-export { Problem } from './http/problem.js'
+export { Problem, ProblemCode } from './http/problem.js'
 export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
 export { ActionPage } from './views/actions.js'

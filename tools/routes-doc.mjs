@@ -42,7 +42,7 @@ export function routeTable(document) {
 }
 
 function section(document, operation) {
-  const { path, summary, responses } = operation
+  const { path, operationId, summary, responses } = operation
   const taken = [...parametersOf(document, operation, 'path'), ...parametersOf(document, operation, 'query')]
   const parameters = taken.map((parameter) => {
     const how = `${parameter.in}${parameter.required ? ', required' : ''}`
@@ -53,7 +53,7 @@ function section(document, operation) {
   return [
     `## ${code(`GET ${path}`)}`,
     '',
-    `${summary}. Needs: ${needs}. Answers ${statuses}.`,
+    `${summary}. Operation ${code(operationId)}. Needs: ${needs}. Answers ${statuses}.`,
     ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
   ].join('\n')
 }

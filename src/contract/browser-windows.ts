@@ -2,17 +2,23 @@
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
 import { type Family, foldUsers } from './family.js'
-import { Id, Timestamp } from './ids.js'
+import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
-export const WindowStatus = z.enum(['open', 'stale', 'closed'])
+export const WindowStatus = z
+  .enum(['open', 'stale', 'closed'])
+  .describe('`open`: reported in time; `stale`: not reported in time; `closed`: reported as gone.')
 export type WindowStatus = z.infer<typeof WindowStatus>
 
-export const WindowType = z.enum(['normal', 'popup', 'panel', 'app', 'devtools'])
+export const WindowType = z
+  .enum(['normal', 'popup', 'panel', 'app', 'devtools'])
+  .describe('What kind of window it is, as browsers have it.')
 export type WindowType = z.infer<typeof WindowType>
 
-export const WindowState = z.enum(['normal', 'minimized', 'maximized', 'fullscreen'])
+export const WindowState = z
+  .enum(['normal', 'minimized', 'maximized', 'fullscreen'])
+  .describe('How a window is shown, as browsers have it.')
 export type WindowState = z.infer<typeof WindowState>
 
 const Count = z.int().min(0)
@@ -21,38 +27,42 @@ const Count = z.int().min(0)
  * A browser window in its current registry state. With a context registry present the three counts are live from
  * contexts; otherwise they are the snapshot that the client reported, and `counts_source` says which.
  */
-export const BrowserWindow = z.object({
-  window_id: z.string(),
-  user_id: z.string(),
-  client_id: z.string(),
-  ownership: Ownership,
-  focused: z.boolean(),
-  type: WindowType,
-  state: WindowState,
-  incognito: z.boolean(),
-  tab_count: Count,
-  capacity: Count.nullable(),
-  draining: z.boolean(),
-  status: WindowStatus,
-  worker_count: Count.nullable(),
-  idle_count: Count.nullable(),
-  busy_count: Count.nullable(),
-  counts_source: z.enum(['contexts', 'snapshot']),
-  updated_at: Timestamp,
-})
+export const BrowserWindow = z
+  .object({
+    window_id: named('window_id'),
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
+    focused: z.boolean().describe('Whether it has the focus.'),
+    type: WindowType.describe('What kind of window it is.'),
+    state: WindowState.describe('How it is shown.'),
+    incognito: z.boolean().describe('Whether it is a private window.'),
+    tab_count: Count.describe('Tabs in it.'),
+    capacity: Count.nullable().describe('Most worker contexts that it takes; `null` where that is not known.'),
+    draining: z.boolean().describe('Whether it takes no more tasks.'),
+    status: WindowStatus.describe('Where it stands.'),
+    worker_count: Count.nullable().describe('Worker contexts in it, neither closed nor stale; `null` if not known.'),
+    idle_count: Count.nullable().describe('Those of them that are idle and carry no task; `null` if not known.'),
+    busy_count: Count.nullable().describe('Those of them that carry a task; `null` if not known.'),
+    counts_source: z
+      .enum(['contexts', 'snapshot'])
+      .describe('Whether the three counts are live from contexts, or as the client reported them.'),
+    updated_at: Timestamp.describe('When it was last reported or changed.'),
+  })
+  .describe('A browser window in its current registry state.')
 export type BrowserWindow = z.infer<typeof BrowserWindow>
 
 /** Filters of `/browser-windows`. */
 export const BrowserWindowFilter = z.object({
-  user_id: Id.optional(),
-  client_id: Id.optional(),
-  ownership: Ownership.optional(),
-  status: WindowStatus.optional(),
-  type: WindowType.optional(),
-  state: WindowState.optional(),
-  focused: z.boolean().optional(),
-  incognito: z.boolean().optional(),
-  draining: z.boolean().optional(),
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  ownership: Ownership.optional().describe('Only workers, or only what is user-owned.'),
+  status: WindowStatus.optional().describe('Only with this status.'),
+  type: WindowType.optional().describe('Only of this type.'),
+  state: WindowState.optional().describe('Only in this state.'),
+  focused: z.boolean().optional().describe('Only with the focus, or only without.'),
+  incognito: z.boolean().optional().describe('Only private windows, or only others.'),
+  draining: z.boolean().optional().describe('Only those that take no more tasks, or only others.'),
 })
 export type BrowserWindowFilter = z.infer<typeof BrowserWindowFilter>
 

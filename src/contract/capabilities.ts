@@ -87,17 +87,27 @@ export const Capability = z.enum(
 )
 export type Capability = z.infer<typeof Capability>
 
+function booleanOf(name: string) {
+  const within = CAPABILITIES.inspectorOf(name)
+  const said = name === within ? 'this inspector is there' : `the inspector \`${within}\` offers this operation`
+  return z.boolean().describe(`Whether ${said}.`)
+}
+
 /**
  * The capabilities object. True: a route can ask. It is not a readiness check and promises no entries. Operations that
  * have no boolean of their own are named, sorted, in `extensions.operations`, which is absent where there are none.
  */
-export const Capabilities = z.object({
-  ...(Object.fromEntries(CAPABILITIES.booleans.map((name) => [name, z.boolean()])) as Record<
-    BooleanOf<Defined>,
-    z.ZodBoolean
-  >),
-  extensions: JsonRecord,
-})
+export const Capabilities = z
+  .object({
+    ...(Object.fromEntries(CAPABILITIES.booleans.map((name) => [name, booleanOf(name)])) as Record<
+      BooleanOf<Defined>,
+      z.ZodBoolean
+    >),
+    extensions: JsonRecord.describe(
+      "The host's own entries, `deployment_id` and `mode`; and in `operations` what can be asked beyond the booleans.",
+    ),
+  })
+  .describe('What can be asked here. It is not a readiness check and promises no entries.')
 export type Capabilities = z.infer<typeof Capabilities>
 
 /** What `inspectors` can be asked, beside the operations that are `views` of several. Looks at the objects, calls nothing. */

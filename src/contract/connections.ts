@@ -1,75 +1,84 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { Id, Reason, Timestamp } from './ids.js'
+import { filterBy, Id, named, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
 import { boundsIn, defineBounds, FUNCTION, orNull, type Shape, shareOf, TEXT } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 /** What kind of program a client is. */
-export const ClientType = z.enum(['browser', 'console', 'mobile', 'web'])
+export const ClientType = z.enum(['browser', 'console', 'mobile', 'web']).describe('What kind of program a client is.')
 export type ClientType = z.infer<typeof ClientType>
 
-export const ConnectionStatus = z.enum(['connected', 'disconnected'])
+export const ConnectionStatus = z
+  .enum(['connected', 'disconnected'])
+  .describe('Whether a connection is there, as its latest sign of life has it.')
 export type ConnectionStatus = z.infer<typeof ConnectionStatus>
 
 /** One connection of one instance of a client. A disconnected one is kept for a while, so that a reader can see it go. */
-export const Connection = z.object({
-  connection_id: z.string(),
-  user_id: z.string(),
-  client_id: z.string(),
-  instance_id: z.string(),
-  client_type: ClientType,
-  /** The node that holds the connection; `null` where there is only one. */
-  node_id: z.string().nullable(),
-  status: ConnectionStatus,
-  connected_at: Timestamp,
-  last_seen_at: Timestamp,
-  disconnected_at: Timestamp.nullable(),
-  /** Names of the actions that the client offers. */
-  actions: z.array(z.string()),
-  metadata: JsonRecord,
-})
+export const Connection = z
+  .object({
+    connection_id: named('connection_id'),
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    instance_id: named('instance_id'),
+    client_type: ClientType.describe('What kind of program the client is.'),
+    node_id: z.string().nullable().describe('The node that holds the connection; `null` where there is only one.'),
+    status: ConnectionStatus.describe('Whether it is there, as its latest sign of life has it.'),
+    connected_at: Timestamp.describe('When it was registered.'),
+    last_seen_at: Timestamp.describe('Its latest sign of life.'),
+    disconnected_at: Timestamp.nullable().describe('When it went; `null` while it is connected.'),
+    actions: z.array(z.string()).describe('Names of the actions that the client offers.'),
+    metadata: JsonRecord.describe('What the client says of itself.'),
+  })
+  .describe('One connection of one instance of a client. A disconnected one is kept for a while.')
 export type Connection = z.infer<typeof Connection>
 
 /** Why a registry of ours ended a connection; a host gives its own words. */
 export const LifecycleReason = z.enum(['heartbeat_lost', 'reconnected', 'new_instance'])
 
 /** One step in the life of a connection. */
-export const ConnectionEvent = z.object({
-  connection_id: z.string(),
-  event: z.enum(['connected', 'superseded', 'disconnected']),
-  at: Timestamp,
-  /** A `LifecycleReason`, or a word of the host's own. */
-  reason: Reason.nullable(),
-})
+export const ConnectionEvent = z
+  .object({
+    connection_id: named('connection_id'),
+    event: z.enum(['connected', 'superseded', 'disconnected']).describe('What happened.'),
+    at: Timestamp.describe('When it happened.'),
+    reason: Reason.nullable().describe(
+      `Why, as a low-cardinality name: ${LifecycleReason.options.map((word) => `\`${word}\``).join(', ')}, or a word of the host's own.`,
+    ),
+  })
+  .describe('One step in the life of a connection.')
 export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 
 /** An action as a client describes it. */
 export const ActionDescriptor = z.object({
-  name: z.string(),
-  description: z.string().nullable(),
-  /** JSON Schema of the parameters. */
-  parameters_schema: JsonRecord.nullable(),
+  name: named('action'),
+  description: z.string().nullable().describe('What it does, in the words of a client; `null` where none has said.'),
+  parameters_schema: JsonRecord.nullable().describe('JSON Schema of its parameters; `null` where none is known.'),
 })
 export type ActionDescriptor = z.infer<typeof ActionDescriptor>
 
-/** An action across the connections that offer it now. Descriptions are those of the latest connection to offer it, among those that were asked for. */
+/** An action across the connections that offer it now. */
 export const ActionObservation = ActionDescriptor.extend({
-  /** Connections with status `connected` that offer it. */
-  observed_connections: z.int().min(0).nullable(),
-  observed_users: z.int().min(0).nullable(),
-  observed_client_types: z.array(ClientType),
-})
+  observed_connections: z
+    .int()
+    .min(0)
+    .nullable()
+    .describe('Connections with status `connected` that offer it; `null` where nobody counts them.'),
+  observed_users: z.int().min(0).nullable().describe('Users of these connections; `null` where nobody counts them.'),
+  observed_client_types: z.array(ClientType).describe('Types of the clients that offer it.'),
+}).describe(
+  'An action across the connections that offer it now. Descriptions are those of the latest connection to offer it, among those that were asked for.',
+)
 export type ActionObservation = z.infer<typeof ActionObservation>
 
 /** Filters of `/connections`, all of them optional. */
 export const ConnectionFilter = z.object({
-  user_id: Id.optional(),
-  client_id: Id.optional(),
-  client_type: ClientType.optional(),
-  status: ConnectionStatus.optional(),
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  client_type: ClientType.optional().describe('Only of clients of this type.'),
+  status: ConnectionStatus.optional().describe('Only with this status.'),
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>
 

@@ -2,45 +2,51 @@
 import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { Id, Timestamp } from './ids.js'
+import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
 import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
-export const ContextStatus = z.enum(['active', 'idle', 'closed', 'stale'])
+export const ContextStatus = z
+  .enum(['active', 'idle', 'closed', 'stale'])
+  .describe('`active` and `idle` are the client’s word; `stale`: not reported in time; `closed`: reported as gone.')
 export type ContextStatus = z.infer<typeof ContextStatus>
 
-export const Ownership = z.enum(['user-owned', 'worker'])
+export const Ownership = z.enum(['user-owned', 'worker']).describe('Whom something serves: its user, or tasks.')
 export type Ownership = z.infer<typeof Ownership>
 
-/**
- * An execution site in its current registry state; no history. A `task_id` proves a current assignment in this
- * registry, not that a job system owns the task or that its effect completed.
- */
-export const Context = z.object({
-  context_id: z.string(),
-  user_id: z.string(),
-  client_id: z.string(),
-  instance_id: z.string().nullable(),
-  client_type: ClientType,
-  status: ContextStatus,
-  ownership: Ownership,
-  window_id: z.string().nullable(),
-  task_id: z.string().nullable(),
-  task_assigned_at: Timestamp.nullable(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+/** An execution site in its current registry state; no history. */
+export const Context = z
+  .object({
+    context_id: named('context_id'),
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    instance_id: z.string().nullable().describe('The instance that reported it last; `null` where it did not say.'),
+    client_type: ClientType.describe('What kind of program its client is.'),
+    status: ContextStatus.describe('Where it stands.'),
+    ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
+    window_id: z.string().nullable().describe('The browser window that holds it; `null` for none.'),
+    task_id: z
+      .string()
+      .nullable()
+      .describe(
+        'The task assigned to it in this registry, which is no proof that a job system owns the task or that its effect completed; `null` for none.',
+      ),
+    task_assigned_at: Timestamp.nullable().describe('When the task was assigned; `null` without one.'),
+    created_at: Timestamp.describe('When it was first reported.'),
+    updated_at: Timestamp.describe('When it was last reported or changed.'),
+  })
+  .describe('An execution site (a browser tab, a console flow) in its current registry state; no history.')
 export type Context = z.infer<typeof Context>
 
 /** Filters of `/contexts`. */
 export const ContextFilter = z.object({
-  user_id: Id.optional(),
-  client_id: Id.optional(),
-  client_type: ClientType.optional(),
-  status: ContextStatus.optional(),
-  ownership: Ownership.optional(),
-  window_id: Id.optional(),
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  client_type: ClientType.optional().describe('Only of clients of this type.'),
+  status: ContextStatus.optional().describe('Only with this status.'),
+  ownership: Ownership.optional().describe('Only workers, or only what is user-owned.'),
+  window_id: filterBy('window_id'),
 })
 export type ContextFilter = z.infer<typeof ContextFilter>
 

@@ -2,31 +2,37 @@
 import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
-import { Id, Timestamp } from './ids.js'
+import { Id, named, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape } from './options.js'
 import type { Ask, Awaitable, Examined, Pingable } from './page.js'
 
-/** The deduplicator as a whole. Counters run since the deduplicator was made. */
-export const DeduplicatorSummary = z.object({
-  entries: z.int().min(0),
-  capacity: z.int().min(1).nullable(),
-  ttl_ms: z.int().min(1).nullable(),
-  /** Claims that were granted and not given back. */
-  accepted: z.int().min(0),
-  duplicates: z.int().min(0),
-  /** Entries that left before their time because the capacity was reached. */
-  evicted: z.int().min(0),
-})
+const Entries = z.int().min(0).describe('Messages that are remembered now.')
+const Accepted = z.int().min(0).describe('Claims that were granted and not given back.')
+const Duplicates = z.int().min(0).describe('Claims that were refused because the message had been seen.')
+
+/** The deduplicator as a whole. */
+export const DeduplicatorSummary = z
+  .object({
+    entries: Entries,
+    capacity: z.int().min(1).nullable().describe('Most messages that it remembers; `null` where that is not known.'),
+    ttl_ms: z.int().min(1).nullable().describe('How long it remembers one, in ms; `null` where that is not known.'),
+    accepted: Accepted,
+    duplicates: Duplicates,
+    evicted: z.int().min(0).describe('Entries that left before their time because the capacity was reached.'),
+  })
+  .describe('The deduplicator as a whole. Its counters run since the deduplicator was made.')
 export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
 
-/** One user's part; its counters run for as long as the user has an entry. */
-export const DeduplicatorUserSummary = z.object({
-  user_id: z.string(),
-  entries: z.int().min(0),
-  accepted: z.int().min(0),
-  duplicates: z.int().min(0),
-  oldest_at: Timestamp.nullable(),
-})
+/** One user's part. */
+export const DeduplicatorUserSummary = z
+  .object({
+    user_id: named('user_id'),
+    entries: Entries,
+    accepted: Accepted,
+    duplicates: Duplicates,
+    oldest_at: Timestamp.nullable().describe('When the oldest remembered message was claimed; `null` for none.'),
+  })
+  .describe("One user's part of the deduplicator; its counters run for as long as the user has an entry.")
 export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** Reads a deduplicator. */

@@ -1,7 +1,8 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
-import { type CommandFilter, DEADLINE_MAX_MS, type DeliveryCommand, type DeliveryStatus } from './delivery.js'
+import type { CommandFilter, DeliveryCommand, DeliveryStatus } from './delivery.js'
+import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
 import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT, TIMER_MAX_MS } from './options.js'

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { toReason } from './ids.js'
 import { COUNTER_NAMES } from './limits.js'
 
-export const AdmissionState = z.enum(['admitted', 'rejected'])
+export const AdmissionState = z.enum(['admitted', 'rejected']).describe('Whether a command was let in.')
 export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
 export const TerminalState = z.enum(['resulted', 'failed', 'expired', 'cancelled', 'rejected'])
 export type TerminalState = z.infer<typeof TerminalState>
@@ -11,11 +11,12 @@ export type TerminalState = z.infer<typeof TerminalState>
 /** States of a command that has not ended. */
 export const TRACKED_STATES = ['waiting', 'attempted', 'acknowledged'] as const
 
-/**
- * Where a command stands. `waiting`: no attempt was claimed. `attempted`: one at least, and it is not acknowledged;
- * pauses before another attempt included. `acknowledged`: and no end is recorded. The others are ends.
- */
-export const CommandState = z.enum([...TRACKED_STATES, ...TerminalState.options])
+/** Where a command stands. */
+export const CommandState = z
+  .enum([...TRACKED_STATES, ...TerminalState.options])
+  .describe(
+    'Where a command stands. `waiting`: no attempt was claimed. `attempted`: one at least, and it is not acknowledged; pauses before another attempt included. `acknowledged`: and no end is recorded. The others are ends.',
+  )
 export type CommandState = z.infer<typeof CommandState>
 
 /** `words` and `other`; a word that is not among them is read as `other`, so that a list never breaks over one. */

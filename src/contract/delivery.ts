@@ -1,7 +1,5 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
-import type { Ending } from '../async/ending.js'
-import type { Instance } from './connections.js'
 import {
   AcknowledgementState,
   AdmissionState,
@@ -13,116 +11,163 @@ import {
   TerminalState,
 } from './delivery-words.js'
 import type { Family } from './family.js'
-import { Id, Timestamp } from './ids.js'
-import { JsonRecord, JsonValue } from './json.js'
+import { filterBy, given, NAMES, named, Timestamp } from './ids.js'
+import { HostMetadata } from './json.js'
+import { METADATA_BYTES } from './limits.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
 
-export const DeploymentMode = z.enum(['direct', 'shared_store'])
+export const DeploymentMode = z
+  .enum(['direct', 'shared_store'])
+  .describe('`direct`: one process that holds all of it. `shared_store`: several, over one store.')
 export type DeploymentMode = z.infer<typeof DeploymentMode>
 
 const Count = z.int().min(0)
 
-/** Delivery as a whole. The oldest ages are taken from a sample of `sample_size` commands, not a global maximum. */
-export const DeliverySummary = z.object({
-  deployment_id: z.string().nullable(),
-  mode: DeploymentMode,
-  /** Admitted and not terminal. */
-  tracked_commands: Count,
-  /** Tracked, unacknowledged, and their next attempt is now or earlier. */
-  due_commands: Count,
-  oldest_deadline_at: Timestamp.nullable(),
-  oldest_queued_age_ms: Count.nullable(),
-  sample_size: Count,
-  legacy_stream_depth: Count.nullable(),
-  legacy_pending_depth: Count.nullable(),
-  observed_at: Timestamp,
-})
+/** Delivery as a whole. */
+export const DeliverySummary = z
+  .object({
+    deployment_id: z.string().nullable().describe(NAMES.deployment_id),
+    mode: DeploymentMode.describe('How the deployment is made up.'),
+    tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
+    due_commands: Count.describe('Those that are unacknowledged, and whose next attempt is now or earlier.'),
+    oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline within the sample; `null` for none.'),
+    oldest_queued_age_ms: Count.nullable().describe(
+      'How long the oldest command of the sample has been queued, in ms; `null` for none.',
+    ),
+    sample_size: Count.describe('Commands that the two oldest ages are taken from: no global maximum.'),
+    legacy_stream_depth: Count.nullable().describe('Messages in the legacy stream; `null` where there is none.'),
+    legacy_pending_depth: Count.nullable().describe('Those read and not acknowledged; `null` where there is none.'),
+    observed_at: Timestamp.describe('When this was looked at.'),
+  })
+  .describe('Delivery as a whole.')
 export type DeliverySummary = z.infer<typeof DeliverySummary>
 
+const NodeCounters = z.object({
+  recovery: Counters.describe('Further attempts, by why they were due.'),
+  outcome: Counters.describe('Ends of commands and refused admissions, by outcome.'),
+  acknowledgement: Counters.describe('Words of clients, by what they were.'),
+  other: Counters.describe('Whatever else the node counts.'),
+})
+
 /**
- * One node. `…_alive` is evidence of its last report; `null` where such a loop does not exist. Of a node that is silent
- * (`stale`) nobody knows what runs and who waits there: that is `null`, while `counters` stay as they were at
+ * One node, of a delivery system of ours or of another: what that one cannot know of its nodes is `null`. Of a node that
+ * is silent (`stale`) nobody knows what runs and who waits there: that is `null`, while `counters` stay as they were at
  * `updated_at`.
  */
-export const DeliveryNode = z.object({
-  node_id: z.string(),
-  mailbox_listener_alive: z.boolean().nullable(),
-  reconciliation_loop_alive: z.boolean().nullable(),
-  /** Mailboxes that are being drained now. */
-  active_drainers: Count.nullable(),
-  /** Connections that wait for commands now. */
-  connection_waiters: Count.nullable(),
-  updated_at: Timestamp,
-  stale: z.boolean(),
-  staleness_ms: Count,
-  counters: z.object({ recovery: Counters, outcome: Counters, acknowledgement: Counters, other: Counters }),
-  /** What the host says of the node. */
-  metadata: JsonRecord.optional(),
-})
+export const DeliveryNode = z
+  .object({
+    node_id: named('node_id'),
+    mailbox_listener_alive: z
+      .boolean()
+      .nullable()
+      .describe('Whether it hears of commands at once; `null` where there is no such loop, or nobody knows.'),
+    reconciliation_loop_alive: z
+      .boolean()
+      .nullable()
+      .describe('Whether its loop goes over what is due; `null` where there is no such loop, or nobody knows.'),
+    active_drainers: Count.nullable().describe('Mailboxes that are being drained now; `null` if not known.'),
+    connection_waiters: Count.nullable().describe('Connections that wait for commands now; `null` if not known.'),
+    updated_at: Timestamp.nullable().describe('When it last said of itself; `null` where nodes do not report.'),
+    stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` where nobody can tell.'),
+    staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` where nobody can tell.'),
+    counters: NodeCounters.describe('What it has counted since its start, by low-cardinality names.'),
+    metadata: HostMetadata.optional().describe(`What the host says of the node, at most ${METADATA_BYTES} bytes.`),
+  })
+  .describe('One node of delivery. What its system cannot know of it is `null`.')
 export type DeliveryNode = z.infer<typeof DeliveryNode>
 
 /** One admission scope with reservations; it does not necessarily map to a commercial tenant. */
-export const DeliveryTenant = z.object({
-  scope_id: z.string(),
-  reserved_commands: Count,
-  oldest_deadline_at: Timestamp.nullable(),
-  /** Most reservations, as the latest admission was held to; `null` where that is unknown or without a bound. */
-  capacity: Count.nullable().optional(),
-  /** What the host says of the scope. */
-  metadata: JsonRecord.optional(),
-})
+export const DeliveryTenant = z
+  .object({
+    scope_id: named('scope_id'),
+    reserved_commands: Count.describe('Commands that hold a reservation.'),
+    oldest_deadline_at: Timestamp.nullable().describe('Their earliest deadline; `null` for none.'),
+    capacity: Count.nullable()
+      .optional()
+      .describe('Most reservations, as the latest admission was held to; `null` where unknown or without a bound.'),
+    metadata: HostMetadata.optional().describe(`What the host says of the scope, at most ${METADATA_BYTES} bytes.`),
+  })
+  .describe('One admission scope with reservations; it does not necessarily map to a commercial tenant.')
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
 
-/** The evidence about one command. No single field of it means that an external effect happened. */
-export const DeliveryStatus = z.object({
-  user_id: z.string(),
-  client_id: z.string(),
-  command_id: z.string(),
-  admission: z.object({
-    state: AdmissionState,
-    at: Timestamp,
-    scope_id: z.string(),
-    deadline_at: Timestamp.nullable(),
-  }),
-  /** An attempt is one claim for a waiter's `deliver`; its outcome says what became of the hand-over, not of the command. */
-  attempts: z.object({
-    /** Attempts that were claimed. */
-    count: Count,
-    /** Those of them whose `deliver` resolved: hand-overs that are known of. */
-    confirmed: Count,
-    last_at: Timestamp.nullable(),
-    last_node_id: z.string().nullable(),
-    last_outcome: AttemptOutcome.nullable(),
-  }),
-  acknowledgement: z.object({
-    state: AcknowledgementState,
-    at: Timestamp.nullable(),
-    instance_id: z.string().nullable(),
-  }),
-  recovery: z.object({ count: Count, last_at: Timestamp.nullable(), reason: RecoveryReason.nullable() }),
-  terminal: z.object({ state: TerminalState, at: Timestamp, reason: TerminalReason.nullable() }).nullable(),
+const Admission = z.object({
+  state: AdmissionState.describe('Whether it was let in.'),
+  at: Timestamp.describe('When that was decided.'),
+  scope_id: named('scope_id'),
+  deadline_at: Timestamp.nullable().describe('When it expires; `null` where it does not.'),
 })
+
+const Attempts = z.object({
+  count: Count.describe('Attempts that were claimed.'),
+  confirmed: Count.describe('Those of them whose `deliver` resolved: hand-overs that are known of.'),
+  last_at: Timestamp.nullable().describe('When the latest was claimed; `null` before the first.'),
+  last_node_id: z.string().nullable().describe('The node that claimed it; `null` before the first.'),
+  last_outcome: AttemptOutcome.nullable().describe(
+    'What became of that hand-over; `null` before the first, and while it is under way.',
+  ),
+})
+
+const Acknowledgement = z.object({
+  state: AcknowledgementState.describe("The client's word, if it has given one."),
+  at: Timestamp.nullable().describe('When it gave it; `null` without one.'),
+  instance_id: z.string().nullable().describe('The instance that gave it; `null` without one.'),
+})
+
+const Recovery = z.object({
+  count: Count.describe('How often another attempt was due.'),
+  last_at: Timestamp.nullable().describe('When that was last so; `null` for never.'),
+  reason: RecoveryReason.nullable().describe('Why it was so then; `null` for never.'),
+})
+
+const Terminal = z.object({
+  state: TerminalState.describe('How it ended.'),
+  at: Timestamp.describe('When it ended.'),
+  reason: TerminalReason.nullable().describe('Why: a word of the library, or a low-cardinality one of the host.'),
+})
+
+/** The evidence about one command. No single field of it means that an external effect happened. */
+export const DeliveryStatus = z
+  .object({
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    command_id: named('command_id'),
+    admission: Admission.describe('Whether it was let in, by when, and on whose account.'),
+    attempts: Attempts.describe(
+      "Attempts to hand it over. One is one claim for a waiter's `deliver`; its outcome says what became of the hand-over, not of the command.",
+    ),
+    acknowledgement: Acknowledgement.describe('What the client said of it.'),
+    recovery: Recovery.describe('Further attempts, and why they were due.'),
+    terminal: Terminal.nullable().describe('Its end; `null` while it is tracked.'),
+  })
+  .describe('The evidence about one command. No single field of it means that an external effect happened.')
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
 /**
  * One command as its list shows it: the evidence as it is recorded. A command whose deadline has passed and whose end
  * nobody has recorded yet is `overdue` and has no `terminal` here; asked for by its key it reads as expired.
  */
-export const DeliveryCommand = DeliveryStatus.extend({ state: CommandState, overdue: z.boolean() })
+export const DeliveryCommand = DeliveryStatus.extend({
+  state: CommandState.describe('Where it stands.'),
+  overdue: z.boolean().describe('Whether its deadline has passed and nobody has recorded its end yet.'),
+}).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>
 
 /** Filters of `/delivery/commands`, all of them optional. A client id is that of one user. */
 export const CommandFilter = z.object({
-  state: CommandState.optional(),
-  user_id: Id.optional(),
-  client_id: Id.optional(),
-  scope_id: Id.optional(),
-  overdue: z.boolean().optional(),
+  state: CommandState.optional().describe('Only those that stand here.'),
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  scope_id: filterBy('scope_id'),
+  overdue: z.boolean().optional().describe('Only those that are overdue, or only others.'),
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
 
 /** What names a command: the same three everywhere. */
-export const CommandKey = z.object({ user_id: Id, client_id: Id, command_id: Id })
+export const CommandKey = z.object({
+  user_id: given('user_id'),
+  client_id: given('client_id'),
+  command_id: given('command_id'),
+})
 export type CommandKey = z.infer<typeof CommandKey>
 
 /** Reads a dispatcher. Never returns a payload. */
@@ -143,97 +188,6 @@ export interface DeliveryInspector extends Pingable {
    * state changes. Mirrored by the operation `delivery_commands`.
    */
   listCommands?(filter: CommandFilter, page: PageQuery, ask: Ask): Awaitable<Page<DeliveryCommand>>
-}
-
-/** Longest time to the terminal state of a command. */
-export const DEADLINE_MAX_MS = 86_400_000
-
-/** A command as it is dispatched. */
-export const DispatchInput = CommandKey.extend({
-  action: Id,
-  payload: JsonValue.optional(),
-  /** Whose capacity it reserves. Default: the user. */
-  scope_id: Id.optional(),
-  /** To the terminal state. @default 30000 */
-  deadlineMs: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
-  /** Attempts before it fails with `attempts_exhausted`. @default 5 */
-  maxAttempts: z.int().min(1).max(100).optional(),
-  /** Refuse at once when no connection waits for it. @default false */
-  requireWaiter: z.boolean().optional(),
-})
-export type DispatchInput = z.input<typeof DispatchInput>
-
-/** A client's word about a command; `refused` ends it. `reason` is a low-cardinality name, anything else is `other`. */
-export const AcknowledgeInput = CommandKey.extend({
-  instance_id: Id,
-  /** @default 'acknowledged' */
-  state: z.enum(['acknowledged', 'refused']).optional(),
-  reason: z.string().optional(),
-})
-export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
-
-/** The end of a command. With `instance_id` it counts only from the current instance. */
-export const SettleInput = CommandKey.extend({
-  state: z.enum(['resulted', 'failed']),
-  reason: z.string().optional(),
-  instance_id: Id.optional(),
-})
-export type SettleInput = z.input<typeof SettleInput>
-
-/** A command to end, and why. */
-export const CancelInput = CommandKey.extend({ reason: z.string().optional() })
-export type CancelInput = z.input<typeof CancelInput>
-
-/** A command as a waiter is given it. */
-export interface Command {
-  command_id: string
-  user_id: string
-  client_id: string
-  action: string
-  payload: unknown
-  /** 1 for the first attempt: more means that the client may have seen it already. */
-  attempt: number
-  deadline_at: string
-}
-
-/**
- * Hands a command to the connection. Resolving says that it was handed over; rejecting, or neither within the
- * acknowledgement time, leads to another attempt. `signal` lives until the command is terminal and aborts when it is
- * cancelled or expires.
- */
-export type Deliver = (command: Command, options: { signal: AbortSignal }) => Awaitable<void>
-
-/** An attached connection. */
-export interface Waiter {
-  detach(): Promise<void>
-}
-
-/** The live dispatcher of commands: admission against a reservation, at least once to the connection, evidence kept. */
-export interface CommandDispatcher {
-  /**
-   * Admits a command or rejects it; the answer says which. The same key again is the same command and answers the
-   * retained record; a rejected admission is not sticky.
-   *
-   * @throws Refusal `invalid_input`, `invalid_identity`, `payload_too_large`, `command_conflict` (another action or
-   * payload under the same key).
-   */
-  dispatch(input: DispatchInput): Promise<DeliveryStatus>
-  /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
-  attach(instance: Instance, deliver: Deliver): Promise<Waiter>
-  /**
-   * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
-   * before the terminal state does.
-   */
-  acknowledge(input: AcknowledgeInput): Promise<boolean>
-  /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
-  settle(input: SettleInput): Promise<boolean>
-  /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
-  cancel(input: CancelInput): Promise<boolean>
-  /**
-   * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
-   * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
-   */
-  close(): Promise<Ending>
 }
 
 /** Delivery, for the table of families. */

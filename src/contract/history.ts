@@ -2,50 +2,65 @@
 
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { Id, Timestamp } from './ids.js'
+import { filterBy, Id, named, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
 import type { FoldedPart, UserIndex } from './observation.js'
 import { having } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
 
-export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control'])
+export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
 export type MessageKind = z.infer<typeof MessageKind>
 
 /** What became of the payload that lives outside its message. */
 export const Hydration = z.enum(['hydrated', 'not_configured', 'missing', 'too_large', 'error'])
 export type Hydration = z.infer<typeof Hydration>
 
-/** A stream and what it retains. Its name is canonical: `users/{user_id}/…`, every id one encoded segment. */
-export const HistoryStream = z.object({
-  stream: z.string(),
-  user_id: z.string(),
-  message_count: z.int().min(0),
-  first_recorded_at: Timestamp,
-  last_recorded_at: Timestamp,
-})
+const CanonicalStream = z
+  .string()
+  .describe('The canonical name of the stream: `users/{user_id}/…`, every id one percent-encoded segment.')
+
+/** A stream and what it retains. */
+export const HistoryStream = z
+  .object({
+    stream: CanonicalStream,
+    user_id: named('user_id'),
+    message_count: z.int().min(0).describe('Messages that it retains.'),
+    first_recorded_at: Timestamp.describe('When the oldest retained message was recorded.'),
+    last_recorded_at: Timestamp.describe('When the newest retained message was recorded.'),
+  })
+  .describe('A stream and what it retains.')
 export type HistoryStream = z.infer<typeof HistoryStream>
 
 const isJsonless = (value: unknown) => value === undefined || typeof value === 'function' || typeof value === 'symbol'
 
-/** One retained message. `payload` is `null` when it is externalised and was not hydrated. */
-export const HistoryMessage = z.object({
-  message_id: z.string(),
-  stream: z.string(),
-  /** Position in its stream, from 1, without repeats. */
-  sequence: z.int().min(1),
-  kind: MessageKind,
-  user_id: z.string(),
-  client_id: z.string(),
-  instance_id: z.string(),
-  recorded_at: Timestamp,
-  // What JSON cannot carry is null here: a field that is sometimes missing would be another shape.
-  payload: JsonValue.overwrite((value) => (isJsonless(value) ? null : value)),
-  externalized: z.object({ ref: z.string(), bytes: z.int().min(0), hydration: Hydration }).nullable(),
+const Externalized = z.object({
+  ref: z.string().describe('What the spill store knows the payload by.'),
+  bytes: z.int().min(0).describe('Size of the payload as JSON, in bytes.'),
+  hydration: Hydration.describe('What became of reading it back for this answer.'),
 })
+
+/** One retained message. */
+export const HistoryMessage = z
+  .object({
+    message_id: named('message_id'),
+    stream: CanonicalStream,
+    sequence: z.int().min(1).describe('Position in its stream, from 1, without repeats.'),
+    kind: MessageKind.describe('What kind of message it is.'),
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    instance_id: named('instance_id'),
+    recorded_at: Timestamp.describe('When it was retained.'),
+    // What JSON cannot carry is null here: a field that is sometimes missing would be another shape.
+    payload: JsonValue.overwrite((value) => (isJsonless(value) ? null : value)).describe(
+      'Any JSON value, as it was sent; `null` where it is externalised and was not hydrated.',
+    ),
+    externalized: Externalized.nullable().describe('Where a large payload is kept; `null` for one that is inline.'),
+  })
+  .describe('One retained message.')
 export type HistoryMessage = z.infer<typeof HistoryMessage>
 
 /** Filters of `/history/streams`. */
-export const HistoryStreamFilter = z.object({ user_id: Id.optional() })
+export const HistoryStreamFilter = z.object({ user_id: filterBy('user_id') })
 export type HistoryStreamFilter = z.infer<typeof HistoryStreamFilter>
 
 /** Reads a message history. */

@@ -38,6 +38,7 @@ export const Id = z
     const reason = checkId(value)
     if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
   })
+  .describe('An id: 1 to 256 bytes of UTF-8, not blank, without control and format characters. Compared byte by byte.')
 
 /** Why `value` cannot address a command or a client within delivery: it would not survive as one path segment. */
 export function checkSegment(value: string): string | undefined {
@@ -55,6 +56,36 @@ export const SegmentId = Id.superRefine((value, context) => {
 
 /** An instant in ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 })
+
+/** What each id names, wherever it stands: in records, in filters and in paths. */
+export const NAMES = {
+  action: 'The name of the action.',
+  client_id: 'The client of the user: one program, across its restarts.',
+  command_id: 'The command, among those for its client.',
+  connection_id: 'The connection.',
+  context_id: 'The execution context.',
+  correlation_id: 'The call, by what its reply refers to.',
+  deployment_id: 'The deployment, an operational routing identity; `null` where it has none.',
+  instance_id: 'The instance of the client: one start of it.',
+  message_id: 'The message, within its stream.',
+  node_id: 'The node.',
+  scope_id: 'Whose capacity is reserved.',
+  session_id: 'The session.',
+  site_id: 'The site.',
+  task_id: 'The task that is assigned to it, in the words of whoever assigned it.',
+  user_id: 'The user whose it is.',
+  window_id: 'The browser window.',
+} as const
+type IdName = keyof typeof NAMES
+
+/** The field of a record that holds this id, which the record’s source has checked. */
+export const named = (name: IdName) => z.string().describe(NAMES[name])
+
+/** The same from outside. */
+export const given = (name: IdName) => Id.describe(NAMES[name])
+
+/** The filter by this id. */
+export const filterBy = (name: IdName) => Id.optional().describe(`Only what has this \`${name}\`.`)
 
 let lastTimestamp = { epochMs: 0, text: new Date(0).toISOString() }
 

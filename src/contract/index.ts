@@ -51,14 +51,8 @@ export {
   DeduplicatorUserSummary,
 } from './deduplicator.js'
 export {
-  AcknowledgeInput,
-  CancelInput,
-  type Command,
-  type CommandDispatcher,
   CommandFilter,
   CommandKey,
-  DEADLINE_MAX_MS,
-  type Deliver,
   DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
@@ -66,10 +60,18 @@ export {
   DeliverySummary,
   DeliveryTenant,
   DeploymentMode,
+} from './delivery.js'
+export {
+  AcknowledgeInput,
+  CancelInput,
+  type Command,
+  type CommandDispatcher,
+  DEADLINE_MAX_MS,
+  type Deliver,
   DispatchInput,
   SettleInput,
   type Waiter,
-} from './delivery.js'
+} from './delivery-dispatch.js'
 export { AcknowledgementState, AdmissionState, CommandState, TerminalState } from './delivery-words.js'
 export {
   type BusItem,

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { utf8Length } from './ids.js'
-import { JSON_DEPTH } from './limits.js'
+import { JSON_DEPTH, METADATA_BYTES } from './limits.js'
 
 /** Anything that JSON can carry. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
@@ -15,6 +15,15 @@ export const JsonValue = z.unknown() as unknown as z.ZodType<Json>
 
 /** A JSON object as the answer of an inspector: its values are passed on, its own keys are the host's. */
 export const JsonRecord = z.record(z.string(), JsonValue)
+
+/** What a host says of a record of its own, within its bound. */
+export const HostMetadata = JsonRecord.refine((value) => {
+  try {
+    return toJson(value, METADATA_BYTES).bytes > 0
+  } catch {
+    return false
+  }
+}, `must be JSON of at most ${METADATA_BYTES} bytes`)
 
 const isObject = (value: unknown): value is object => value !== null && typeof value === 'object'
 

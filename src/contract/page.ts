@@ -110,12 +110,14 @@ export const Omitted = z.int().min(1)
 
 /** The schema of a page of `item`. */
 export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({
-    items: z.array(item),
-    next_cursor: z.string().nullable(),
-    has_more: z.boolean(),
-    omitted: Omitted.optional(),
-  })
+  return z
+    .object({
+      items: z.array(item).describe('The entries of this page; none is normal while `has_more` is true.'),
+      next_cursor: z.string().nullable().describe('What `cursor` is for the next page; `null` on the last one.'),
+      has_more: z.boolean().describe('Whether there is another page.'),
+      omitted: Omitted.optional().describe('Records in range that cannot be shown. Absent: none.'),
+    })
+    .describe('One page of a list.')
 }
 
 /** One bounded sample of a stream's messages, without a cursor. `truncated`: the stream has held more than these. */

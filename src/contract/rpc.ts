@@ -3,29 +3,31 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { Id, Timestamp } from './ids.js'
+import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
 import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf, TIMER_MAX_MS } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
-export const PendingCall = z.object({
-  correlation_id: z.string(),
-  action: z.string(),
-  user_id: z.string(),
-  client_id: z.string(),
-  instance_id: z.string().nullable(),
-  started_at: Timestamp,
-  deadline_at: Timestamp.nullable(),
-  age_ms: z.int().min(0),
-})
+export const PendingCall = z
+  .object({
+    correlation_id: named('correlation_id'),
+    action: named('action'),
+    user_id: named('user_id'),
+    client_id: named('client_id'),
+    instance_id: z.string().nullable().describe('The instance that was called; `null` where any may reply.'),
+    started_at: Timestamp.describe('When it was opened.'),
+    deadline_at: Timestamp.nullable().describe('When it times out; `null` where it does not.'),
+    age_ms: z.int().min(0).describe('How long it has waited, in milliseconds.'),
+  })
+  .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
 
 /** Filters of `/rpc/pending`. */
 export const PendingCallFilter = z.object({
-  user_id: Id.optional(),
-  client_id: Id.optional(),
-  action: Id.optional(),
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  action: filterBy('action'),
 })
 export type PendingCallFilter = z.infer<typeof PendingCallFilter>
 
@@ -37,40 +39,36 @@ export interface InstanceCheck {
 
 const Count = z.int().min(0)
 
-/** What became of calls and of replies to them, since `counting_since`. */
-export const CallCounters = z.object({
-  opened: Count,
-  /** Ended by a reply, which was a result or an error. */
-  succeeded: Count,
-  failed: Count,
-  /** Ended by their deadline, those whose node died before it came among them. */
-  timed_out: Count,
-  /** Given up by their caller, or by a correlator that was closed. */
-  cancelled: Count,
-  /** Replies to a call that was not pending: too late, a second time, or never opened. */
-  late: Count,
-  /** Replies from somebody else than the call went to. */
-  foreign: Count,
-})
+/** What became of calls and of replies to them. */
+export const CallCounters = z
+  .object({
+    opened: Count.describe('Calls that were opened.'),
+    succeeded: Count.describe('Those that ended by a reply, which was a result.'),
+    failed: Count.describe('Those that ended by a reply, which was an error.'),
+    timed_out: Count.describe('Those that ended by their deadline, also where their node died before it came.'),
+    cancelled: Count.describe('Those that were given up by their caller, or by a correlator that was closed.'),
+    late: Count.describe('Replies to a call that was not pending: too late, a second time, or never opened.'),
+    foreign: Count.describe('Replies from somebody else than the call went to.'),
+  })
+  .describe('What became of calls and of replies to them, since `counting_since`.')
 export type CallCounters = z.infer<typeof CallCounters>
 
-/**
- * How many calls wait and what became of the others: `opened` is `succeeded + failed + timed_out + cancelled + pending +
- * overdue`, of one instant.
- */
-export const RpcSummary = z.object({
-  /** Calls within their deadline. */
-  pending: Count,
-  /** When the call was opened that has waited longest, an overdue one too; `null` where none waits. */
-  oldest_started_at: Timestamp.nullable(),
-  oldest_age_ms: Count.nullable(),
-  /** Calls past their deadline that nobody has taken away yet. */
-  overdue: Count,
-  counters: CallCounters,
-  /** When the first of these was counted; `null` where none has been. */
-  counting_since: Timestamp.nullable(),
-  observed_at: Timestamp,
-})
+/** How many calls wait and what became of the others, of one instant. */
+export const RpcSummary = z
+  .object({
+    pending: Count.describe('Calls that wait within their deadline.'),
+    oldest_started_at: Timestamp.nullable().describe(
+      'When the call was opened that has waited longest, an overdue one too; `null` where none waits.',
+    ),
+    oldest_age_ms: Count.nullable().describe('How long that one has waited, in ms; `null` where none waits.'),
+    overdue: Count.describe('Calls past their deadline that nobody has taken away yet.'),
+    counters: CallCounters.describe('What became of calls and of replies to them.'),
+    counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
+    observed_at: Timestamp.describe('When this was looked at.'),
+  })
+  .describe(
+    'How many calls wait and what became of the others: `opened` is `succeeded + failed + timed_out + cancelled + pending + overdue`, of one instant.',
+  )
 export type RpcSummary = z.infer<typeof RpcSummary>
 
 /** Reads an RPC correlator. */
@@ -192,6 +190,6 @@ export const RPC_FAMILY = {
   methods: { listPending: true, getPending: true },
   operations: { rpc_instance_check: 'checkInstance' },
   listed: { rpc_summary: 'summary' },
-  components: { PendingCall },
+  components: { CallCounters, PendingCall, RpcSummary },
   users: foldUsers('listPending', PendingCall, foldCall),
 } as const satisfies Family<RpcInspector>

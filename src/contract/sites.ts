@@ -3,12 +3,13 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
-import { Id, SegmentId, Timestamp } from './ids.js'
+import { Id, named, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
 
-/** `cooperative`: actions may be invoked. `observe`: events only. */
-export const SiteMode = z.enum(['cooperative', 'observe'])
+export const SiteMode = z
+  .enum(['cooperative', 'observe'])
+  .describe('`cooperative`: actions may be invoked. `observe`: events only.')
 export type SiteMode = z.infer<typeof SiteMode>
 
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,127}$/
@@ -29,23 +30,30 @@ export function isGenericActionName(name: string): boolean {
 const NAMES_MAX = 256
 const TITLE_LENGTH = 256
 
-const CapabilityProfile = z.strictObject({ action_invocation: z.boolean().default(false) })
+const ActionInvocation = z.boolean().describe('Whether actions may be invoked at all.')
+const CapabilityProfile = z.strictObject({ action_invocation: ActionInvocation.default(false) })
+
+const EVENT_NAMES = 'Names that may be published; empty means no restriction.'
+const ACTION_NAMES = 'Names that may be invoked; empty means none.'
+const PROFILE = 'What the site lets be done with it.'
+const TITLE = 'What people call it; `null` for nothing.'
 
 /** What an owner may say about a site: the body of `PUT /sites/{site_id}`. It replaces the whole declaration. */
-export const SiteDefinition = z.strictObject({
-  mode: SiteMode,
-  title: z
-    .string()
-    .max(TITLE_LENGTH)
-    .regex(/^\P{Cc}*$/u)
-    .nullable()
-    .default(null),
-  /** Names that may be published; empty means no restriction. */
-  event_names: z.array(EventName).max(NAMES_MAX).default([]),
-  /** Names that may be invoked; empty means none. */
-  action_names: z.array(ActionName).max(NAMES_MAX).default([]),
-  capability_profile: CapabilityProfile.default({ action_invocation: false }),
-})
+export const SiteDefinition = z
+  .strictObject({
+    mode: SiteMode.describe('What it is open to.'),
+    title: z
+      .string()
+      .max(TITLE_LENGTH)
+      .regex(/^\P{Cc}*$/u)
+      .nullable()
+      .default(null)
+      .describe(TITLE),
+    event_names: z.array(EventName).max(NAMES_MAX).default([]).describe(EVENT_NAMES),
+    action_names: z.array(ActionName).max(NAMES_MAX).default([]).describe(ACTION_NAMES),
+    capability_profile: CapabilityProfile.default({ action_invocation: false }).describe(PROFILE),
+  })
+  .describe('What an owner says about a site. It replaces the whole declaration.')
 export type SiteDefinition = z.input<typeof SiteDefinition>
 
 /** A site as it is put into a registry. */
@@ -53,33 +61,43 @@ export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId,
 export type SiteInput = z.input<typeof SiteInput>
 
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */
-export const Site = z.object({
-  site_id: z.string(),
-  /** The user that owns the descriptor. */
-  owner: z.string(),
-  mode: SiteMode,
-  title: z.string().nullable(),
-  event_names: z.array(z.string()),
-  action_names: z.array(z.string()),
-  capability_profile: z.object({ action_invocation: z.boolean() }),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const Site = z
+  .object({
+    site_id: named('site_id'),
+    owner: z.string().describe('The user that owns the descriptor.'),
+    mode: SiteMode.describe('What it is open to.'),
+    title: z.string().nullable().describe(TITLE),
+    event_names: z.array(z.string()).describe(EVENT_NAMES),
+    action_names: z.array(z.string()).describe(ACTION_NAMES),
+    capability_profile: z.object({ action_invocation: ActionInvocation }).describe(PROFILE),
+    created_at: Timestamp.describe('When it was first declared.'),
+    updated_at: Timestamp.describe('When it was last declared.'),
+  })
+  .describe('A site: the descriptor that decides which events are projected and which actions may be invoked.')
 export type Site = z.infer<typeof Site>
 
 /** A site as `/sites` shows it: what was declared, and what is known of its life. `null` is what nobody can say. */
 export const SiteRow = Site.extend({
-  /** Sessions of its owner that have not ended. `null` also where there are more than a request may look at. */
-  sessions: z.int().min(0).nullable(),
-  /** When its last event was published: none that is remembered is `null`. */
-  last_event_at: Timestamp.nullable(),
-  /** Where that stands in its topic, `<epoch>:<seq>`, as viewers read it in the `id` of a frame. */
-  last_position: z.string().nullable(),
-})
+  sessions: z
+    .int()
+    .min(0)
+    .nullable()
+    .describe(
+      'Sessions of its owner that have not ended. `null` also where there are more than a request may look at.',
+    ),
+  last_event_at: Timestamp.nullable().describe('When its last event was published; `null` where none is remembered.'),
+  last_position: z
+    .string()
+    .nullable()
+    .describe('Where that stands in its topic, `<epoch>:<seq>`, as viewers read it in the `id` of a frame.'),
+}).describe('A site as it was declared, and what is known of its life. `null` is what nobody can say.')
 export type SiteRow = z.infer<typeof SiteRow>
 
 /** Filters of `/sites`. */
-export const SiteFilter = z.object({ owner: Id.optional(), mode: SiteMode.optional() })
+export const SiteFilter = z.object({
+  owner: Id.optional().describe('Only what this user owns.'),
+  mode: SiteMode.optional().describe('Only in this mode.'),
+})
 export type SiteFilter = z.infer<typeof SiteFilter>
 
 /** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */

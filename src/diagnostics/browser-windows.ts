@@ -3,17 +3,20 @@ import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../co
 import { pageOf } from '../contract/page.js'
 import { BrowserWindowCount, count } from '../views/counts.js'
 import { withLiveCounts } from '../views/window-counts.js'
+import { at, complete, lastPage, WINDOW } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser windows.', [
   diagnosticsRoute({
     path: '/browser-windows',
+    operationId: 'listBrowserWindows',
     summary: 'Browser windows in their current state',
     needs: ['browser_window_registry'],
     narrows: true,
     page: 'paged',
     query: BrowserWindowFilter,
     response: pageOf(BrowserWindow),
+    example: lastPage(WINDOW),
     read: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
       const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ask)
       return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, view) }
@@ -21,11 +24,21 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
   }),
   diagnosticsRoute({
     path: '/browser-windows/count',
+    operationId: 'countBrowserWindows',
     summary: 'How many browser windows there are',
     needs: ['browser_window_registry'],
     narrows: true,
     query: BrowserWindowFilter,
     response: BrowserWindowCount,
+    example: {
+      total: 1,
+      by_status: { open: 1, stale: 0, closed: 0 },
+      by_ownership: { 'user-owned': 0, worker: 1 },
+      by_type: { normal: 1, popup: 0, panel: 0, app: 0, devtools: 0 },
+      by_state: { normal: 0, minimized: 1, maximized: 0, fullscreen: 0 },
+      completeness: complete({ browser_window_registry: 0 }),
+      observed_at: at(30),
+    },
     read: ({ browserWindowRegistry }, { filter }, view) =>
       count(
         'browser_window_registry',
@@ -40,11 +53,13 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
   }),
   diagnosticsRoute({
     path: '/browser-windows/{window_id}',
+    operationId: 'getBrowserWindow',
     record: true,
     summary: 'One browser window',
     needs: ['browser_window_registry'],
     narrows: true,
     response: BrowserWindow,
+    example: WINDOW,
     read: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
       const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ask)
       return window && (await withLiveCounts([window], contextRegistry, view))[0]

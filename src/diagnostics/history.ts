@@ -2,34 +2,43 @@
 import * as z from 'zod'
 import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
 import { Omitted, pageOf } from '../contract/page.js'
+import { lastPage, MESSAGE, STREAM } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
-export const RawHistory = z.object({
-  items: z.array(HistoryMessage),
-  count: z.int().min(0),
-  omitted: Omitted.optional(),
-})
+export const RawHistory = z
+  .object({
+    items: z.array(HistoryMessage).describe('The newest messages of the stream, oldest first.'),
+    count: z.int().min(0).describe('How many these are.'),
+    omitted: Omitted.optional().describe('Messages among these that cannot be shown. Absent: none.'),
+  })
+  .describe('Raw history: one bounded sample of a stream.')
 
 export const HISTORY_ROUTES = routesAbout('history', 'Retained messages.', [
   diagnosticsRoute({
     path: '/history/streams',
+    operationId: 'listHistoryStreams',
     summary: 'Streams that retain messages',
     needs: ['history_list_streams'],
     narrows: true,
     page: 'paged',
     query: HistoryStreamFilter,
     response: pageOf(HistoryStream),
+    example: lastPage(STREAM),
     read: ({ history }, { filter, page }, { ask }) => history.listStreams?.(filter, page, ask),
   }),
   diagnosticsRoute({
     path: '/history/messages',
+    operationId: 'listHistoryMessages',
     summary: 'The newest messages of one stream, oldest first',
     needs: ['history'],
     narrows: true,
     page: 'sample',
-    query: z.object({ stream: StreamName }),
+    query: z.object({
+      stream: StreamName.describe('The canonical name of the stream, as `/history/streams` lists it.'),
+    }),
     response: RawHistory,
+    example: { items: [MESSAGE], count: 1 },
     read: async ({ history }, { filter, page: { limit } }, { ask }) => {
       const { items, truncated, omitted } = await history.readMessages({ stream: filter.stream, limit }, ask)
       // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.

@@ -4,20 +4,35 @@ import * as z from 'zod'
 import { Capabilities } from '../contract/capabilities.js'
 import { Completeness, SourceName } from '../contract/completeness.js'
 import { FAMILIES } from '../contract/families.js'
-import { Id } from '../contract/ids.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
 import { checkOptions, OBJECT, type Shape, TEXT } from '../contract/options.js'
-import { fillTemplate, paramNames } from '../http/match.js'
-import { PROBLEMS, Problem, type ProblemCode } from '../http/problem.js'
+import { paramNames } from '../http/match.js'
+import {
+  BASE_COMPONENTS,
+  pathParameters,
+  problemExamples,
+  problemResponses,
+  queryParameters,
+  ref,
+  toSchemas,
+} from '../http/openapi.js'
+import type { ProblemCode } from '../http/problem.js'
 import { queryOf } from '../http/read-route.js'
 import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
+import { ActionPage } from '../views/actions.js'
+import { BrowserWindowCount, ConnectionCount, ContextCount } from '../views/counts.js'
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
+import { UserPage } from '../views/users.js'
+import { WorkerCounts, Workers } from '../views/workers.js'
+import { RawHistory } from './history.js'
 import type { DiagnosticsRoute } from './route.js'
 import { SECTIONS } from './routes.js'
-import { ServiceIndex } from './service-index.js'
+import { InstanceStatus } from './rpc.js'
+import { OpenApiDocument, RouteEntry, ServiceIndex } from './service-index.js'
+import { SourceList, SourceRow } from './sources.js'
 
 export interface OpenApiOptions {
   /** The limits of the router that is described. */
@@ -26,25 +41,43 @@ export interface OpenApiOptions {
   prefix?: string | undefined
 }
 
-/** The records and enums that several routes share; what only one route answers is named after the route. */
-const SHARED: Readonly<Record<string, z.ZodType>> = {
-  Capabilities,
-  Completeness,
-  Id,
-  Problem,
+/** What no family has among its components: answers of views, and of single routes. */
+const VIEWS = {
+  ActionPage,
+  BrowserWindowCount,
+  ConnectionCount,
+  ContextCount,
+  InstanceStatus,
+  OpenApiDocument,
+  RawHistory,
+  RouteEntry,
   ServiceIndex,
-  SourceName,
+  SourceList,
+  SourceRow,
   UserObservation,
+  UserPage,
   UserSummary,
-  ...Object.assign({}, ...Object.values(FAMILIES).map(({ components }) => components)),
+  WorkerCounts,
+  Workers,
 }
 
-const pascal = (text: string) => text.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, c: string) => c.toUpperCase())
+/** The records, answers and enums that have names. */
+const SHARED: Readonly<Record<string, z.ZodType>> = {
+  ...BASE_COMPONENTS,
+  Capabilities,
+  Completeness,
+  SourceName,
+  ...Object.assign({}, ...Object.values(FAMILIES).map(({ components }) => components)),
+  ...VIEWS,
+}
 
-/** `/connections/{connection_id}/history` is `connectionsByIdHistory`. */
-function operationId(path: string): string {
-  const name = pascal(fillTemplate(path, () => 'by_id').replace(/\.json$/, ''))
-  return name === '' ? 'index' : name.charAt(0).toLowerCase() + name.slice(1)
+const NAMED = new Map(Object.entries(SHARED).map(([name, schema]) => [schema, name]))
+
+/** What an answer is called: by its own name, as a page of what has one, or after its route. */
+function responseName({ response, operationId }: DiagnosticsRoute): string {
+  const items = response instanceof z.ZodObject && response.shape.items
+  const element = items instanceof z.ZodArray ? NAMED.get(items.element as z.ZodType) : undefined
+  return NAMED.get(response) ?? (element ? `${element}Page` : `Answer_${operationId}`)
 }
 
 const ALWAYS: ProblemCode[] = [
@@ -68,49 +101,12 @@ function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   return codes
 }
 
-function responsesOf(route: DiagnosticsRoute, schema: string): JsonObject {
-  const byStatus = new Map<number, ProblemCode[]>()
-  for (const code of problemsOf(route))
-    byStatus.set(PROBLEMS[code][0], [...(byStatus.get(PROBLEMS[code][0]) ?? []), code])
-  const problems = [...byStatus].map(([status, codes]): [string, Json] => [
-    String(status),
-    {
-      description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code][1]}.`).join(' '),
-      content: { 'application/problem+json': { schema: ref('Problem') } },
-    },
-  ])
+function responsesOf(route: DiagnosticsRoute): JsonObject {
+  const content = { schema: ref(responseName(route)), example: route.example as Json }
   return {
-    '200': { description: route.summary, content: { 'application/json': { schema: ref(schema) } } },
-    ...Object.fromEntries(problems),
+    '200': { description: route.summary, content: { 'application/json': content } },
+    ...problemResponses(problemsOf(route)),
   }
-}
-
-const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
-
-function parametersOf(template: string, taken: z.ZodObject, properties: JsonObject): Json[] {
-  const path = paramNames(template).map((name) => ({ name, in: 'path', required: true, schema: ref('Id') }))
-  const query = Object.entries(properties).map(([name, schema]) => {
-    const field = taken.shape[name] as z.ZodType
-    return { name, in: 'query', required: !field.safeParse(undefined).success, schema: schema as Json }
-  })
-  return [...path, ...query, { $ref: '#/components/parameters/ExpectedDeploymentId' }]
-}
-
-/** The schemas of all components and queries, converted together so that what they share stays shared. */
-function toSchemas(named: Map<string, z.ZodType>): Record<string, JsonObject> {
-  const registry = z.registry<{ id: string }>()
-  for (const [id, schema] of named) registry.add(schema, { id })
-  const { schemas } = z.toJSONSchema(registry, {
-    target: 'draft-2020-12',
-    io: 'output',
-    uri: (id) => `#/components/schemas/${id}`,
-  })
-  return Object.fromEntries(
-    Object.entries(schemas).map(([id, schema]) => {
-      const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>
-      return [id, rest as JsonObject]
-    }),
-  )
 }
 
 /**
@@ -121,29 +117,30 @@ function toSchemas(named: Map<string, z.ZodType>): Record<string, JsonObject> {
 export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
   checkOptions(options, { limits: OBJECT, prefix: TEXT } satisfies Shape<OpenApiOptions>)
   const limits = resolveLimits(options.limits)
-  const named = new Map<string, z.ZodType>(Object.entries(SHARED))
-  const shared = new Map(Object.entries(SHARED).map(([name, schema]) => [schema as z.ZodType, name]))
-  const described = SECTIONS.flatMap(({ tag, routes }) => routes.map((route) => ({ tag, route }))).map(
-    ({ tag, route }) => {
-      const id = operationId(route.path)
-      const response = shared.get(route.response) ?? pascal(id)
-      const query = queryOf(route, limits)
-      named.set(response, route.response).set(`${pascal(id)}Query`, query)
-      return { tag, route, id, response, query }
-    },
+  const described = SECTIONS.flatMap(({ tag, routes }) =>
+    routes.map((route) => ({ tag, route, query: queryOf(route, limits) })),
   )
-  const schemas = toSchemas(named)
-  const paths = described.map(({ tag, route, id, response, query }) => {
-    const { properties = {} } = schemas[`${pascal(id)}Query`] as { properties?: JsonObject }
-    delete schemas[`${pascal(id)}Query`]
+  const queryName = ({ operationId }: DiagnosticsRoute) => `Query_${operationId}`
+  const schemas = toSchemas({
+    ...SHARED,
+    ...Object.fromEntries(described.map(({ route }) => [responseName(route), route.response])),
+    ...Object.fromEntries(described.map(({ route, query }) => [queryName(route), query])),
+  })
+  const paths = described.map(({ tag, route, query }) => {
+    const { properties = {} } = schemas[queryName(route)] as { properties?: JsonObject }
+    delete schemas[queryName(route)]
     const operation: JsonObject = {
-      operationId: id,
+      operationId: route.operationId,
       summary: route.summary,
       tags: [tag],
       ...(route.needs[0] === undefined ? {} : { 'x-capability': route.needs[0] }),
       ...(route.needs.length < 2 ? {} : { 'x-any-capability': [...route.needs] }),
-      parameters: parametersOf(route.path, query, properties),
-      responses: responsesOf(route, response),
+      parameters: [
+        ...pathParameters(route.path),
+        ...queryParameters(query, properties),
+        ref('ExpectedDeploymentId', 'parameters'),
+      ],
+      responses: responsesOf(route),
     }
     return [route.path, { get: operation }] as const
   })
@@ -174,6 +171,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
           schema: { type: 'string' },
         },
       },
+      examples: problemExamples(new Set(described.flatMap(({ route }) => problemsOf(route)))),
       schemas,
     },
   }

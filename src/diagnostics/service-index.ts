@@ -2,32 +2,37 @@
 import * as z from 'zod'
 import type { Capabilities } from '../contract/capabilities.js'
 import { DeploymentMode } from '../contract/delivery.js'
-import type { JsonObject } from '../contract/json.js'
+import { NAMES } from '../contract/ids.js'
+import { type JsonObject, JsonValue } from '../contract/json.js'
 
 /** One route as the index lists it. */
-export const RouteEntry = z.object({
-  method: z.literal('GET'),
-  /** Relative to the prefix. */
-  path: z.string(),
-  summary: z.string(),
-  /** The capability that it needs; `null` for a route that is always there. */
-  capability: z.string().nullable(),
-  /** Whether this router can ask it now. */
-  available: z.boolean(),
-})
+export const RouteEntry = z
+  .object({
+    method: z.literal('GET').describe('HEAD is answered too.'),
+    path: z.string().describe("Relative to the prefix, in OpenAPI's form."),
+    summary: z.string().describe('What it answers.'),
+    capability: z.string().nullable().describe('The capability that it needs; `null` for one that is always there.'),
+    available: z.boolean().describe('Whether this router can answer it now.'),
+  })
+  .describe('One route of the router.')
 export type RouteEntry = z.infer<typeof RouteEntry>
 
-/** The index: what can be asked here. `dashboard_path` is a convention; nothing is mounted there. */
-export const ServiceIndex = z.object({
-  service: z.literal('relayscope'),
-  version: z.string(),
-  deployment_id: z.string().nullable(),
-  mode: DeploymentMode,
-  dashboard_path: z.string(),
-  openapi_path: z.string(),
-  routes: z.array(RouteEntry),
-})
+/** The index: what can be asked here. */
+export const ServiceIndex = z
+  .object({
+    service: z.literal('relayscope').describe('Whose router this is.'),
+    version: z.string().describe('Version of the library.'),
+    deployment_id: z.string().nullable().describe(NAMES.deployment_id),
+    mode: DeploymentMode.describe('How the deployment is made up.'),
+    dashboard_path: z.string().describe('Where hosts mount a dashboard, by convention; nothing is mounted there.'),
+    openapi_path: z.string().describe('Where this API describes itself, relative to the prefix.'),
+    routes: z.array(RouteEntry).describe('Every route, available or not.'),
+  })
+  .describe('The index: what can be asked here.')
 export type ServiceIndex = z.infer<typeof ServiceIndex>
+
+/** The description of this API. */
+export const OpenApiDocument = z.record(z.string(), JsonValue).describe('An OpenAPI 3.1 document.')
 
 export const OPENAPI_PATH = '/openapi.json'
 

@@ -1,26 +1,31 @@
 /** The routes of the sites family. */
 import { pageOf } from '../contract/page.js'
 import { SiteFilter, SiteRow } from '../contract/sites.js'
+import { lastPage, SITE } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applications have declared.', [
   diagnosticsRoute({
     path: '/sites',
+    operationId: 'listSites',
     summary: 'Sites, and when each last said something',
     needs: ['sites'],
     narrows: true,
     page: 'paged',
     query: SiteFilter,
     response: pageOf(SiteRow),
+    example: lastPage(SITE),
     read: ({ sites }, { filter, page }, { ask }) => sites.listSites(filter, page, ask),
   }),
   diagnosticsRoute({
     path: '/sites/{site_id}',
+    operationId: 'getSite',
     record: true,
     summary: 'One site',
     needs: ['sites'],
     narrows: true,
     response: SiteRow,
+    example: SITE,
     read: ({ sites }, { params }, { ask }) => sites.getSite(params.site_id, ask),
   }),
 ])

@@ -9,21 +9,29 @@ import { type Ask, type Pingable, withSignal } from '../contract/page.js'
 import { ProblemCode, ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
 import { type ViewAsk, viewOf } from '../views/reading.js'
+import { at } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
-/** What one source made of its cheapest question just now. It sets no threshold: whether that is fast is the reader's. */
-export const SourceRow = z.object({
-  source: SourceName,
-  answered: z.boolean(),
-  /** Until it answered, failed, or its time was up. */
-  duration_ms: z.int().min(0),
-  /** Why it did not answer. */
-  code: ProblemCode.nullable(),
-})
+/** What one source made of its cheapest question just now. */
+export const SourceRow = z
+  .object({
+    source: SourceName.describe('Which source, by its capability.'),
+    answered: z.boolean().describe('Whether it answered.'),
+    duration_ms: z.int().min(0).describe('Time until it answered, failed, or its time was up, in ms.'),
+    code: ProblemCode.nullable().describe('Why it did not answer; `null` where it did.'),
+  })
+  .describe(
+    "What one source made of its cheapest question just now. It sets no threshold: whether that is fast is the reader's.",
+  )
 export type SourceRow = z.infer<typeof SourceRow>
 
 /** Every source of this router. */
-export const SourceList = z.object({ items: z.array(SourceRow), observed_at: Timestamp })
+export const SourceList = z
+  .object({
+    items: z.array(SourceRow).describe('One for each source of this router.'),
+    observed_at: Timestamp.describe('When the last of them had answered.'),
+  })
+  .describe('Every source of this router.')
 
 /** How long one source may take, where half of the request's deadline is not less. */
 const SOURCE_MS = 1_000
@@ -64,11 +72,16 @@ function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], vi
 export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.', [
   diagnosticsRoute({
     path: '/sources',
+    operationId: 'listSources',
     summary: 'Whether each source answers now, and how fast',
     needs: SourceName.options,
     operation: 'sources',
     reportsFailures: true,
     response: SourceList,
+    example: {
+      items: [{ source: 'registry', answered: true, duration_ms: 3, code: null }],
+      observed_at: at(30),
+    },
     async read(inspectors, _input, { deadlineMs, ...view }) {
       const ms = Math.min(SOURCE_MS, deadlineMs / 2)
       const asked = familyEntries().flatMap(([name]) => {

@@ -5,26 +5,40 @@ import { ActionPage, listActions } from '../views/actions.js'
 import { USER_SOURCES } from '../views/user-sources.js'
 import { summarizeUser, UserSummary } from '../views/user-summary.js'
 import { listUsers, UserPage } from '../views/users.js'
+import { ACTION, complete, lastPage, USER, USER_CLAIMS } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 export const USER_ROUTES = routesAbout('users', 'Users, as all sources together know them.', [
   diagnosticsRoute({
     path: '/users',
+    operationId: 'listUsers',
     summary: 'Users known to any source, in the order of their ids',
     needs: USER_SOURCES,
     narrows: true,
     page: 'paged',
     response: UserPage,
+    example: { ...lastPage(USER), completeness: complete({ registry: 1, context_registry: 2 }) },
     tokenOf: ({ user_id }: UserPage['items'][number]) => user_id,
     read: (inspectors, { page }, view) => listUsers(inspectors, page, view),
   }),
   diagnosticsRoute({
     path: '/users/{user_id}/summary',
+    operationId: 'getUserSummary',
     record: true,
     summary: 'What all sources together know of one user',
     needs: [...USER_SOURCES, 'dedup_per_user'],
     narrows: true,
     response: UserSummary,
+    example: {
+      ...USER,
+      observed_client_ids: ['laptop'],
+      contexts_by_status: { active: 1, idle: 1, closed: 0, stale: 0 },
+      browser_windows_by_status: { open: 1, stale: 0, closed: 0 },
+      observed_streams: 1,
+      pending_rpc: 1,
+      deduplicator: USER_CLAIMS,
+      completeness: complete({ registry: 1, context_registry: 2, deduplicator: 0 }),
+    },
     read: (inspectors, { params }, view) => summarizeUser(inspectors, params.user_id, view),
   }),
 ])
@@ -32,12 +46,14 @@ export const USER_ROUTES = routesAbout('users', 'Users, as all sources together 
 export const ACTION_ROUTES = routesAbout('actions', 'Actions that connected clients offer.', [
   diagnosticsRoute({
     path: '/actions',
+    operationId: 'listActions',
     summary: 'Actions offered by connected clients, in the order of their names',
     needs: ['registry'],
     narrows: true,
     page: 'paged',
     query: ActionFilter,
     response: ActionPage,
+    example: { ...lastPage(ACTION), completeness: complete({ registry: 1 }) },
     tokenOf: ({ name }: ActionPage['items'][number]) => name,
     read: ({ registry }, { filter, page }, view) => listActions(registry, filter, page, view),
   }),

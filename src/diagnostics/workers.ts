@@ -2,54 +2,71 @@
 import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
 import { Context } from '../contract/contexts.js'
-import { Id } from '../contract/ids.js'
+import { given } from '../contract/ids.js'
 import { pageOf } from '../contract/page.js'
 import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
+import { complete, IDLE_WORKER, lastPage, WORKER } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 // The user is always named: a legacy default string must never stand in for one.
-const OfUser = z.object({ user_id: Id })
-const WorkerFilter = OfUser.extend({ client_type: ClientType.optional() })
+const OfUser = z.object({ user_id: given('user_id') })
+const WorkerFilter = OfUser.extend({ client_type: ClientType.optional().describe('Only of clients of this type.') })
+
+const COUNTS = {
+  user_id: 'ada',
+  idle_count: 1,
+  assigned_count: 1,
+  other_count: 0,
+  completeness: complete({ context_registry: 2 }),
+}
 
 export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.', [
   diagnosticsRoute({
     path: '/workers',
+    operationId: 'listWorkers',
     summary: "A user's worker contexts, the idle ones apart from the assigned ones",
     needs: ['context_registry'],
     narrows: true,
     page: 'limited',
     query: WorkerFilter,
     response: Workers,
+    example: { ...COUNTS, idle: [IDLE_WORKER], assigned: [WORKER] },
     read: ({ contextRegistry }, { filter, page }, view) => listWorkers(contextRegistry, filter, page.limit, view),
   }),
   diagnosticsRoute({
     path: '/workers/count',
+    operationId: 'countWorkers',
     summary: 'How many worker contexts a user has',
     needs: ['context_registry'],
     narrows: true,
     query: WorkerFilter,
     response: WorkerCounts,
+    example: COUNTS,
     read: ({ contextRegistry }, { filter }, view) => countWorkers(contextRegistry, filter, view),
   }),
   diagnosticsRoute({
     path: '/workers/available',
+    operationId: 'listAvailableWorkers',
     summary: "A user's idle worker contexts",
     needs: ['context_registry'],
     narrows: true,
     page: 'paged',
     query: WorkerFilter,
     response: pageOf(Context),
+    example: lastPage(IDLE_WORKER),
     read: ({ contextRegistry }, { filter, page }, view) =>
       pageWorkers(contextRegistry, filter, page, view, (context) => workerState(context) === 'idle'),
   }),
   diagnosticsRoute({
     path: '/workers/tasks/{task_id}',
+    operationId: 'listTaskWorkers',
     summary: 'The worker contexts assigned to one task of a user',
     needs: ['context_registry'],
     narrows: true,
     page: 'paged',
     query: OfUser,
     response: pageOf(Context),
+    example: lastPage(WORKER),
     read: ({ contextRegistry }, { params, filter, page }, view) =>
       pageWorkers(
         contextRegistry,

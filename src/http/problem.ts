@@ -53,28 +53,35 @@ export const PROBLEMS = {
   action_timeout: [504, 'The application did not answer in time'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
-export type ProblemCode = keyof typeof PROBLEMS
-export const ProblemCode = z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]])
+/** A code that a problem body can carry, as a client goes by it. */
+export const ProblemCode = z
+  .enum(Object.keys(PROBLEMS) as (keyof typeof PROBLEMS)[])
+  .describe('What is wrong, for programs: the status is that of the code.')
+export type ProblemCode = z.infer<typeof ProblemCode>
 
-const FieldError = z.object({
-  in: z.enum(['query', 'path', 'header', 'body']),
-  name: z.string(),
-  reason: z.string(),
-})
+/** One thing in a request that is not valid. */
+export const FieldError = z
+  .object({
+    in: z.enum(['query', 'path', 'header', 'body']).describe('Where it stands in the request.'),
+    name: z.string().describe('What it is called there.'),
+    reason: z.string().describe('Why it is not valid, without its value.'),
+  })
+  .describe('One thing in a request that is not valid.')
 export type FieldError = z.infer<typeof FieldError>
 
 /** The body of every error (RFC 9457), at most 2 KiB. It never repeats a value, a thrown message or a stack. */
-export const Problem = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  code: z.string(),
-  detail: z.string().optional(),
-  capability: z.string().optional(),
-  errors: z.array(FieldError).optional(),
-  /** `unknown`: whether it took effect cannot be said. */
-  outcome: z.enum(['unknown']).optional(),
-})
+export const Problem = z
+  .object({
+    type: z.string().describe('`urn:relayscope:problem:` and the code, with hyphens.'),
+    title: z.string().describe('What is wrong, for people: always the same text for the same code.'),
+    status: z.int().describe('The status of the answer.'),
+    code: ProblemCode.describe('What is wrong, for programs.'),
+    detail: z.string().optional().describe('Never set by this library.'),
+    capability: z.string().optional().describe('What is absent, of a 501.'),
+    errors: z.array(FieldError).optional().describe('What in the request is not valid: the first eight.'),
+    outcome: z.enum(['unknown']).optional().describe('`unknown`: whether it took effect cannot be said.'),
+  })
+  .describe('The body of every error (RFC 9457), at most 2 KiB. Go by `code`.')
 export type Problem = z.infer<typeof Problem>
 
 /** The extra members of a problem. */

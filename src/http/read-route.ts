@@ -25,6 +25,8 @@ type Paging = 'paged' | 'limited' | 'sample'
 export interface ReadRoute<Source, View> {
   /** Relative to the prefix, in OpenAPI's form: `/users/{user_id}/summary`. */
   path: string
+  /** What a generated client calls it: a verb and what it answers, for good. */
+  operationId: string
   summary: string
   /** Any of these capabilities serves it; the first is the one that a 501 names. Empty: always there. */
   needs: readonly string[]
@@ -32,6 +34,8 @@ export interface ReadRoute<Source, View> {
   query?: z.ZodObject
   page?: Paging
   response: z.ZodType
+  /** An answer, for the readers of the document. */
+  example: unknown
   /** It addresses one object: `null` is 404. Elsewhere `null` is not an answer. */
   record?: true
   /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
@@ -55,6 +59,7 @@ export interface TypedReadRoute<
   path: Path
   query?: Query
   response: Response
+  example: NoInfer<z.output<Response>>
   read(
     source: Source,
     input: RouteInput<z.output<Query>, ParamIn<Path>>,
@@ -62,10 +67,15 @@ export interface TypedReadRoute<
   ): Awaitable<z.input<Response> | null | undefined>
 }
 
-const limitOf = (fallback: number, max: number) => z.int().min(1).max(max).default(fallback)
+const limitOf = (fallback: number, max: number) =>
+  z.int().min(1).max(max).default(fallback).describe('Most entries to answer.')
 
 // No maxLength of its own: a cursor that is too long is an invalid cursor, not an invalid query.
-const Cursor = z.string().meta({ maxLength: CURSOR_BYTES }).optional()
+const Cursor = z
+  .string()
+  .meta({ maxLength: CURSOR_BYTES })
+  .optional()
+  .describe('`next_cursor` of the page before, under the same filters. Absent: the first page.')
 
 const PAGING: Record<Paging, (limits: RouterLimits) => z.ZodRawShape> = {
   paged: ({ pageDefault, pageMax }) => ({ limit: limitOf(pageDefault, pageMax), cursor: Cursor }),

@@ -13,7 +13,9 @@ import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js
 import { answerOf, examinedOf, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 /** A page of actions, ordered by name. */
-export const ActionPage = pageOf(ActionObservation).extend({ completeness: Completeness })
+export const ActionPage = pageOf(ActionObservation)
+  .extend({ completeness: Completeness.describe('What this answer does not know.') })
+  .describe('One page of actions.')
 export type ActionPage = z.infer<typeof ActionPage>
 
 /** Actions of connected connections. `page.cursor` is the token of the page before: its last name. */

@@ -10,18 +10,29 @@ import type { Awaitable, Indexed } from '../contract/page.js'
 import { answerOf, type Entries, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
 
 const Count = z.int().min(0)
-const counts = { total: Count, completeness: Completeness, observed_at: Timestamp }
+const counts = {
+  total: Count.describe('All of them.'),
+  completeness: Completeness.describe('What this answer does not know.'),
+  observed_at: Timestamp.describe('When this was counted.'),
+}
 
 /** A count for every value of an enum, zero included. */
 export function countsBy<Values extends z.ZodEnum>(values: Values) {
-  const shape = Object.fromEntries(values.options.map((value) => [value, Count]))
+  const shape = Object.fromEntries(
+    values.options.map((value) => [value, Count.describe(`Those that are \`${value}\`.`)]),
+  )
   return z.object(shape as Record<z.output<Values>, typeof Count>)
 }
 
 /** The answer of a route that counts by `fields`. */
 function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
-  const by = Object.entries(fields).map(([field, values]) => [`by_${field}`, countsBy(values)])
-  return z.object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })
+  const by = Object.entries(fields).map(([field, values]) => [
+    `by_${field}`,
+    countsBy(values).describe(`The same by \`${field}\`, every value present.`),
+  ])
+  return z
+    .object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })
+    .describe('How many there are: exact where an index is kept, a sample where `completeness` says so.')
 }
 
 type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { SourceName } from '../contract/completeness.js'
 import { ClientType } from '../contract/connections.js'
-import { compareIds, Timestamp } from '../contract/ids.js'
+import { compareIds, named, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
 import type { UserPart } from '../contract/observation.js'
 import type { UserReading } from './user-parts.js'
@@ -14,19 +14,22 @@ export const ObservedCount = z.int().min(0).nullable()
  * One user as the sources see it. A number is `null` where its source is absent or failed; lists are sorted, unique,
  * and at most 100 long.
  */
-export const UserObservation = z.object({
-  user_id: z.string(),
-  /** The sources that know the user. */
-  sources: z.array(z.string()),
-  /** Connections with status `connected`. */
-  observed_connections: ObservedCount,
-  observed_client_types: z.array(ClientType),
-  observed_action_types: z.array(z.string()),
-  observed_contexts: ObservedCount,
-  observed_browser_windows: ObservedCount,
-  /** The latest sign of life of any of the user's connections. */
-  last_seen_at: Timestamp.nullable(),
-})
+export const UserObservation = z
+  .object({
+    user_id: named('user_id'),
+    sources: z.array(z.string()).describe('The sources that know the user.'),
+    observed_connections: ObservedCount.describe('Connections with status `connected`.'),
+    observed_client_types: z.array(ClientType).describe('Types of the clients that are there.'),
+    observed_action_types: z.array(z.string()).describe('Names of the actions that connected clients offer.'),
+    observed_contexts: ObservedCount.describe('Execution contexts, of any status.'),
+    observed_browser_windows: ObservedCount.describe('Browser windows, of any status.'),
+    last_seen_at: Timestamp.nullable().describe(
+      "The latest sign of life of any of the user's connections; `null` for none.",
+    ),
+  })
+  .describe(
+    `One user as the sources see it together. A number is \`null\` where its source is absent or failed; lists are sorted, unique, and at most ${OBSERVED_MAX} long.`,
+  )
 export type UserObservation = z.infer<typeof UserObservation>
 
 /** One user, source by source: `null` where a source says for certain that it knows no such user, none where it could not say. */

@@ -14,14 +14,16 @@ import { userSources } from './user-sources.js'
 
 /** One user in full. */
 export const UserSummary = UserObservation.extend({
-  observed_client_ids: z.array(z.string()),
-  contexts_by_status: countsBy(ContextStatus).nullable(),
-  browser_windows_by_status: countsBy(WindowStatus).nullable(),
-  observed_streams: ObservedCount,
-  pending_rpc: ObservedCount,
-  deduplicator: DeduplicatorUserSummary.nullable(),
-  completeness: Completeness,
-})
+  observed_client_ids: z.array(z.string()).describe('Clients of the user that any source knows.'),
+  contexts_by_status: countsBy(ContextStatus).nullable().describe('Contexts by status; `null` where nobody counts.'),
+  browser_windows_by_status: countsBy(WindowStatus)
+    .nullable()
+    .describe('Browser windows by status; `null` where nobody counts.'),
+  observed_streams: ObservedCount.describe('Streams that retain messages.'),
+  pending_rpc: ObservedCount.describe('Calls that wait for their reply.'),
+  deduplicator: DeduplicatorUserSummary.nullable().describe("The user's part of the deduplicator; `null` for none."),
+  completeness: Completeness.describe('What this answer does not know.'),
+}).describe('What all sources together know of one user.')
 export type UserSummary = z.infer<typeof UserSummary>
 
 /** Everything known of one user, or `null` when no source knows the user and every one was fully examined. */

@@ -13,7 +13,9 @@ import { type KnownUsers, readEntries, readIndex, readUsers } from './user-parts
 import { type UserSource, userSources } from './user-sources.js'
 
 /** A page of users. */
-export const UserPage = pageOf(UserObservation).extend({ completeness: Completeness })
+export const UserPage = pageOf(UserObservation)
+  .extend({ completeness: Completeness.describe('What this answer does not know.') })
+  .describe('One page of users.')
 export type UserPage = z.infer<typeof UserPage>
 
 /** Users of one source, ordered: at least as many as the page holds, where there are as many. */

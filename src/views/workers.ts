@@ -3,24 +3,29 @@ import * as z from 'zod'
 import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
+import { named } from '../contract/ids.js'
 import { type Ask, omitting, type Page, type PageQuery } from '../contract/page.js'
 import { answerOf, betweenPages, budgetOf, readable, readPage, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
 /** How many worker contexts a user has: idle, assigned to a task, and the rest. */
-export const WorkerCounts = z.object({
-  user_id: z.string(),
-  idle_count: WorkerCount,
-  assigned_count: WorkerCount,
-  /** Busy without a task, stale or closed. */
-  other_count: WorkerCount,
-  completeness: Completeness,
-})
+export const WorkerCounts = z
+  .object({
+    user_id: named('user_id'),
+    idle_count: WorkerCount.describe('Those that are idle and carry no task.'),
+    assigned_count: WorkerCount.describe('Those that carry a task and are not closed.'),
+    other_count: WorkerCount.describe('The rest: busy without a task, stale or closed.'),
+    completeness: Completeness.describe('What this answer does not know.'),
+  })
+  .describe('How many worker contexts a user has.')
 export type WorkerCounts = z.infer<typeof WorkerCounts>
 
 /** The worker contexts of a user, each list up to the limit; the counts cover all that was examined. */
-export const Workers = WorkerCounts.extend({ idle: z.array(Context), assigned: z.array(Context) })
+export const Workers = WorkerCounts.extend({
+  idle: z.array(Context).describe('Idle ones, up to `limit`.'),
+  assigned: z.array(Context).describe('Assigned ones, up to `limit`.'),
+}).describe('The worker contexts of a user, each list up to the limit; the counts cover all that was examined.')
 export type Workers = z.infer<typeof Workers>
 
 /** Assigned: carries a task and is not closed. Idle: carries none and is idle. */

@@ -1,6 +1,6 @@
 /** The connector when a facility does not answer: what is said to the viewer is so, and what was cut off can be finished. */
 import { describe, expect, it } from 'vitest'
-import type { Command } from '../../src/contract/delivery.js'
+import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createDispatchConnector, type DispatchConnectorOptions } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
 import { deferred } from './deferred.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import type { Command } from '../../src/contract/delivery.js'
+import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createActionHandlers, createDispatchConnector } from '../../src/cooperative-site/index.js'
 import { deferred } from './deferred.js'
 import { createWorld, laptop, type World } from './world.js'

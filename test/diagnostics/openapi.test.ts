@@ -233,7 +233,7 @@ describe('tools over the document', () => {
       void get('/workers', { query: {} })
       // @ts-expect-error: no such route
       void get('/nope', {})
-      export type Named = operations['users']
+      export type Named = operations['listUsers']
     `
     const entry = join(folder, 'client.ts')
     await writeFile(entry, client)

@@ -1,6 +1,6 @@
 /** The bounds of a dispatcher in one process. */
 import { describe, expect, it } from 'vitest'
-import { DEADLINE_MAX_MS } from '../../src/contract/delivery.js'
+import { DEADLINE_MAX_MS } from '../../src/contract/delivery-dispatch.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { at } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'

@@ -1,6 +1,6 @@
 /** One truth about delivery: the same life told to both dispatchers reads the same through both compositions' routers. */
 import { expect, it } from 'vitest'
-import type { Command } from '../../src/contract/delivery.js'
+import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'

@@ -1,5 +1,6 @@
 /** What becomes of a client's reply: call, command and history come to agree, however often it has to be sent. */
-import type { CommandDispatcher, DeliveryInspector, SettleInput } from '../../contract/delivery.js'
+import type { DeliveryInspector } from '../../contract/delivery.js'
+import type { CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
 import { type InvocationError, InvocationError as PublicError } from '../../contract/invocations.js'
 import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'

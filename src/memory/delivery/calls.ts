@@ -2,14 +2,14 @@
 
 import type { Clock } from '../../async/clock.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { CommandKey } from '../../contract/delivery.js'
 import {
   AcknowledgeInput,
   CancelInput,
   type CommandDispatcher,
-  type CommandKey,
   DispatchInput,
   SettleInput,
-} from '../../contract/delivery.js'
+} from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
 import { clientKey, commandKey, toReason } from '../../contract/ids.js'

@@ -2,7 +2,8 @@
 
 import { createClock } from '../../async/clock.js'
 import type { Ending } from '../../async/ending.js'
-import type { CommandDispatcher, DeliveryInspector } from '../../contract/delivery.js'
+import type { DeliveryInspector } from '../../contract/delivery.js'
+import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DISPATCHER_OPTIONS, type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'

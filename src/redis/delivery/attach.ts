@@ -1,6 +1,6 @@
 /** How a connection comes to wait at the mailbox of its client, at this node and in place of whoever did. */
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
-import type { CommandDispatcher } from '../../contract/delivery.js'
+import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { parseInput } from '../../contract/input.js'
 import { Refusal } from '../../refusal.js'

@@ -1,6 +1,6 @@
 /** The attempts that a node has in hand, and the signals that live until their commands end. */
 
-import type { Command, Deliver } from '../../contract/delivery.js'
+import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'

@@ -6,7 +6,7 @@ import {
   type CommandDispatcher,
   DispatchInput,
   SettleInput,
-} from '../../contract/delivery.js'
+} from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
 import { commandKey, toReason } from '../../contract/ids.js'

@@ -1,7 +1,7 @@
 /** The connections that wait at this node: who they are, that the store knows of them, and that it knows no others. */
 
 import { endWithin } from '../../async/ending.js'
-import type { Deliver } from '../../contract/delivery.js'
+import type { Deliver } from '../../contract/delivery-dispatch.js'
 import { clientKey } from '../../contract/ids.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
 import type { DeliveryRun } from './run.js'

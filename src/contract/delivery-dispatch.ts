@@ -1,0 +1,99 @@
+/** The live dispatcher of commands: what a host hands it, and what it promises. */
+import * as z from 'zod'
+import type { Ending } from '../async/ending.js'
+import type { Instance } from './connections.js'
+import { CommandKey, type DeliveryStatus } from './delivery.js'
+import { Id } from './ids.js'
+import { JsonValue } from './json.js'
+import type { Awaitable } from './page.js'
+
+/** Longest time to the terminal state of a command. */
+export const DEADLINE_MAX_MS = 86_400_000
+
+/** A command as it is dispatched. */
+export const DispatchInput = CommandKey.extend({
+  action: Id,
+  payload: JsonValue.optional(),
+  /** Whose capacity it reserves. Default: the user. */
+  scope_id: Id.optional(),
+  /** To the terminal state. @default 30000 */
+  deadlineMs: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
+  /** Attempts before it fails with `attempts_exhausted`. @default 5 */
+  maxAttempts: z.int().min(1).max(100).optional(),
+  /** Refuse at once when no connection waits for it. @default false */
+  requireWaiter: z.boolean().optional(),
+})
+export type DispatchInput = z.input<typeof DispatchInput>
+
+/** A client's word about a command; `refused` ends it. `reason` is a low-cardinality name, anything else is `other`. */
+export const AcknowledgeInput = CommandKey.extend({
+  instance_id: Id,
+  /** @default 'acknowledged' */
+  state: z.enum(['acknowledged', 'refused']).optional(),
+  reason: z.string().optional(),
+})
+export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
+
+/** The end of a command. With `instance_id` it counts only from the current instance. */
+export const SettleInput = CommandKey.extend({
+  state: z.enum(['resulted', 'failed']),
+  reason: z.string().optional(),
+  instance_id: Id.optional(),
+})
+export type SettleInput = z.input<typeof SettleInput>
+
+/** A command to end, and why. */
+export const CancelInput = CommandKey.extend({ reason: z.string().optional() })
+export type CancelInput = z.input<typeof CancelInput>
+
+/** A command as a waiter is given it. */
+export interface Command {
+  command_id: string
+  user_id: string
+  client_id: string
+  action: string
+  payload: unknown
+  /** 1 for the first attempt: more means that the client may have seen it already. */
+  attempt: number
+  deadline_at: string
+}
+
+/**
+ * Hands a command to the connection. Resolving says that it was handed over; rejecting, or neither within the
+ * acknowledgement time, leads to another attempt. `signal` lives until the command is terminal and aborts when it is
+ * cancelled or expires.
+ */
+export type Deliver = (command: Command, options: { signal: AbortSignal }) => Awaitable<void>
+
+/** An attached connection. */
+export interface Waiter {
+  detach(): Promise<void>
+}
+
+/** The live dispatcher of commands: admission against a reservation, at least once to the connection, evidence kept. */
+export interface CommandDispatcher {
+  /**
+   * Admits a command or rejects it; the answer says which. The same key again is the same command and answers the
+   * retained record; a rejected admission is not sticky.
+   *
+   * @throws Refusal `invalid_input`, `invalid_identity`, `payload_too_large`, `command_conflict` (another action or
+   * payload under the same key).
+   */
+  dispatch(input: DispatchInput): Promise<DeliveryStatus>
+  /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
+  attach(instance: Instance, deliver: Deliver): Promise<Waiter>
+  /**
+   * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
+   * before the terminal state does.
+   */
+  acknowledge(input: AcknowledgeInput): Promise<boolean>
+  /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
+  settle(input: SettleInput): Promise<boolean>
+  /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
+  cancel(input: CancelInput): Promise<boolean>
+  /**
+   * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
+   * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
+   */
+  close(): Promise<Ending>
+}

@@ -1,0 +1,241 @@
+/** The records that the examples of the routes are made of: one user at work, told the same on every route. */
+import type { BrowserWindow } from '../contract/browser-windows.js'
+import type { SourceName } from '../contract/completeness.js'
+import type { ActionObservation, Connection, ConnectionEvent } from '../contract/connections.js'
+import type { Context } from '../contract/contexts.js'
+import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import type { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant } from '../contract/delivery.js'
+import type { HistoryMessage, HistoryStream } from '../contract/history.js'
+import { EXAMINED_MAX } from '../contract/limits.js'
+import type { PendingCall, RpcSummary } from '../contract/rpc.js'
+import type { SiteRow } from '../contract/sites.js'
+import type { UserObservation } from '../views/user-observation.js'
+
+/** An instant of the example's morning: `09:41` and so many seconds. */
+export const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 15, 9, 41, seconds)).toISOString()
+
+/** A list that ends with these. */
+export const lastPage = <T>(...items: T[]) => ({ items, next_cursor: null, has_more: false })
+
+/** An answer that knows all of what its sources know, of which each looked at so many entries. */
+export const complete = (examined: Partial<Record<SourceName, number>>) => ({
+  complete: true,
+  truncated_sources: [],
+  examined,
+  limits: Object.fromEntries(Object.keys(examined).map((source) => [source, EXAMINED_MAX])),
+})
+
+const CLIENT = { user_id: 'ada', client_id: 'laptop' }
+const INSTANCE = { ...CLIENT, instance_id: 'laptop-7f3a' }
+
+export const CONNECTION: Connection = {
+  connection_id: 'c-81',
+  ...INSTANCE,
+  client_type: 'browser',
+  node_id: 'node-1',
+  status: 'connected',
+  connected_at: at(0),
+  last_seen_at: at(25),
+  disconnected_at: null,
+  actions: ['open_report'],
+  metadata: { version: '4.2.0' },
+}
+
+export const CONNECTION_EVENT: ConnectionEvent = {
+  connection_id: CONNECTION.connection_id,
+  event: 'connected',
+  at: at(0),
+  reason: null,
+}
+
+export const ACTION: ActionObservation = {
+  name: 'open_report',
+  description: 'Opens a report in a tab',
+  parameters_schema: { type: 'object', properties: { report_id: { type: 'string' } } },
+  observed_connections: 1,
+  observed_users: 1,
+  observed_client_types: ['browser'],
+}
+
+export const MESSAGE: HistoryMessage = {
+  message_id: 'm-1042',
+  stream: 'users/ada/log',
+  sequence: 17,
+  kind: 'event',
+  ...INSTANCE,
+  recorded_at: at(12),
+  payload: { text: 'report opened' },
+  externalized: null,
+}
+
+export const STREAM: HistoryStream = {
+  stream: MESSAGE.stream,
+  user_id: 'ada',
+  message_count: 17,
+  first_recorded_at: at(1),
+  last_recorded_at: MESSAGE.recorded_at,
+}
+
+export const CALL: PendingCall = {
+  correlation_id: '5f0c9a52d1e84c1b9a4be2f3c7d60e18',
+  action: 'open_report',
+  ...INSTANCE,
+  started_at: at(28),
+  deadline_at: at(58),
+  age_ms: 2_000,
+}
+
+export const CALLS: RpcSummary = {
+  pending: 1,
+  oldest_started_at: CALL.started_at,
+  oldest_age_ms: 2_000,
+  overdue: 0,
+  counters: { opened: 41, succeeded: 38, failed: 1, timed_out: 1, cancelled: 0, late: 1, foreign: 0 },
+  counting_since: at(0),
+  observed_at: at(30),
+}
+
+export const CLAIMS: DeduplicatorSummary = {
+  entries: 1_042,
+  capacity: 100_000,
+  ttl_ms: 600_000,
+  accepted: 1_042,
+  duplicates: 3,
+  evicted: 0,
+}
+
+export const USER_CLAIMS: DeduplicatorUserSummary = {
+  user_id: 'ada',
+  entries: 17,
+  accepted: 17,
+  duplicates: 1,
+  oldest_at: at(1),
+}
+
+/** A worker that carries a task. */
+export const WORKER: Context = {
+  context_id: 'tab-3',
+  ...INSTANCE,
+  client_type: 'browser',
+  status: 'active',
+  ownership: 'worker',
+  window_id: 'w-2',
+  task_id: 'report-9',
+  task_assigned_at: at(20),
+  created_at: at(2),
+  updated_at: at(25),
+}
+
+export const IDLE_WORKER: Context = {
+  ...WORKER,
+  context_id: 'tab-4',
+  status: 'idle',
+  task_id: null,
+  task_assigned_at: null,
+}
+
+export const WINDOW: BrowserWindow = {
+  window_id: 'w-2',
+  ...CLIENT,
+  ownership: 'worker',
+  focused: false,
+  type: 'normal',
+  state: 'minimized',
+  incognito: false,
+  tab_count: 2,
+  capacity: 8,
+  draining: false,
+  status: 'open',
+  worker_count: 2,
+  idle_count: 1,
+  busy_count: 1,
+  counts_source: 'contexts',
+  updated_at: at(25),
+}
+
+export const USER: UserObservation = {
+  user_id: 'ada',
+  sources: ['registry', 'context_registry', 'browser_window_registry', 'rpc', 'history'],
+  observed_connections: 1,
+  observed_client_types: ['browser'],
+  observed_action_types: ['open_report'],
+  observed_contexts: 2,
+  observed_browser_windows: 1,
+  last_seen_at: CONNECTION.last_seen_at,
+}
+
+export const SUMMARY: DeliverySummary = {
+  deployment_id: 'relay-eu',
+  mode: 'shared_store',
+  tracked_commands: 4,
+  due_commands: 1,
+  oldest_deadline_at: at(58),
+  oldest_queued_age_ms: 2_000,
+  sample_size: 4,
+  legacy_stream_depth: null,
+  legacy_pending_depth: null,
+  observed_at: at(30),
+}
+
+export const NODE: DeliveryNode = {
+  node_id: 'node-1',
+  mailbox_listener_alive: true,
+  reconciliation_loop_alive: true,
+  active_drainers: 1,
+  connection_waiters: 12,
+  updated_at: at(29),
+  stale: false,
+  staleness_ms: 1_000,
+  counters: {
+    recovery: { ack_timeout: 2 },
+    outcome: { resulted: 310 },
+    acknowledgement: { acknowledged: 312 },
+    other: { admitted: 314 },
+  },
+  metadata: { zone: 'b' },
+}
+
+/** A node of another system, of which only that it is there is known. */
+export const FOREIGN_NODE: DeliveryNode = {
+  node_id: 'worker-10.0.0.7:41822',
+  mailbox_listener_alive: null,
+  reconciliation_loop_alive: null,
+  active_drainers: null,
+  connection_waiters: null,
+  updated_at: null,
+  stale: null,
+  staleness_ms: null,
+  counters: { recovery: {}, outcome: {}, acknowledgement: {}, other: {} },
+}
+
+export const TENANT: DeliveryTenant = {
+  scope_id: 'ada',
+  reserved_commands: 4,
+  oldest_deadline_at: at(58),
+  capacity: 1_000,
+}
+
+export const COMMAND: DeliveryStatus = {
+  ...CLIENT,
+  command_id: 'open-report-9',
+  admission: { state: 'admitted', at: at(19), scope_id: 'ada', deadline_at: at(49) },
+  attempts: { count: 1, confirmed: 1, last_at: at(19), last_node_id: 'node-1', last_outcome: 'handed_over' },
+  acknowledgement: { state: 'acknowledged', at: at(20), instance_id: INSTANCE.instance_id },
+  recovery: { count: 0, last_at: null, reason: null },
+  terminal: { state: 'resulted', at: at(24), reason: null },
+}
+
+export const SITE: SiteRow = {
+  site_id: 'notes',
+  owner: 'ada',
+  mode: 'cooperative',
+  title: 'Notes',
+  event_names: ['note_changed'],
+  action_names: ['archive_note'],
+  capability_profile: { action_invocation: true },
+  created_at: at(0),
+  updated_at: at(0),
+  sessions: 1,
+  last_event_at: at(27),
+  last_position: '9f2c:41',
+}

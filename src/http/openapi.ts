@@ -1,0 +1,101 @@
+/** What the OpenAPI documents of our routers are made of: schemas, parameters, problems, and the ways to one another. */
+import * as z from 'zod'
+import { Id, NAMES } from '../contract/ids.js'
+import type { Json, JsonObject } from '../contract/json.js'
+import { paramNames } from './match.js'
+import { FieldError, PROBLEMS, Problem, ProblemCode, type ProblemExtra, toProblem } from './problem.js'
+
+type Components = Readonly<Record<string, z.ZodType>>
+
+/** What every document has. */
+export const BASE_COMPONENTS: Components = { FieldError, Id, Problem, ProblemCode }
+
+export const ref = (name: string, kind = 'schemas') => ({ $ref: `#/components/${kind}/${name}` })
+
+/**
+ * The schemas of all components, converted together so that what they share stays shared.
+ *
+ * @param io What is read (`input`), or what is answered.
+ */
+export function toSchemas(named: Components, io: 'input' | 'output' = 'output'): Record<string, JsonObject> {
+  const registry = z.registry<{ id: string }>()
+  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id })
+  const { schemas } = z.toJSONSchema(registry, {
+    target: 'draft-2020-12',
+    io,
+    uri: (id) => `#/components/schemas/${id}`,
+  })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => {
+      const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>
+      return [id, rest as JsonObject]
+    }),
+  )
+}
+
+/** The parameters of a template. A name that `NAMES` does not know has no description. */
+export function pathParameters(template: string): Json[] {
+  return paramNames(template).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...(Object.hasOwn(NAMES, name) ? { description: NAMES[name as keyof typeof NAMES] } : {}),
+    schema: ref('Id'),
+  }))
+}
+
+/** The parameters of a query: `properties` are those of its schema, as `toSchemas` has them. */
+export function queryParameters(query: z.ZodObject, properties: JsonObject): Json[] {
+  return Object.entries(properties).map(([name, property]) => {
+    const { description = null, ...schema } = property as JsonObject
+    const required = !(query.shape[name] as z.ZodType).safeParse(undefined).success
+    return { name, in: 'query', required, ...(description === null ? {} : { description }), schema }
+  })
+}
+
+const EXTRA: Partial<Record<ProblemCode, ProblemExtra>> = {
+  invalid_query: { errors: [{ in: 'query', name: 'limit', reason: 'must be a whole number from 1 to 500' }] },
+  invalid_path: { errors: [{ in: 'path', name: 'user_id', reason: 'must not be blank' }] },
+  invalid_body: { errors: [{ in: 'body', name: 'message_id', reason: 'must be at most 256 bytes' }] },
+  inspector_absent: { capability: 'registry' },
+  operation_absent: { capability: 'registry_connection_history' },
+  action_timeout: { outcome: 'unknown' },
+}
+
+/** The bodies of these problems, as `components.examples` has them: by code. */
+export function problemExamples(codes: Iterable<ProblemCode>): JsonObject {
+  return Object.fromEntries(
+    [...codes].map((code) => [
+      code,
+      { summary: PROBLEMS[code][1], value: { ...toProblem(code, EXTRA[code]) } as Json },
+    ]),
+  )
+}
+
+const HEADERS: Partial<Record<number, JsonObject>> = {
+  405: { Allow: { description: 'The methods of this route.', schema: { type: 'string' } } },
+  503: { 'Retry-After': { description: 'Seconds after which to ask again.', schema: { type: 'integer' } } },
+}
+
+/** What stands under `responses` for these problems: one for each status, with an example of each code. */
+export function problemResponses(codes: Iterable<ProblemCode>): JsonObject {
+  const byStatus = new Map<number, ProblemCode[]>()
+  for (const code of new Set(codes)) {
+    const [status] = PROBLEMS[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  const responses = [...byStatus].map(([status, of]): [string, Json] => [
+    String(status),
+    {
+      description: of.map((code) => `\`${code}\`: ${PROBLEMS[code][1]}.`).join(' '),
+      ...(HEADERS[status] && { headers: HEADERS[status] }),
+      content: {
+        'application/problem+json': {
+          schema: ref('Problem'),
+          examples: Object.fromEntries(of.map((code) => [code, ref(code, 'examples')])),
+        },
+      },
+    },
+  ])
+  return Object.fromEntries(responses)
+}
