@@ -19,6 +19,10 @@ export const PendingCall = z
     started_at: Timestamp.describe('When it was opened.'),
     deadline_at: Timestamp.nullable().describe('When it times out; `null` where it does not.'),
     age_ms: z.int().min(0).describe('How long it has waited, in milliseconds.'),
+    overdue: z
+      .boolean()
+      .optional()
+      .describe('Whether it is past its deadline and nobody has taken it away yet; absent where nobody can say.'),
   })
   .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
@@ -28,6 +32,10 @@ export const PendingCallFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
   action: filterBy('action'),
+  overdue: z
+    .boolean()
+    .optional()
+    .describe('`true`: the calls past their deadline that nobody has taken away yet; else those within it.'),
 })
 export type PendingCallFilter = z.infer<typeof PendingCallFilter>
 
@@ -73,6 +81,7 @@ export type RpcSummary = z.infer<typeof RpcSummary>
 
 /** Reads an RPC correlator. */
 export interface RpcInspector extends UserIndex {
+  /** Oldest first. */
   listPending(filter: PendingCallFilter, page: PageQuery, ask: Ask): Awaitable<Page<PendingCall>>
   getPending(correlationId: string, ask: Ask): Awaitable<PendingCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
@@ -175,6 +184,15 @@ export interface RpcCounters {
   late: number
   /** Replies from somebody else than the call went to. */
   foreign: number
+}
+
+/** Whether a list under `filter` shows `call`. */
+export function admitsCall(filter: PendingCallFilter, call: PendingCall): boolean {
+  const { overdue = false, ...fields } = filter
+  if ((call.overdue ?? false) !== overdue) return false
+  return Object.entries(fields).every(
+    ([name, value]) => value === undefined || call[name as keyof typeof fields] === value,
+  )
 }
 
 /** What a pending call says of its user. */

@@ -83,6 +83,7 @@ export const CALL: PendingCall = {
   started_at: at(28),
   deadline_at: at(58),
   age_ms: 2_000,
+  overdue: false,
 }
 
 export const CALLS: RpcSummary = {

@@ -1,8 +1,8 @@
 /** The routes of the rpc family. */
 import * as z from 'zod'
 import { given, named, Timestamp, toTimestamp } from '../contract/ids.js'
-import { pageOf } from '../contract/page.js'
-import { PendingCall, PendingCallFilter, RpcSummary } from '../contract/rpc.js'
+import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
+import { PendingCall, PendingCallFilter, type RpcInspector, RpcSummary } from '../contract/rpc.js'
 import { at, CALL, CALLS, lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
@@ -15,6 +15,18 @@ export const InstanceStatus = z
     checked_at: Timestamp.describe('When this was looked at.'),
   })
   .describe('Whether an instance held its client at `checked_at`.')
+
+/** Of an inspector that does not know of overdue calls none is shown where they are asked for. */
+async function listPending(
+  rpc: RpcInspector,
+  { overdue, ...filter }: PendingCallFilter,
+  page: PageQuery,
+  ask: Ask,
+): Promise<Page<PendingCall>> {
+  if (!overdue) return rpc.listPending(filter, page, ask)
+  const listed = await rpc.listPending({ ...filter, overdue }, page, ask)
+  return { ...listed, items: listed.items.filter((call) => call?.overdue) }
+}
 
 export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, and instance fencing.', [
   diagnosticsRoute({
@@ -29,14 +41,14 @@ export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, a
   diagnosticsRoute({
     path: '/rpc/pending',
     operationId: 'listPendingCalls',
-    summary: 'Calls that wait for their reply',
+    summary: 'Calls that wait for their reply, oldest first',
     needs: ['rpc'],
     narrows: true,
     page: 'paged',
     query: PendingCallFilter,
     response: pageOf(PendingCall),
     example: lastPage(CALL),
-    read: ({ rpc }, { filter, page }, { ask }) => rpc.listPending(filter, page, ask),
+    read: ({ rpc }, { filter, page }, { ask }) => listPending(rpc, filter, page, ask),
   }),
   diagnosticsRoute({
     path: '/rpc/pending/{correlation_id}',

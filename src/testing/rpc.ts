@@ -3,7 +3,7 @@ import type { Instance } from '../contract/connections.js'
 import {
   CallCounters,
   PendingCall,
-  PendingCallFilter,
+  type PendingCallFilter,
   RPC_FAMILY,
   type RpcInspector,
   RpcSummary,
@@ -21,7 +21,7 @@ import {
   wholeRecords,
 } from './fake-records.js'
 import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
+import { listCases, type MakeInspector, walk, walkAll } from './lists.js'
 import { userCases } from './users.js'
 
 /** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
@@ -32,13 +32,46 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
       list: (rpc, filter) => (page, ask) => rpc.listPending(filter, page, ask),
       item: PendingCall,
       id: 'correlation_id',
-      filters: PendingCallFilter.keyof().options,
+      filters: ['user_id', 'client_id', 'action'],
       get: (rpc, id, ask) => rpc.getPending(id, ask),
     }),
+    {
+      name: 'listPending lists the oldest first, and calls past their deadline where these are asked for alone',
+      run: () => checkOrder(make),
+    },
     ...userCases(make, RPC_FAMILY.users),
     { name: 'checkInstance says current of the current instance alone', run: () => checkInstances(make) },
     { name: 'summary says how many calls wait, and what became of each of the others', run: () => checkSummary(make) },
   ])
+}
+
+const callsOf = (rpc: RpcInspector, filter: PendingCallFilter) =>
+  walkAll<PendingCall>(
+    (page, ask) => rpc.listPending(filter, page, ask),
+    'listPending',
+    (call) => call.correlation_id,
+  )
+
+async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
+  const rpc = await make()
+  if (!rpc) return notTested('there is no listPending')
+  const waiting = await callsOf(rpc, {})
+  for (const call of waiting)
+    check(!call.overdue, `listPending shows ${call.correlation_id}, which is overdue, unasked`)
+  // Who knows of none need not know the filter.
+  const overdue = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
+  for (const call of overdue) {
+    checkEqual(call.deadline_at === null, false, `${call.correlation_id} is overdue and has no deadline`)
+    const { age_ms: _, ...found } = (await rpc.getPending(call.correlation_id, ASK)) ?? {}
+    const { age_ms: __, ...listed } = call
+    checkEqual(found, listed, `the overdue call ${call.correlation_id} by its id`)
+  }
+  for (const calls of [waiting, overdue])
+    for (const [i, { correlation_id, started_at }] of calls.entries()) {
+      const before = calls[i - 1]
+      const isInOrder = !before || Date.parse(before.started_at) <= Date.parse(started_at)
+      check(isInOrder, `listPending lists ${correlation_id} behind ${before?.correlation_id}, which is younger`)
+    }
 }
 
 async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> {
@@ -69,8 +102,10 @@ async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
   checkEqual(summary.oldest_age_ms === null, summary.oldest_started_at === null, 'summary has the age of the oldest')
   const isCounted = Object.values(counters).some((count) => count > 0)
   check(!isCounted || summary.counting_since !== null, 'summary has counted, and must say since when')
-  const calls = await walk<PendingCall>((page, ask) => rpc.listPending({}, page, ask), 100, 'listPending')
+  const calls = await callsOf(rpc, {})
   checkEqual(pending, calls.length, 'pending in summary, and calls that are listed')
+  const late = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
+  checkEqual(overdue, late.length, 'overdue in summary, and calls that are listed as such')
   const first = calls.map(({ started_at }) => started_at).sort()[0]
   check(
     first === undefined || (summary.oldest_started_at ?? '') <= first,
@@ -98,6 +133,7 @@ const toCall: Make<PendingCall> = (given, place) =>
       started_at: FAKE_TIME,
       deadline_at: null,
       age_ms: 0,
+      overdue: false,
     },
     given,
   )
@@ -108,14 +144,15 @@ const NO_COUNTERS = Object.fromEntries(CallCounters.keyof().options.map((name) =
 function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): RpcSummary {
   const oldest = calls.reduce<PendingCall | undefined>((a, b) => (a && a.started_at <= b.started_at ? a : b), undefined)
   const { succeeded = 0, failed = 0, timed_out = 0, cancelled = 0 } = given.counters ?? {}
-  const waiting = (given.pending ?? calls.length) + (given.overdue ?? 0)
+  const late = calls.filter(({ overdue }) => overdue).length
+  const waiting = (given.pending ?? calls.length - late) + (given.overdue ?? late)
   const opened = succeeded + failed + timed_out + cancelled + waiting
   return fill(
     {
-      pending: calls.length,
+      pending: calls.length - late,
       oldest_started_at: oldest?.started_at ?? null,
       oldest_age_ms: oldest?.age_ms ?? null,
-      overdue: 0,
+      overdue: late,
       counters: { ...NO_COUNTERS, opened },
       counting_since: opened > 0 || given.counters ? FAKE_TIME : null,
       observed_at: FAKE_TIME,
@@ -129,7 +166,14 @@ const toInstance: Make<Instance> = (given) => fill(INSTANCE, given)
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   if (!world.calls && !world.instances && !world.callSummary) return undefined
   return {
-    listPending: (filter, page) => pageOf(toCall, world.calls, filter, page),
+    listPending: ({ overdue = false, ...filter }, page) =>
+      // Without a filter only the page is made.
+      pageOf(
+        toCall,
+        world.calls,
+        overdue || world.calls?.some((call) => call.overdue) ? { ...filter, overdue } : filter,
+        page,
+      ),
     getPending: (correlation_id) => find(toCall, world.calls, { correlation_id }),
     ...(world.callSummary && {
       summary: () => toSummary(world.callSummary ?? {}, wholeRecords(toCall, world.calls)),

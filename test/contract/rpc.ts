@@ -5,6 +5,7 @@ import type { Awaitable } from '../../src/contract/page.js'
 import type {
   CallOutcome,
   OpenCallInput,
+  PendingCall,
   PendingCallFilter,
   RpcCorrelator,
   RpcInspector,
@@ -51,6 +52,7 @@ export function rpcBattery(
         started_at: at(),
         deadline_at: at(5_000),
         age_ms: 1_234,
+        overdue: false,
       }
       expect(await rpc.inspector.getPending(correlation_id, ASK)).toEqual(call)
       expect(await pending()).toEqual([call])
@@ -142,6 +144,82 @@ export function rpcBattery(
       await expect(result).rejects.toMatchObject({ code: 'closed' })
       await expect(async () => open()).rejects.toMatchObject({ code: 'closed' })
       await rpc.close()
+    })
+
+    it('lists a call whose time is over where such calls are asked for, until somebody has ended it', async () => {
+      const { correlation_id } = await open({ timeoutMs: 5_000 })
+      await open({ client_id: 'phone', timeoutMs: 60_000 })
+      await open({ user_id: 'bob', timeoutMs: 5_000 })
+      expect(await pending({ overdue: true })).toEqual([])
+      clock.advance(5_000)
+      const call = { correlation_id, deadline_at: at(5_000), age_ms: 5_000, overdue: true }
+      expect(await pending({ overdue: true })).toMatchObject([call, { user_id: 'bob', overdue: true }])
+      expect(await pending({ overdue: true, user_id: 'ann' })).toMatchObject([call])
+      expect(await pending({ overdue: true, user_id: 'ann', client_id: 'phone' })).toEqual([])
+      expect(await rpc.inspector.getPending(correlation_id, ASK)).toMatchObject(call)
+      for (const filter of [{}, { overdue: false }])
+        expect(await pending(filter)).toMatchObject([{ client_id: 'phone', overdue: false }])
+      expect([...((await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann'])
+      expect([...((await rpc.inspector.observeUsers?.(['ann', 'bob'], ASK)) ?? [])]).toMatchObject([
+        { user_id: 'ann', pending_rpc: 1 },
+      ])
+    })
+
+    it('lists the oldest first, whosever they are, and goes on where several are of one instant', async () => {
+      const opened: string[] = []
+      for (let i = 0; i < 60; i++) {
+        if (i % 6 === 0) clock.advance(1)
+        const timeoutMs = i % 2 ? 5_000 : 60_000
+        opened.push((await open({ user_id: `u${i % 7}`, action: `a${i % 4}`, timeoutMs })).correlation_id)
+      }
+      const started = (calls: readonly PendingCall[]) => calls.map(({ started_at }) => started_at)
+      const listed = async (filter: PendingCallFilter, expected: readonly string[]) => {
+        const whole = await walk((page) => rpc.inspector.listPending(filter, page, ASK), 500)
+        expect(whole.map(({ correlation_id }) => correlation_id).sort()).toEqual([...expected].sort())
+        expect(started(whole)).toEqual(started(whole).sort())
+        for (const limit of [1, 7, expected.length])
+          expect(await walk((page) => rpc.inspector.listPending(filter, page, ASK), limit)).toEqual(whole)
+      }
+      const of = (admits: (i: number) => boolean) => opened.filter((_, i) => admits(i))
+      await listed({}, opened)
+      await listed(
+        { action: 'a2' },
+        of((i) => i % 4 === 2),
+      )
+      await listed(
+        { user_id: 'u3', action: 'a2' },
+        of((i) => i % 7 === 3 && i % 4 === 2),
+      )
+      clock.advance(10_000)
+      await listed(
+        {},
+        of((i) => i % 2 === 0),
+      )
+      await listed(
+        { overdue: true },
+        of((i) => i % 2 === 1),
+      )
+      await listed(
+        { overdue: true, action: 'a3' },
+        of((i) => i % 4 === 3),
+      )
+    })
+
+    it('looks at no more than it may, and comes to the end all the same', async () => {
+      for (let i = 0; i < 40; i++)
+        await open({ user_id: `u${i % 9}`, action: i === 39 ? 'rare' : 'a', timeoutMs: 5_000 })
+      const few = { ...ASK, limits: { examined: 12 } }
+      const list = (filter: PendingCallFilter) =>
+        walk(async (page) => {
+          const listed = await rpc.inspector.listPending(filter, page, few)
+          expect(listed.examined).toBeLessThanOrEqual(12)
+          return listed
+        }, 30)
+      expect(await list({ action: 'rare' })).toHaveLength(1)
+      expect(await list({})).toHaveLength(40)
+      clock.advance(5_000)
+      expect(await list({})).toEqual([])
+      expect(await list({ overdue: true })).toHaveLength(40)
     })
 
     it('filters by every field', async () => {

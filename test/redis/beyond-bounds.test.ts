@@ -163,6 +163,17 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(pages).toBeGreaterThan(1)
     })
 
+    it('lists every call that is overdue, behind or before all that wait, the oldest first', async () => {
+      const { items } = await all((page) => inspectors.rpc.listPending({ overdue: true }, page, ask))
+      const { body } = await get(router, '/rpc/summary')
+      expect(body).toMatchObject({ pending: most + 1 + ALIVE.length, overdue: items.length })
+      expect(items.length).toBeGreaterThan(bound)
+      expect(items.every(({ overdue }) => overdue)).toBe(true)
+      const waiting = (await all((page) => inspectors.rpc.listPending({}, page, ask))).items
+      const started = waiting.map(({ started_at }) => started_at)
+      expect(started).toEqual([...started].sort())
+    })
+
     it('lists every one of a single user, and what a filter without an index finds behind all others', async () => {
       const { items } = await all((page) => inspectors.contextRegistry.listContexts({ user_id: 'many' }, page, ask))
       expect(items).toHaveLength(most + 1)

@@ -70,6 +70,7 @@ const SINGLES = [
   `/connections/${'id-2'.padEnd(32, 'x')}/history`,
   `/rpc/pending/${'id-9'.padEnd(32, 'x')}`,
   '/rpc/summary',
+  '/rpc/pending?overdue=true',
   '/rpc/instances/instance-1-0?user_id=bob&client_id=client-0',
   '/rpc/instances/other?user_id=late&client_id=c',
   `/history/messages?stream=${inShape}`,
@@ -180,7 +181,7 @@ describeStores('one truth', (kind, place, servers) => {
   })
 
   it('keeps the order where one is promised', async () => {
-    for (const path of ['/users?limit=500', '/actions?limit=500']) {
+    for (const path of ['/users?limit=500', '/actions?limit=500', '/rpc/pending?limit=500']) {
       const [mine, theirs] = [await get(shared, path), await get(direct, path)]
       expect(mine.body.items).toEqual(theirs.body.items)
     }

@@ -39,7 +39,7 @@ const ASKED: Record<string, string[]> = {
   '/history/streams': ['/history/streams?limit=3', '/history/streams'],
   '/openapi.json': ['/openapi.json'],
   '/rpc/instances/{instance_id}': ['/rpc/instances/instance-1-0?user_id=bob&client_id=client-0'],
-  '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending'],
+  '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending', '/rpc/pending?overdue=true'],
   '/rpc/pending/{correlation_id}': [`/rpc/pending/${'id-4'.padEnd(32, 'x')}`],
   '/rpc/summary': ['/rpc/summary'],
   '/sites': ['/sites?limit=3', '/sites?owner=bob'],

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Connection, RegistryInspector } from '../../src/contract/connections.js'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Ask, PageQuery } from '../../src/contract/page.js'
+import type { PendingCallFilter } from '../../src/contract/rpc.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { inspectorContract } from '../../src/testing/inspectors.js'
+import { NO_PAGE } from '../../src/testing/lists.js'
 import { scopeInspectors } from '../../src/views/scope/inspectors.js'
 import { ASK, createClock, walk } from '../contract/clock.js'
 import { ANN, CYD, Ids, MARKS, tell, userOf } from '../diagnostics/scoped-world.js'
@@ -25,7 +27,7 @@ describe('the contract of scoped inspectors', () => {
 
   const scoped = () => scopeInspectors(memoryComposition(facilities).inspectors, only(userOf(CYD), userOf(ANN)))
   // What is told of all is refused, and a window is nobody's unless somebody says whose it is.
-  const isKept = (name: string) => !/^(delivery|deduplicator): |countByWindow/.test(name)
+  const isKept = (name: string) => !/^(delivery|deduplicator): |^rpc: summary|countByWindow/.test(name)
   const cases = inspectorContract(scoped).filter(({ name }) => isKept(name))
   it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { run }) => void (await run()))
 })
@@ -43,14 +45,30 @@ describe('scopeInspectors', () => {
   })
 
   it('refuses what is of all users', async () => {
-    const { deduplicator, delivery } = scopeInspectors(createFakeInspectors(createWorld()), only('alice'))
+    const { deduplicator, delivery, rpc } = scopeInspectors(createFakeInspectors(createWorld()), only('alice'))
     for (const ask of [
+      () => rpc?.summary?.(ASK),
       () => deduplicator?.summary(ASK),
       () => delivery?.summary(ASK),
       () => delivery?.listNodes(FIRST, ASK),
       () => delivery?.listTenants(FIRST, ASK),
     ])
       expect(ask).toThrow(new Refusal('not_narrowable'))
+  })
+
+  it('shows the calls of those in sight alone, those that are overdue where they are asked for', async () => {
+    const calls = ['alice', 'bob', 'carol'].flatMap((user_id) =>
+      [false, true].map((overdue) => ({ user_id, overdue, correlation_id: `${user_id} ${overdue}` })),
+    )
+    const { rpc } = scopeInspectors(createFakeInspectors({ calls }), only('carol', 'alice'))
+    const shown = async (filter: PendingCallFilter) =>
+      (await walk(async (page) => (await rpc?.listPending(filter, page, ASK)) ?? NO_PAGE, 1)).map(
+        ({ correlation_id }) => correlation_id,
+      )
+    expect(await shown({})).toEqual(['alice false', 'carol false'])
+    expect(await shown({ overdue: false, user_id: 'alice' })).toEqual(['alice false'])
+    expect(await shown({ overdue: true })).toEqual(['alice true', 'carol true'])
+    expect(await shown({ overdue: true, user_id: 'bob' })).toEqual([])
   })
 
   it.each<[what: string, scope: unknown]>([

@@ -276,6 +276,18 @@ export const REDIS_TABLES = [
       'if not isOld then break end',
     ],
   ]),
+  ...weaken('src/redis/table/merged.ts', 'test/redis/rpc.test.ts', [
+    [
+      'a page goes on where several shards have the same score',
+      "from: `${shard > at.shard ? '' : '('}${at.sequence}`",
+      'from: `(${at.sequence}`',
+    ],
+    [
+      'nothing is shown before what another shard has that is older',
+      'while (heads.every(({ isEnd, ahead }) => isEnd || ahead.length > 0)) {',
+      'while (heads.some(({ isEnd, ahead }) => isEnd || ahead.length > 0)) {',
+    ],
+  ]),
   ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
@@ -303,6 +315,11 @@ export const REDIS_TABLES = [
       'a call whose node has died is counted as timed out',
       `for i = 1, #due do end_call(due[i], 'timed_out') end`,
       'for i = 1, #due do drop(t, due[i]) end',
+    ],
+    [
+      'calls of all shards are in one order',
+      "if (tonumber(redis.call('GET', K(t, 'seq')) or 0) or 0) < first then",
+      'if false then',
     ],
     [
       'in a store, an id of a pending call is taken',

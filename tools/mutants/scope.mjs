@@ -114,6 +114,7 @@ export const SCOPE = [
       'checkInstance.call(rpc, instance, ask)',
       ROUTES,
     ],
+    ['what is counted of all calls is refused', '...(summary && { summary: refuse }),', '...(summary && { summary }),'],
     [
       'commands of others are unknown',
       'seen.has(key.user_id) ? ifSeen(await delivery.status(key, ask), seen) : null',

@@ -5,7 +5,7 @@ import type { CallCounters, PendingCall } from '../../contract/rpc.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 
-export type Call = Omit<PendingCall, 'age_ms'>
+export type Call = Omit<PendingCall, 'age_ms' | 'overdue'>
 export type CallEntry = Entry<Call, Waiting>
 export type Calls = ReturnType<typeof createCalls>
 

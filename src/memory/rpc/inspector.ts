@@ -1,8 +1,10 @@
 /** Reads the pending calls of one process. */
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
-import { annotated, examinable } from '../../contract/page.js'
-import type { PendingCall, RpcInspector, RpcOptions } from '../../contract/rpc.js'
+import { foldAll } from '../../contract/observation.js'
+import { annotated, examinable, parseSequence } from '../../contract/page.js'
+import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
+import { observeEach } from '../table/users.js'
 import type { CallEntry, Calls } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
@@ -13,10 +15,18 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
     (entry: CallEntry): PendingCall => ({
       ...entry.record,
       age_ms: time - entry.touchedAt,
+      overdue: entry.state.endsAt <= time,
     })
+  const waiting = (time: number) => (entry: CallEntry) => (entry.state.endsAt <= time ? undefined : entry.record)
 
   const inspector: RpcInspector = {
-    listPending: (filter, page, ask) => table.list(filter, page, view(steady()), examinable(ask)),
+    listPending({ overdue = false, ...filter }, page, ask) {
+      const time = steady()
+      parseSequence(page.cursor)
+      // Nearly always: its timer ends a call when its time is over.
+      if (overdue && calls.overdue(time) === 0) return { items: [], next_cursor: null, has_more: false, examined: 0 }
+      return table.list({ ...filter, overdue }, page, view(time), examinable(ask))
+    },
     getPending(correlationId) {
       const entry = table.get(correlationId)
       return entry ? view(steady())(entry) : null
@@ -35,8 +45,19 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
         observed_at: toTimestamp(clock.now()),
       }
     },
-    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
-    observeUsers(userIds) {
+    listUserIds(page, ask) {
+      const time = steady()
+      return table.users.userIds(page, waiting(time), calls.overdue(time) === 0, examinable(ask))
+    },
+    observeUsers(userIds, ask) {
+      const time = steady()
+      if (calls.overdue(time) > 0)
+        return observeEach(
+          userIds,
+          examinable(ask),
+          (userId, bound) => table.users.recordsOf(userId, waiting(time), bound),
+          (user_id, records) => ({ user_id, ...foldAll(foldCall, records) }),
+        )
       const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
         const { ids, cut } = table.users.clientIds(user_id)
         const pending_rpc = table.sizeOf('user_id', user_id)

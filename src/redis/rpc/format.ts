@@ -1,29 +1,42 @@
 /** How a pending call and its reply are stored, and read back: a reply is JSON, and an error that is one of ours stays one. */
-import type * as z from 'zod'
+import * as z from 'zod'
 import { toJson } from '../../contract/json.js'
 import { type CallOutcome, PendingCall } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import type { TableReader } from '../table/rows.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
 
-const StoredCall = PendingCall.omit({ age_ms: true }).extend({ started_at: Millis, deadline_at: Millis })
+const StoredCall = PendingCall.omit({ age_ms: true, overdue: true }).extend({
+  /** Its place among all calls, in every shard by the same measure. */
+  seq: z.number().min(0).optional(),
+  started_at: Millis,
+  deadline_at: Millis,
+})
+export type StoredCall = z.infer<typeof StoredCall>
 
-export const CALLS: TableReader<PendingCall, z.infer<typeof StoredCall>> = {
+/** Reads the calls that `isShown` admits by whether they are overdue. */
+const readerOf = (isShown: (overdue: boolean) => boolean): TableReader<PendingCall, StoredCall> => ({
   name: 'calls',
   idOf: ({ correlation_id }) => correlation_id,
   schema: StoredCall,
   indexes: ['user_id'],
-  read({ started_at, deadline_at, ...row }, now) {
-    // The node that opened it has died: a living one takes its call away.
-    if (deadline_at <= now) return undefined
+  read({ seq: _, started_at, deadline_at, ...row }, now) {
+    const overdue = deadline_at <= now
+    if (!isShown(overdue)) return undefined
     return {
       ...row,
       started_at: timestampOf(started_at),
       deadline_at: timestampOf(deadline_at),
       age_ms: Math.max(0, now - started_at),
+      overdue,
     }
   },
-}
+})
+
+/** Calls within their deadline: the others' node has died, or is late, and a living one takes them away. */
+export const CALLS = readerOf((overdue) => !overdue)
+export const OVERDUE_CALLS = readerOf((overdue) => overdue)
+export const ALL_CALLS = readerOf(() => true)
 
 /** Bytes of one reply: a result of a mebibyte, which is the most an action may answer, and what surrounds it. */
 const REPLY_BYTES = 1_048_576 + 65_536

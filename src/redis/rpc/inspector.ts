@@ -4,10 +4,10 @@ import type { Ask } from '../../contract/page.js'
 import { foldCall, type RpcInspector } from '../../contract/rpc.js'
 import { readCurrentInstance } from '../connections/current-instance.js'
 import type { Store } from '../store/store.js'
-import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-import { CALLS } from './format.js'
+import { ALL_CALLS, CALLS } from './format.js'
+import { listPending } from './pages.js'
 import { readCallSummary } from './summary.js'
 
 type CurrentInstance = (client: Instance, ask: Ask) => Promise<string | null>
@@ -18,8 +18,8 @@ export function createRpcInspector(
   currentInstance: CurrentInstance = (client, ask) => readCurrentInstance(store, client, ask),
 ): RpcInspector {
   return {
-    listPending: (filter, page, ask) => readPage(store, CALLS, filter, page, ask),
-    getPending: async (id, ask) => (await getRecord(store, CALLS, id, ask))?.record ?? null,
+    listPending: (filter, page, ask) => listPending(store, filter, page, ask),
+    getPending: async (id, ask) => (await getRecord(store, ALL_CALLS, id, ask))?.record ?? null,
     async checkInstance(instance, ask) {
       const current_instance_id = await currentInstance(instance, ask)
       return { current: current_instance_id === instance.instance_id, current_instance_id }

@@ -4,7 +4,7 @@ import type { CommandFilter, DeliveryCommand, DeliveryInspector } from '../../co
 import { admitsCommand } from '../../contract/delivery-rules.js'
 import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
-import type { RpcInspector } from '../../contract/rpc.js'
+import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
 import { userStream } from '../../contract/streams.js'
 import { Refusal } from '../../refusal.js'
 import { scopeSites } from './cooperative.js'
@@ -50,9 +50,17 @@ const NO_INSTANCE = { current: false, current_instance_id: null }
 
 function scopeCalls(rpc: RpcInspector, seen: Seen): RpcInspector {
   const { checkInstance, summary } = rpc
+  const listCalls = (only: PendingCallFilter) =>
+    listOfUsers<PendingCall, PendingCallFilter>(
+      seen.users,
+      (filter, page, ask) => rpc.listPending({ ...filter, ...only }, page, ask),
+      () => true,
+      admitsCall,
+    )
+  const [waiting, overdue] = [listCalls({}), listCalls({ overdue: true })]
   return {
     ...scopeUsers(rpc, seen),
-    listPending: listOfUsers(seen.users, (filter, page, ask) => rpc.listPending(filter, page, ask)),
+    listPending: (filter, page, ask) => (filter.overdue ? overdue : waiting)(filter, page, ask),
     getPending: async (id, ask) => ifSeen(await rpc.getPending(id, ask), seen),
     ...(checkInstance && {
       checkInstance: (instance, ask) =>
