@@ -23,7 +23,7 @@ export const HostMetadata = JsonRecord.refine((value) => {
   } catch {
     return false
   }
-}, `must be JSON of at most ${METADATA_BYTES} bytes`)
+}, `JSON of at most ${METADATA_BYTES} bytes`)
 
 const isObject = (value: unknown): value is object => value !== null && typeof value === 'object'
 

@@ -139,9 +139,10 @@ const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary
   )
 
 const toNode: Make<DeliveryNode> = (given, place) => {
-  // Of a node that is silent nobody knows what runs there.
-  const alive = given.stale ? null : true
-  const now = given.stale ? null : 0
+  // Of a node that is silent nobody knows what runs there, and of one that never reports not even that.
+  const { stale = false } = given
+  const alive = stale === false ? true : null
+  const now = stale === false ? 0 : null
   return fill(
     {
       node_id: `node-${place}`,
@@ -149,9 +150,9 @@ const toNode: Make<DeliveryNode> = (given, place) => {
       reconciliation_loop_alive: alive,
       active_drainers: now,
       connection_waiters: now,
-      updated_at: FAKE_TIME,
+      updated_at: stale === null ? null : FAKE_TIME,
       stale: false,
-      staleness_ms: 0,
+      staleness_ms: stale === null ? null : 0,
       counters: { recovery: {}, outcome: {}, acknowledgement: {}, other: {} },
     },
     given,
