@@ -1,0 +1,47 @@
+/** Asks every operation of a document, as it describes it, through a proxy that answers for each violation in our place. */
+import { GIVEN } from '../openapi-host.mjs'
+
+/** A request for an operation with what it requires, or what keeps it from being asked. */
+function requestOf(path, { parameters = [] }) {
+  const required = parameters.filter((parameter) => parameter.required)
+  const missing = required.filter(({ name }) => GIVEN[name] === undefined)
+  if (missing.length > 0) return { missing: missing.map(({ name }) => name) }
+  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(GIVEN[name]))
+  const query = new URLSearchParams(required.filter((one) => one.in === 'query').map(({ name }) => [name, GIVEN[name]]))
+  return { url: query.size > 0 ? `${url}?${query}` : url }
+}
+
+/** What is asked of each route beside itself: the statuses that it says it can answer with. */
+function* variants(operation, url) {
+  const names = (operation.parameters ?? []).map(({ name }) => name)
+  const more = (query) => `${url}${url.includes('?') ? '&' : '?'}${query}`
+  yield { what: 'as it is', url, status: 200 }
+  yield { what: 'with a wrong key', url, status: 403, headers: { 'x-admin-key': 'wrong' } }
+  yield { what: 'of another deployment', url, status: 412, headers: { 'x-expected-deployment-id': 'elsewhere' } }
+  if (names.includes('cursor')) yield { what: 'with a cursor of no list', url: more('cursor=none'), status: 422 }
+  if (operation.responses[404]) yield { what: 'of a record that is not there', url: nobody(url), status: 404 }
+}
+
+/** The same of a record that nobody has: its id is the one that stands in the path, or the last of the query. */
+const nobody = (url) => url.replace(/(?:[\w%-]+-1)(?=[^=]*$)/, 'nobody')
+
+/** @returns how many requests were sent, and what did not fit. */
+export async function checkRoutes(document, baseUrl, key) {
+  const violations = []
+  let asked = 0
+  for (const [path, { get: operation }] of Object.entries(document.paths)) {
+    const { url: target, missing } = requestOf(path, operation)
+    if (missing) {
+      violations.push(`GET ${path}: say in tools/openapi-client../openapi-host.mjs what ${missing.join(' and ')} is`)
+      continue
+    }
+    for (const { what, url, status, headers } of variants(operation, target)) {
+      const answer = await fetch(`${baseUrl}${url}`, { headers: { 'x-admin-key': key, ...headers } })
+      const text = await answer.text()
+      asked += 1
+      if (answer.status !== status || text.includes('stoplight.io/prism'))
+        violations.push(`GET ${url} ${what}: ${answer.status} in place of ${status}: ${text.slice(0, 1_000)}`)
+    }
+  }
+  return { asked, violations }
+}
