@@ -9,6 +9,7 @@ import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
 import { having, type Rule } from './options.js'
 import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
+import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
 import { SITE_FAMILY, type SiteInspector } from './sites.js'
 
 /** Whatever of the families a host can look into; an absent one makes its routes answer 501. */
@@ -21,6 +22,7 @@ export interface Inspectors {
   deduplicator?: DeduplicatorInspector | undefined
   delivery?: DeliveryInspector | undefined
   sites?: SiteInspector | undefined
+  sessions?: SessionInspector | undefined
 }
 
 /** The name of a family among the inspectors. */
@@ -39,6 +41,7 @@ export const FAMILIES = {
   deduplicator: DEDUPLICATOR_FAMILY,
   delivery: DELIVERY_FAMILY,
   sites: SITE_FAMILY,
+  sessions: SESSION_FAMILY,
 } as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
 
 type Probe<Inspector> = (inspector: Inspector, ask: Ask) => Awaitable<unknown>
@@ -56,6 +59,7 @@ export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
   deduplicator: (deduplicator, ask) => deduplicator.summary(ask),
   delivery: (delivery, ask) => delivery.listNodes(PAGE_OF_ONE, ask),
   sites: (sites, ask) => sites.listSites({}, PAGE_OF_ONE, ask),
+  sessions: (sessions, ask) => sessions.listSessions({}, PAGE_OF_ONE, ask),
 }
 
 /** What compositions call the facilities of the families. */

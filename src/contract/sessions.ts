@@ -1,13 +1,16 @@
 /** The sessions family: one viewer-facing relationship to a site, who may take part in it, and where both are kept. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
-import { Id, SegmentId, Timestamp } from './ids.js'
+import type { Family } from './family.js'
+import { filterBy, Id, named, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf } from './options.js'
-import type { Awaitable } from './page.js'
-import type { SiteRegistry } from './sites.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
+import type { SiteKey, SiteRegistry } from './sites.js'
 
 /** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
-export const SessionState = z.enum(['pending', 'active', 'suspended', 'closed', 'expired'])
+export const SessionState = z
+  .enum(['pending', 'active', 'suspended', 'closed', 'expired'])
+  .describe('Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final.')
 export type SessionState = z.infer<typeof SessionState>
 
 /** Which states each move starts from; any other move is refused. `closed` and `expired` are in none: they are final. */
@@ -32,23 +35,60 @@ export const Connector = z.object({ user_id: Id, client_id: SegmentId })
 export type Connector = z.infer<typeof Connector>
 
 /** A session of a site. */
-export const Session = z.object({
-  session_id: z.string(),
-  site_id: z.string(),
-  /** The owner of the site, and the user of the connector. */
-  owner: z.string(),
-  state: SessionState,
-  connector: z.object({ user_id: z.string(), client_id: z.string() }).nullable(),
-  opened_at: Timestamp,
-  expires_at: Timestamp.nullable(),
-  updated_at: Timestamp,
-  close_reason: z.string().nullable(),
-})
+export const Session = z
+  .object({
+    session_id: named('session_id'),
+    site_id: named('site_id'),
+    owner: z.string().describe('The owner of the site, and the user of the connector.'),
+    state: SessionState.describe('Where it stands.'),
+    connector: z
+      .object({ user_id: named('user_id'), client_id: named('client_id') })
+      .nullable()
+      .describe('The client that handles its actions; `null` where it has none.'),
+    opened_at: Timestamp.describe('When it was opened.'),
+    expires_at: Timestamp.nullable().describe('When it expires; `null` for one that does not.'),
+    updated_at: Timestamp.describe('When it came into its state.'),
+    close_reason: z.string().nullable().describe('Why it was closed, a low-cardinality name.'),
+  })
+  .describe('One viewer-facing relationship to a site.')
 export type Session = z.infer<typeof Session>
 
 /** What a viewer may do in a session. `invoke` includes `view`. */
 export const SessionRight = z.enum(['view', 'invoke'])
 export type SessionRight = z.infer<typeof SessionRight>
+
+/** A session as `/sessions` shows it: with what is known of its connector and its viewers. `null` is what nobody can say. */
+export const SessionRow = Session.extend({
+  connector_connected: z
+    .boolean()
+    .nullable()
+    .describe('Whether its connector holds a connection now. `null` also where the session has no connector.'),
+  shares: z.int().min(0).nullable().describe('Viewers that it is shared with now, its owner not among them.'),
+  next_share_expires_at: Timestamp.nullable().describe(
+    'When the first of these shares runs out; `null` also where none does.',
+  ),
+  viewers: z.int().min(0).nullable().describe('Viewer streams that are open now, on all nodes.'),
+}).describe('A session, and what is known of its connector and its viewers. `null` is what nobody can say.')
+export type SessionRow = z.infer<typeof SessionRow>
+
+/** Filters of `/sessions`. */
+export const SessionFilter = z.object({
+  owner: Id.optional().describe('Only what this user owns.'),
+  site_id: filterBy('site_id'),
+  state: SessionState.optional().describe('Only in this state.'),
+})
+export type SessionFilter = z.infer<typeof SessionFilter>
+
+/**
+ * Reads a registry of sessions. `connector_connected` and `viewers` may be left `null`: the router asks the inspectors of
+ * connections and of subscriptions for them.
+ */
+export interface SessionInspector extends Pingable {
+  listSessions(filter: SessionFilter, page: PageQuery, ask: Ask): Awaitable<Page<SessionRow>>
+  getSession(sessionId: string, ask: Ask): Awaitable<SessionRow | null>
+  /** How many sessions of each of these sites (at most 500) have not ended, its owner's alone; in their order, `null` for unknown. */
+  countSessions?(sites: readonly SiteKey[], ask: Ask): Awaitable<readonly (number | null)[]>
+}
 
 /** A session as it is opened. */
 export const OpenSessionInput = z.object({
@@ -143,3 +183,13 @@ export const SESSION_OPTIONS: Shape<SessionOptions> = {
   sites: having('get'),
   newId: FUNCTION,
 }
+
+/** Sessions, for the table of families. */
+export const SESSION_FAMILY = {
+  facility: 'sessions',
+  capability: 'sessions',
+  isListed: true,
+  methods: { listSessions: true, getSession: true },
+  operations: {},
+  components: { SessionRow, SessionState },
+} as const satisfies Family<SessionInspector>

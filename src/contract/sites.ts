@@ -93,6 +93,9 @@ export const SiteRow = Site.extend({
 }).describe('A site as it was declared, and what is known of its life. `null` is what nobody can say.')
 export type SiteRow = z.infer<typeof SiteRow>
 
+/** A site and whose it is. */
+export type SiteKey = Pick<Site, 'site_id' | 'owner'>
+
 /** Filters of `/sites`. */
 export const SiteFilter = z.object({
   owner: Id.optional().describe('Only what this user owns.'),

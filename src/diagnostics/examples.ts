@@ -8,6 +8,7 @@ import type { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant } fr
 import type { HistoryMessage, HistoryStream } from '../contract/history.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
 import type { PendingCall, RpcSummary } from '../contract/rpc.js'
+import type { SessionRow } from '../contract/sessions.js'
 import type { SiteRow } from '../contract/sites.js'
 import type { UserObservation } from '../views/user-observation.js'
 
@@ -239,4 +240,20 @@ export const SITE: SiteRow = {
   sessions: 1,
   last_event_at: at(27),
   last_position: '9f2c:41',
+}
+
+export const SESSION: SessionRow = {
+  session_id: 'b51c-shared-notes',
+  site_id: SITE.site_id,
+  owner: 'ada',
+  state: 'active',
+  connector: { ...CLIENT },
+  opened_at: at(1),
+  expires_at: null,
+  updated_at: at(1),
+  close_reason: null,
+  connector_connected: true,
+  shares: 2,
+  next_share_expires_at: at(59),
+  viewers: 1,
 }

@@ -8,6 +8,7 @@ import { HISTORY_ROUTES } from './history.js'
 import type { DiagnosticsRoute, RouteSection } from './route.js'
 import { RPC_ROUTES } from './rpc.js'
 import { SERVICE_ROUTES } from './service.js'
+import { SESSION_ROUTES } from './sessions.js'
 import { SITE_ROUTES } from './sites.js'
 import { SOURCE_ROUTES } from './sources.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
@@ -28,6 +29,7 @@ export const SECTIONS: readonly RouteSection[] = [
   BROWSER_WINDOW_ROUTES,
   DELIVERY_ROUTES,
   SITE_ROUTES,
+  SESSION_ROUTES,
 ]
 
 export const ROUTES: readonly DiagnosticsRoute[] = SECTIONS.flatMap(({ routes }) => routes)

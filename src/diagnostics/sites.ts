@@ -1,6 +1,7 @@
 /** The routes of the sites family. */
 import { pageOf } from '../contract/page.js'
 import { SiteFilter, SiteRow } from '../contract/sites.js'
+import { withSessions } from '../views/cooperative.js'
 import { lastPage, SITE } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
@@ -15,7 +16,10 @@ export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applica
     query: SiteFilter,
     response: pageOf(SiteRow),
     example: lastPage(SITE),
-    read: ({ sites }, { filter, page }, { ask }) => sites.listSites(filter, page, ask),
+    read: async ({ sites, sessions }, { filter, page }, view) => {
+      const listed = await sites.listSites(filter, page, view.ask)
+      return { ...listed, items: await withSessions(listed.items, sessions, view) }
+    },
   }),
   diagnosticsRoute({
     path: '/sites/{site_id}',
@@ -26,6 +30,9 @@ export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applica
     narrows: true,
     response: SiteRow,
     example: SITE,
-    read: ({ sites }, { params }, { ask }) => sites.getSite(params.site_id, ask),
+    read: async ({ sites, sessions }, { params }, view) => {
+      const site = await sites.getSite(params.site_id, view.ask)
+      return site && (await withSessions([site], sessions, view))[0]
+    },
   }),
 ])

@@ -12,6 +12,7 @@ import type { ContractCase } from './expect.js'
 import { fakeHistory, type HistoryWorld, historyContract } from './history.js'
 import type { MakeInspector } from './lists.js'
 import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
+import { fakeSessions, type SessionWorld, sessionContract } from './sessions.js'
 import { fakeSites, type SiteWorld, siteContract } from './sites.js'
 
 /**
@@ -29,7 +30,8 @@ export interface FakeWorld
     HistoryWorld,
     DeduplicatorWorld,
     DeliveryWorld,
-    SiteWorld {}
+    SiteWorld,
+    SessionWorld {}
 
 /** What the inspectors hold and no list of theirs shows. */
 export interface KnownEntries {
@@ -54,6 +56,7 @@ export const WORLD: Shape<FakeWorld> = {
   deduplicator: optionsOf({ summary: OBJECT, users: LIST }),
   delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, statuses: LIST }),
   sites: LIST,
+  sessions: LIST,
 }
 
 /** What one family gives. */
@@ -71,4 +74,5 @@ export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   deduplicator: { fake: fakeDeduplicator, contract: deduplicatorContract },
   delivery: { fake: fakeDelivery, contract: deliveryContract },
   sites: { fake: fakeSites, contract: siteContract },
+  sessions: { fake: fakeSessions, contract: sessionContract },
 }

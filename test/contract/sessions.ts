@@ -1,12 +1,20 @@
 /** What every registry of sessions promises. */
 import { describe, expect, it } from 'vitest'
-import type { Session, SessionRegistry, SessionState } from '../../src/contract/sessions.js'
+import type { Inspected } from '../../src/contract/inspectors.js'
+import type {
+  Session,
+  SessionFilter,
+  SessionInspector,
+  SessionRegistry,
+  SessionState,
+} from '../../src/contract/sessions.js'
 import type { SiteRegistry } from '../../src/contract/sites.js'
+import { ASK, walk } from './clock.js'
 import { notes } from './sites.js'
 
 interface SessionsUnderTest {
   sites: SiteRegistry
-  sessions: SessionRegistry
+  sessions: Inspected<SessionRegistry, SessionInspector>
   /** Moves the clock of both. */
   advance(ms: number): void
   close(): Promise<void>
@@ -120,6 +128,88 @@ export function sessionRegistryBattery(name: string, make: Make): void {
       await expect(make({ maxSessions: bound })).rejects.toThrow(RangeError)
       await expect(make({ maxSessionsPerUser: bound })).rejects.toThrow(RangeError)
     })
+
+    const listIn = ({ sessions }: SessionsUnderTest, filter: SessionFilter = {}) =>
+      walk((page) => sessions.inspector.listSessions(filter, page, ASK), 2)
+    const countIn = ({ sessions }: SessionsUnderTest, ...sites: [owner: string, site_id: string][]) =>
+      sessions.inspector.countSessions?.(
+        sites.map(([owner, site_id]) => ({ owner, site_id })),
+        ASK,
+      )
+
+    it('lists sessions by owner, site and state as they read now, and no longer than they are known', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        const alices = await openFor(under, 'alice')
+        const brief = await openFor(under, 'alice', 1_000)
+        const bobs = await openFor(under, 'bob')
+        await sessions.activate(bobs.session_id)
+        const ids = async (filter?: SessionFilter) =>
+          (await listIn(under, filter)).map(({ session_id }) => session_id).sort()
+        const sorted = (...of: Session[]) => of.map(({ session_id }) => session_id).sort()
+        expect(await ids()).toEqual(sorted(alices, brief, bobs))
+        advance(1_000)
+        // It has expired, and nobody has written that down.
+        expect(await ids({ owner: 'alice' })).toEqual(sorted(alices, brief))
+        expect(await ids({ state: 'expired' })).toEqual(sorted(brief))
+        expect(await ids({ state: 'pending', owner: 'alice' })).toEqual(sorted(alices))
+        expect(await ids({ site_id: 'of-bob' })).toEqual(sorted(bobs))
+        expect(await ids({ site_id: 'of-bob', owner: 'alice' })).toEqual([])
+        await sessions.close(alices.session_id)
+        const row = await sessions.inspector.getSession(alices.session_id, ASK)
+        const unknown = { connector_connected: null, shares: 0, next_share_expires_at: null, viewers: null }
+        expect(row).toEqual({ ...(await sessions.get(alices.session_id)), ...unknown })
+        expect(await listIn(under, { state: 'closed' })).toEqual([row])
+        advance(3_600_000)
+        expect(await ids()).toEqual(sorted(bobs))
+        for (const id of [alices.session_id, '__proto__'])
+          expect(await sessions.inspector.getSession(id, ASK)).toBeNull()
+      }))
+
+    it('counts what has not ended of a site, and nothing of another owner at the same site', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        await openFor(under, 'alice')
+        const over = await openFor(under, 'alice')
+        await openFor(under, 'alice', 1_000)
+        await openFor(under, 'bob')
+        const asked: [string, string][] = [
+          ['alice', 'of-alice'],
+          ['bob', 'of-alice'],
+          ['bob', 'of-bob'],
+          ['alice', 'none'],
+        ]
+        expect(await countIn(under, ...asked)).toEqual([3, 0, 1, 0])
+        await sessions.close(over.session_id)
+        advance(1_000)
+        expect(await countIn(under, ...asked)).toEqual([1, 0, 1, 0])
+        expect(await countIn(under)).toEqual([])
+      }))
+
+    it('tells of the shares that hold now, and when the first of them runs out', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        const { session_id, opened_at } = await openFor(under, 'alice')
+        const until = (ms: number) => new Date(Date.parse(opened_at) + ms).toISOString()
+        const shares = async () => {
+          const [row] = await listIn(under)
+          expect(await sessions.inspector.getSession(session_id, ASK)).toEqual(row)
+          return [row?.shares, row?.next_share_expires_at]
+        }
+        const share = (user_id: string, expires_at: string | null = null) =>
+          sessions.share(session_id, { user_id, rights: ['view'], expires_at })
+        await share('bob')
+        expect(await shares()).toEqual([1, null])
+        await share('cyd', until(2_000))
+        await share('dan', until(1_000))
+        expect(await shares()).toEqual([3, until(1_000)])
+        advance(1_000)
+        expect(await shares()).toEqual([2, until(2_000)])
+        await share('cyd', until(9_000))
+        expect(await shares()).toEqual([2, until(9_000)])
+        await sessions.unshare(session_id, 'cyd')
+        expect(await shares()).toEqual([1, null])
+      }))
 
     it('refuses a session whose site, owner and connector are not of one user', () =>
       using(async ({ sessions }) => {

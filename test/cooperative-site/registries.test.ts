@@ -3,7 +3,7 @@ import { siteStream } from '../../src/contract/site-messages.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
-import { ASK } from '../contract/clock.js'
+import { ASK, FIRST } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
 
@@ -67,6 +67,27 @@ describe('the registries in memory', () => {
     const many = (prefix: string) => Array.from({ length: 256 }, (_, n) => `${prefix}${n}`.padEnd(128, 'x'))
     const put = createSiteRegistry().put({ ...notes, action_names: many('a'), event_names: many('e') })
     await expect(put).rejects.toMatchObject({ code: 'payload_too_large' })
+  })
+
+  it('keep a session whose id was used before, and list it once', async () => {
+    let time = START
+    const sessions = createSessionRegistry({ now: () => time, newId: () => 'again' })
+    const list = async (filter: object = {}) => (await sessions.inspector.listSessions(filter, FIRST, ASK)).items
+    await sessions.open({ site_id: 'notes', owner: 'alice', ttlMs: 1_000 })
+    await sessions.close('again')
+    await sessions.open({ site_id: 'board', owner: 'bob' })
+    await sessions.open({ site_id: 'board', owner: 'bob' })
+    time += 7_200_000
+    expect(await list()).toMatchObject([{ session_id: 'again', owner: 'bob', state: 'pending' }])
+    expect(await list({ owner: 'alice' })).toEqual([])
+    expect(await sessions.inspector.countSessions?.([{ owner: 'bob', site_id: 'board' }], ASK)).toEqual([1])
+  })
+
+  it('count no more sessions of sites than a request may look at, and say of the others nothing', async () => {
+    const sessions = createSessionRegistry({ maxSessionsPerUser: 100 })
+    for (let n = 0; n < 30; n++) await sessions.open({ site_id: n < 20 ? 'notes' : 'board', owner: 'alice' })
+    const sites = ['notes', 'board', 'none'].map((site_id) => ({ owner: 'alice', site_id }))
+    expect(await sessions.inspector.countSessions?.(sites, { ...ASK, limits: { examined: 25 } })).toEqual([20, null, 0])
   })
 
   it('keep at most as many live sessions as they are told, and make room when one ends or expires', async () => {

@@ -22,6 +22,8 @@ const IDS: Record<string, string[]> = {
   command_id: forEach((mark) => [`command-${mark}`]).concat('command-shared'),
   owner: forEach((mark) => [userOf(mark)]),
   site_id: forEach((mark) => [`site-${mark}-first`, `site-${mark}-second`]),
+  // Behind two connections of each and what these have called for.
+  session_id: forEach((mark) => Array.from({ length: 20 }, (_, n) => `id-${mark}-${n + 1}`)),
   stream: forEach((mark) => [userStream(userOf(mark), 'log'), `${userStream(userOf(mark))}/notes-${mark}`]),
 }
 /** For a name that nobody has thought of. */

@@ -8,7 +8,7 @@ import type { Clock } from '../contract/clock.js'
 /** What is told to memory and to a shared store alike. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites'
+  'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions'
 > & {
   rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open'>
   dispatcher: Pick<ReturnType<typeof createMemoryFacilities>['dispatcher'], 'dispatch'>
@@ -43,7 +43,7 @@ export class Ids {
 
 /** Tells of `users` alone; what happens to them, and when, does not depend on who they are. */
 export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, bus } = facilities
+  const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, sessions, bus } = facilities
   const each = async (act: (mark: Mark, i: number) => Promise<void>) => {
     for (const [i, mark] of MARKS.entries()) {
       clock.advance(1_000)
@@ -136,6 +136,11 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
       const published_at = toTimestamp(clock.now())
       const event = { event_id: `e-${mark}`, name: 'changed', site_id, published_at, data: { by: mark } }
       if (kind === 'first') await bus.publish(siteStream(user_id, site_id), event)
+      const connector = { user_id, client_id: `client-${mark}-stays` }
+      const { session_id } = await sessions.open({ site_id, owner: user_id, connector })
+      await sessions.activate(session_id)
+      await sessions.share(session_id, { user_id: 'guest', rights: ['view'] })
+      if (kind === 'second') await sessions.close(session_id, `closed_${mark}`)
     }
   })
   clock.advance(15_000)

@@ -5,6 +5,7 @@ import type { Context } from '../../src/contract/contexts.js'
 import type { DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
 import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
 import type { PendingCall } from '../../src/contract/rpc.js'
+import type { SessionRow } from '../../src/contract/sessions.js'
 import type { SiteRow } from '../../src/contract/sites.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 
@@ -163,6 +164,25 @@ function site(over: Partial<SiteRow> = {}): SiteRow {
   }
 }
 
+function session(over: Partial<SessionRow> = {}): SessionRow {
+  return {
+    session_id: 'session-1',
+    site_id: 'notes-1',
+    owner: 'alice',
+    state: 'active',
+    connector: { user_id: 'alice', client_id: 'desk' },
+    opened_at: at(-7_000),
+    expires_at: at(60_000),
+    updated_at: at(-6_000),
+    close_reason: null,
+    connector_connected: null,
+    shares: 2,
+    next_share_expires_at: at(30_000),
+    viewers: null,
+    ...over,
+  }
+}
+
 const many = <T>(count: number, make: (i: number) => T) => Array.from({ length: count }, (_, i) => make(i + 1))
 
 /** A fresh world: several users, and several entries of every kind. */
@@ -233,6 +253,17 @@ export function createWorld(): Required<FakeWorld> {
     sites: [
       ...many(3, (i) => site({ site_id: `notes-${i}` })),
       site({ site_id: 'board', owner: 'bob', mode: 'observe', last_event_at: null, last_position: null }),
+    ],
+    sessions: [
+      ...many(3, (i) => session({ session_id: `session-${i}` })),
+      session({
+        session_id: 'session-4',
+        owner: 'bob',
+        site_id: 'board',
+        connector: null,
+        state: 'closed',
+        close_reason: 'done',
+      }),
     ],
   }
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Awaitable, Page, PageQuery } from '../../src/contract/page.js'
+import type { SessionFilter } from '../../src/contract/sessions.js'
 import type { SiteFilter } from '../../src/contract/sites.js'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
@@ -11,9 +12,10 @@ import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
+import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { type Clock, createClock } from '../contract/clock.js'
-import { copyCommand, copyRow, copySites, MARK, plantScopes } from './plant.js'
+import { copyCommand, copyRow, copySessions, copySites, MARK, plantScopes } from './plant.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -62,6 +64,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       const rpc = createRedisRpcCorrelator(where)
       const dispatcher = createRedisCommandDispatcher(where)
       const sites = createRedisSiteRegistry(where)
+      const bySession = (session_id: string) => createRedisSessionRegistry({ ...where, newId: () => session_id })
       closing.push(rpc, dispatcher)
 
       const client = (user_id: string) => ({ user_id, client_id: 'c', client_type: 'web' as const })
@@ -89,6 +92,9 @@ describeRedis('a store that holds more than a request may look at', () => {
       await brief.close()
       await copyCommand(place, ended, 'resulted', dead)
       await copySites(place, { site_id: `s-gone-${MARK}`, owner: 'many' }, dead, false)
+      await bySession(`n-gone-${MARK}`).open({ site_id: `s-${MARK}`, owner: 'many' })
+      await copySessions(place, `n-gone-${MARK}`, dead, clock.now() - 4_000_000)
+      await bySession(`n-gone-${MARK}`).close(`n-gone-${MARK}`)
       clock.advance(300_000)
 
       const message = { kind: 'event' as const, instance_id: 'i', message_id: 'm', payload: null }
@@ -109,11 +115,15 @@ describeRedis('a store that holds more than a request may look at', () => {
       const site = { site_id: `s-${MARK}`, owner: 'many' }
       await sites.put({ ...site, mode: 'observe' })
       await copySites(place, site, most, true)
+      await bySession(`n-${MARK}`).open(site)
+      await copySessions(place, `n-${MARK}`, most)
       for (const user_id of ALIVE) {
         await living.connect({ ...client(user_id), instance_id: 'i' })
         await report(user_id, user_id)
         await append(user_id, 'log')
         await sites.put({ site_id: `s-of-${user_id}`, owner: user_id, mode: 'cooperative' })
+        await bySession(`n-of-${user_id}`).open({ site_id: `s-of-${user_id}`, owner: user_id })
+        await bySession(`n-of-${user_id}`).activate(`n-of-${user_id}`)
         await dispatcher.dispatch({ user_id, client_id: 'c', command_id: 'd', action: 'a', deadlineMs: 600_000 })
       }
       inspectors = redisComposition(where).inspectors as Required<Inspectors>
@@ -155,6 +165,15 @@ describeRedis('a store that holds more than a request may look at', () => {
           return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
         },
       ],
+      [
+        'sessions',
+        // One of them has ended lately.
+        most + 2,
+        async (page) => {
+          const listed = await inspectors.sessions.listSessions({}, page, ask)
+          return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
+        },
+      ],
     ]
     it.each(LISTS)('lists every one of the %s that are there', async (_, many, list) => {
       const { items, pages } = await all(list)
@@ -187,6 +206,15 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(await ids({ owner: 'many', mode: 'observe' })).toHaveLength(most + 1)
       expect((await ids({ mode: 'cooperative' })).sort()).toEqual(ALIVE)
       expect(await ids({ owner: 'zoe-1' })).toEqual(['zoe-1'])
+    })
+
+    it('lists the sessions of a site, and counts all of them without looking at any', async () => {
+      const list = async (filter: SessionFilter) =>
+        (await all((page) => inspectors.sessions.listSessions(filter, page, ask))).items.map(({ owner }) => owner)
+      expect(await list({ site_id: `s-${MARK}`, state: 'pending' })).toHaveLength(most + 1)
+      expect((await list({ state: 'active' })).sort()).toEqual(ALIVE)
+      expect(await list({ owner: 'zoe-1' })).toEqual(['zoe-1'])
+      expect((await get(router, `/sites/s-${MARK}`)).body.sessions).toBe(most + 1)
     })
 
     it('lists commands by whichever filter is the narrowest, and says at once where there are none', async () => {

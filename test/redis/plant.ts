@@ -78,6 +78,24 @@ for i = 4, #ARGV do
 end
 return 1`
 
+// ARGV: 1 session, 2 its fields, 3 the field of when it expires or '', 4… numbers; as above.
+const SESSIONS = `
+local prefix, fields = KEYS[1] .. 'sessions:', cjson.decode(ARGV[2])
+local held = {}
+for i = 1, #fields, 2 do held[fields[i]] = fields[i + 1] end
+for i = 4, #ARGV do
+  local id = (string.gsub(ARGV[1], '${MARK}', string.format('tpl%05d', ARGV[i])))
+  local seq, key = redis.call('INCR', prefix .. 'seq'), prefix .. 'session:' .. id
+  redis.call('HSET', key, unpack(fields))
+  redis.call('HSET', key, 'session_id', id, 'seq', seq)
+  if ARGV[3] ~= '' then redis.call('HSET', key, 'expires_at', ARGV[3]) end
+  for _, list in ipairs({ 'all', 'owner:' .. held.owner, 'site_id:' .. held.site_id }) do
+    redis.call('ZADD', prefix .. list, seq, id)
+  end
+  redis.call('ZADD', prefix .. 'at:' .. held.owner .. ':' .. held.site_id, ARGV[3] == '' and '+inf' or ARGV[3], id)
+end
+return 1`
+
 const FILL = defineScript(
   'test.fill',
   { args: ['user', 'messages', 'ttl', 'capacity'], answer: (reply) => reply },
@@ -127,6 +145,15 @@ export async function copySites(
   const record = isThere ? String(await store.command(['GET', key], key)) : ''
   for await (const { shard, some } of batches(store, count, (number) => site_id.replace(MARK, number)))
     await run(store, SITES, shard, site_id, owner, record, ...some)
+}
+
+/** Makes `count` more of a session, which have expired at `expiresAt` where that is given. Ids are plain words. */
+export async function copySessions(place: Place, session_id: string, count: number, expiresAt: number | '' = '') {
+  const store = createStore({ ...place, commandTimeoutMs: 30_000 })
+  const key = store.key(await store.shardOf(session_id), 'sessions', 'session', session_id)
+  const fields = JSON.stringify(await store.command(['HGETALL', key], key))
+  for await (const { shard, some } of batches(store, count, (number) => session_id.replace(MARK, number)))
+    await run(store, SESSIONS, shard, session_id, fields, expiresAt, ...some)
 }
 
 /** Makes `count` scopes whose one reservation has run out by `deadline`. */

@@ -42,6 +42,8 @@ const ASKED: Record<string, string[]> = {
   '/rpc/pending': ['/rpc/pending?limit=3', '/rpc/pending', '/rpc/pending?overdue=true'],
   '/rpc/pending/{correlation_id}': [`/rpc/pending/${'id-4'.padEnd(32, 'x')}`],
   '/rpc/summary': ['/rpc/summary'],
+  '/sessions': ['/sessions?limit=3', '/sessions?owner=bob'],
+  '/sessions/{session_id}': [`/sessions/${'id-5'.padEnd(32, 'x')}`],
   '/sites': ['/sites?limit=3', '/sites?owner=bob'],
   '/sites/{site_id}': ['/sites/site-1-0'],
   '/sources': ['/sources'],

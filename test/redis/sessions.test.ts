@@ -1,8 +1,11 @@
 /** The registry of sessions over a shared store. */
 import { describe, expect, it } from 'vitest'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
+import { SWEEP_SESSIONS } from '../../src/redis/sessions/scripts.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
-import { createClock } from '../contract/clock.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { describeStores } from './matrix.js'
 
@@ -72,6 +75,74 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       clock.advance(1)
       expect(await sessions.get(second.session_id)).toBeNull()
       await expect(sessions.activate(second.session_id)).rejects.toMatchObject({ code: 'session_not_found' })
+    })
+
+    it('keep a session whose id was used before, and list it once', async () => {
+      const clock = createClock()
+      const options = { ...place(), now: clock.now }
+      const sessions = createRedisSessionRegistry({ ...options, newId: () => 'again' })
+      await sessions.open({ ...opening, ttlMs: 1_000 })
+      await sessions.close('again', 'done')
+      clock.advance(3_500_000)
+      const { opened_at } = await sessions.open({ site_id: 'board', owner: 'bob' })
+      clock.advance(3_600_000)
+      const sweep = { max_sessions: 10_000 }
+      const store = createStore(options)
+      for (let shard = 0; shard < options.shards; shard++) await runScript(store, SWEEP_SESSIONS, shard, sweep)
+      expect(await sessions.get('again')).toMatchObject({
+        state: 'pending',
+        opened_at,
+        expires_at: null,
+        close_reason: null,
+      })
+      const list = async (filter: object) => (await sessions.inspector.listSessions(filter, FIRST, ASK)).items
+      expect(await list({})).toMatchObject([{ session_id: 'again', owner: 'bob' }])
+      for (const filter of [{ owner: 'alice' }, { site_id: 'notes' }]) expect(await list(filter)).toEqual([])
+    })
+
+    it('leave nothing of a session behind that was swept', async () => {
+      const clock = createClock()
+      const options = { ...place(), shards: 1, now: clock.now }
+      const sessions = createRedisSessionRegistry(options)
+      const store = createStore(options)
+      const key = (...parts: string[]) => store.key(0, 'sessions', ...parts)
+      const open = await sessions.open({ ...opening, ttlMs: 1_000 })
+      const until = new Date(clock.now() + 500).toISOString()
+      await sessions.share(open.session_id, { user_id: 'bob', rights: ['view'], expires_at: until })
+      const closed = await sessions.open(opening)
+      await sessions.close(closed.session_id)
+      const left = async () => {
+        const sets = [key('all'), key('owner', 'alice'), key('site_id', 'notes'), key('at', 'alice', 'notes')]
+        return Promise.all(sets.map((set) => store.command(['ZCARD', set], set)))
+      }
+      expect(await left()).toEqual([2, 2, 2, 1])
+      clock.advance(1_000)
+      const sweep = () => runScript(store, SWEEP_SESSIONS, 0, { max_sessions: 10_000 })
+      expect(await sweep()).toBe(false)
+      expect(await left()).toEqual([2, 2, 2, 0])
+      clock.advance(3_600_000)
+      expect(await sweep()).toBe(false)
+      expect(await left()).toEqual([0, 0, 0, 0])
+      const ends = key('share-ends', open.session_id)
+      expect(await store.command(['EXISTS', ends], ends)).toBe(0)
+    })
+
+    it('take for no session what is none, say so, and list the others', async () => {
+      const options = { ...place(), shards: 1 }
+      const reported: unknown[] = []
+      const sessions = createRedisSessionRegistry({ ...options, onError: (error) => reported.push(error) })
+      const store = createStore(options)
+      const made = [await sessions.open(opening), await sessions.open(opening), await sessions.open(opening)]
+      const [spoilt, foreign, good] = made.map(({ session_id }) => session_id) as [string, string, string]
+      const key = (id: string) => store.key(0, 'sessions', 'session', id)
+      await store.command(['HSET', key(spoilt), 'state', 'odd'], key(spoilt))
+      await store.command(['DEL', key(foreign)], key(foreign))
+      await store.command(['LPUSH', key(foreign), 'x'], key(foreign))
+      const page = await sessions.inspector.listSessions({}, FIRST, ASK)
+      expect([page.items.map(({ session_id }) => session_id), page.omitted]).toEqual([[good], 2])
+      expect(reported).toHaveLength(2)
+      expect(await sessions.inspector.getSession(spoilt, ASK)).toBeNull()
+      expect(reported).toHaveLength(3)
     })
 
     it('share a session with no more people than it can hold, not counting those whose share has run out', async () => {

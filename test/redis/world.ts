@@ -8,7 +8,7 @@ import type { Clock } from '../contract/clock.js'
 /** What memory and Redis facilities have in common. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest' | 'sites'
+  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions'
 > & {
   rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'>
   bus: Pick<SiteEventBus, 'publish'>
@@ -40,7 +40,7 @@ export function createIds(): () => string {
 
 /** Tells it. Everything that could be random is not. */
 export async function live(facilities: Facilities, clock: Clock): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc, sites, bus } = facilities
+  const { connections, contexts, browserWindows, ingest, rpc, sites, sessions, bus } = facilities
   for (const [i, user_id] of USERS.entries()) {
     clock.advance(1_000)
     for (let c = 0; c <= i % 3; c++) {
@@ -107,6 +107,20 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
       })
       const event = { name: 'changed', site_id, published_at: toTimestamp(clock.now()), data: { n } }
       for (let e = 0; e < i % 4; e++) await bus.publish(siteStream(user_id, site_id), { ...event, event_id: `e-${e}` })
+      const connector = n === 2 ? null : { user_id, client_id: `client-${2 * n}` }
+      const { session_id } = await sessions.open({
+        site_id,
+        owner: user_id,
+        connector,
+        ...(n ? { ttlMs: 60_000 } : {}),
+      })
+      if (i % 2) await sessions.activate(session_id)
+      for (let s = 0; s < i % 3; s++) {
+        const expires_at = s ? toTimestamp(clock.now() + 80_000 + 1_000 * i) : null
+        await sessions.share(session_id, { user_id: `guest-${s}`, rights: ['view'], expires_at })
+      }
+      if (i % 6 === 5) await sessions.unshare(session_id, 'guest-0')
+      if (i === 9) await sessions.close(session_id, 'done')
       if (i === 8) await sites.delete(site_id)
     }
   }

@@ -12,7 +12,7 @@ export async function createLivedFacilities() {
   const clock = createClock()
   let ids = 0
   const facilities = createMemoryFacilities({ now: clock.now, newId: () => `id-${++ids}` })
-  const { connections, contexts, browserWindows, rpc, history, deduplicator, dispatcher, sites } = facilities
+  const { connections, contexts, browserWindows, rpc, history, deduplicator, dispatcher, sites, sessions } = facilities
   for (const [i, user_id] of USERS.entries()) {
     const client_type = TYPES[i % TYPES.length] ?? 'web'
     for (const client_id of ['desk', 'phone']) {
@@ -50,8 +50,15 @@ export async function createLivedFacilities() {
       if (n === 2) await contexts.assignTask(context_id, `task-${i}`)
       if (n === 3 && i % 2) await contexts.close(context_id)
     }
-    for (const mode of ['cooperative', 'observe'] as const)
-      await sites.put({ site_id: `${mode}-${i}`, owner: user_id, mode })
+    for (const mode of ['cooperative', 'observe'] as const) {
+      const site_id = `${mode}-${i}`
+      await sites.put({ site_id, owner: user_id, mode })
+      for (let n = 0; n < 3; n++) {
+        const connector = n === 0 ? null : { user_id, client_id: 'desk' }
+        const { session_id } = await sessions.open({ site_id, owner: user_id, connector, ...(n ? {} : { ttlMs: 1 }) })
+        if (n === 2) await sessions.close(session_id)
+      }
+    }
     const command = { user_id, client_id: 'desk', command_id: `command-${i}` }
     await dispatcher.dispatch({ ...command, action: 'open', payload: { secret: 'payload' } })
     if (i % 3 === 1) await dispatcher.cancel({ ...command, reason: 'not_needed' })

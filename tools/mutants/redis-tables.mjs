@@ -117,6 +117,18 @@ export const REDIS_TABLES = [
       `if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end`,
       '',
     ],
+    ['in a store, a session whose id was used before does not end with that', "unhold(t, 'final', before, id)", ''],
+    [
+      'in a store, a session that is forgotten is listed no more',
+      "unhold(t, 'final', owner, id)\n  unlist(id, owner)",
+      "unhold(t, 'final', owner, id)",
+    ],
+    [
+      'in a store, a session that has ended is no session of its site',
+      "if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end",
+      '',
+    ],
+    ['in a store, a share that was taken back is none', "redis.call('ZREM', ends_key(id), user)", ''],
     ['in a store, an owner has so many sessions', `if not has_room(`, 'if false and not has_room('],
     [
       'in a store, shares of a session are bounded',

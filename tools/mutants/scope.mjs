@@ -93,6 +93,11 @@ export const SCOPE = [
   ]),
   ...weaken('src/views/scope/cooperative.ts', 'test/diagnostics/scope.test.ts', [
     ['a site of others is none', 'record && has(record.owner) ? record : null', 'record'],
+    [
+      'sessions at sites of others are not counted',
+      'countSessions: eachInSight(seen, ({ owner }) => owner, countSessions.bind(sessions))',
+      'countSessions',
+    ],
   ]),
   ...weaken('src/views/scope/inspectors.ts', VIEW, [
     ['what is of all users is refused', "throw new Refusal('not_narrowable')", 'return undefined as never'],

@@ -21,6 +21,11 @@ import {
   type CooperativeSiteEventBusOptions,
   createCooperativeSiteEventBus,
 } from '../cooperative/event-bus.js'
+import {
+  createSessionRegistry,
+  SESSION_REGISTRY_OPTIONS,
+  type SessionRegistryOptions,
+} from '../cooperative/sessions.js'
 import { createSiteRegistry, SITE_REGISTRY_OPTIONS, type SiteRegistryOptions } from '../cooperative/sites.js'
 import { createDeduplicator, DEDUPLICATOR_OPTIONS, type DeduplicatorOptions } from '../deduplicator.js'
 import {
@@ -35,7 +40,7 @@ import { createRpcCorrelator, RPC_CORRELATOR_OPTIONS, type RpcCorrelatorOptions 
 export interface MemoryFacilitiesOptions {
   /** Epoch ms, for all of them. @default Date.now */
   now?: () => number
-  /** Ids of connections and spilled payloads. @default crypto.randomUUID */
+  /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
   newId?: () => string
   /** What connections and delivery records say of the node; one process needs no name. */
   nodeId?: string
@@ -52,6 +57,8 @@ export interface MemoryFacilitiesOptions {
   bus?: CooperativeSiteEventBusOptions
   /** The registry of cooperative sites, which knows the bus. */
   sites?: SiteRegistryOptions
+  /** The registry of their sessions, which asks them for the owner of a site. */
+  sessions?: SessionRegistryOptions
 }
 
 const OPTIONS: Shape<MemoryFacilitiesOptions> = {
@@ -68,6 +75,7 @@ const OPTIONS: Shape<MemoryFacilitiesOptions> = {
   browserWindows: optionsOf(BROWSER_WINDOW_REGISTRY_OPTIONS),
   bus: optionsOf(COOPERATIVE_SITE_EVENT_BUS_OPTIONS),
   sites: optionsOf(SITE_REGISTRY_OPTIONS),
+  sessions: optionsOf(SESSION_REGISTRY_OPTIONS),
 }
 
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
@@ -101,6 +109,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   const browserWindows = createBrowserWindowRegistry({ now, ...options.browserWindows })
   const bus = createCooperativeSiteEventBus({ now, ...options.bus })
   const sites = createSiteRegistry({ now, bus, ...options.sites })
+  const sessions = createSessionRegistry({ now, newId, sites, ...options.sessions })
   const ingest: Ingest = createIngest({ connections, deduplicator, history })
   return {
     connections,
@@ -112,6 +121,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     browserWindows,
     bus,
     sites,
+    sessions,
     ingest,
     /** Waits for nobody. */
     async close(): Promise<Ending> {

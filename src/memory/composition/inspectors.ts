@@ -19,6 +19,7 @@ export interface InspectedFacilities {
   deduplicator?: InspectedBy<Inspectors['deduplicator']>
   dispatcher?: InspectedBy<Inspectors['delivery']>
   sites?: InspectedBy<Inspectors['sites']>
+  sessions?: InspectedBy<Inspectors['sessions']>
 }
 
 /** What any of the facilities must be, and what is beside them in what makes all of them. */

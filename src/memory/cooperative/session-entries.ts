@@ -1,10 +1,14 @@
 /** The sessions that there are, under way or ended, with the share of each owner, for the registry of one process. */
 
 import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../contract/sessions.js'
+import type { SiteKey } from '../../contract/sites.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
+import { createListing } from '../table/listing.js'
 
 export interface SessionEntry {
+  /** Its place in the order in which sessions were opened. */
+  readonly sequence: number
   session: Session
   /** Epoch ms, or endless. */
   readonly expiresAt: number
@@ -19,6 +23,8 @@ interface SessionEntriesOptions {
   maxSessionsPerUser: number
   now: () => number
 }
+
+export type SessionEntries = ReturnType<typeof createSessionEntries>
 
 type Entries = Map<string, SessionEntry>
 
@@ -45,14 +51,51 @@ function createIndex() {
   }
 }
 
+const NONE: ReadonlySet<SessionEntry> = new Set()
+
+/** Entries by site and owner. */
+function createSiteIndex() {
+  const bySite = new Map<string, Set<SessionEntry>>()
+  const keyOf = ({ owner, site_id }: SiteKey) => `${owner}\n${site_id}`
+  return {
+    of: (site: SiteKey): ReadonlySet<SessionEntry> => bySite.get(keyOf(site)) ?? NONE,
+    add(entry: SessionEntry): void {
+      const key = keyOf(entry.session)
+      bySite.set(key, (bySite.get(key) ?? new Set()).add(entry))
+    },
+    remove(entry: SessionEntry): void {
+      const key = keyOf(entry.session)
+      const others = bySite.get(key)
+      others?.delete(entry)
+      if (others?.size === 0) bySite.delete(key)
+    },
+  }
+}
+
+const expired = (session: Session): Session =>
+  Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string })
+
+/** The session as it reads at `time`, without writing that down; `undefined` for one that should be forgotten. */
+function sessionAt({ session, expiresAt, endedAt }: SessionEntry, time: number): Session | undefined {
+  const isOver = session.state === 'closed' || session.state === 'expired'
+  if ((isOver ? endedAt : expiresAt) + FINAL_KEPT_MS <= time) return undefined
+  return isOver || expiresAt > time ? session : expired(session)
+}
+
 export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: SessionEntriesOptions) {
   const live = createIndex()
   const ended = createIndex()
   const holders = new Holders()
+  const listing = createListing<SessionEntry>({
+    owner: ({ session }) => session.owner,
+    site_id: ({ session }) => session.site_id,
+  })
+  const atSite = createSiteIndex()
 
   function forget(entry: SessionEntry): void {
     ended.remove(entry)
     holders.remove(entry.session.owner)
+    listing.remove(entry)
   }
 
   /** Those whose hour is over go first, then the oldest of whoever has most of them. */
@@ -69,6 +112,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
   function finish(entry: SessionEntry, session: Session, at: number): void {
     live.remove(entry)
+    atSite.remove(entry)
     entry.session = session
     entry.endedAt = at
     ended.add(entry)
@@ -78,13 +122,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
   /** Expiry needs no timer, only somebody who looks. */
   function expire(entry: SessionEntry): void {
-    const { session, expiresAt } = entry
-    if (expiresAt <= now())
-      finish(
-        entry,
-        Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string }),
-        expiresAt,
-      )
+    if (entry.expiresAt <= now()) finish(entry, expired(entry.session), entry.expiresAt)
   }
 
   return {
@@ -111,6 +149,34 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
       if (live.all.size >= maxSessions) throw new Refusal('capacity_exceeded', `${maxSessions} sessions`)
     },
 
-    add: live.add,
+    add(entry: SessionEntry): void {
+      const { session } = entry
+      // A host may use an id again.
+      const before = live.all.get(session.session_id)
+      const over = ended.all.get(session.session_id)
+      if (over) forget(over)
+      if (before) {
+        live.remove(before)
+        atSite.remove(before)
+        listing.remove(before)
+      }
+      live.add(entry)
+      listing.add(entry)
+      atSite.add(entry)
+    },
+
+    arrive: listing.arrive,
+    list: listing.list,
+
+    view: (entry: SessionEntry) => sessionAt(entry, now()),
+
+    /** How many sessions of a site have not ended, if no more than `most` have to be looked at. */
+    countAt(site: SiteKey, most: number): { count: number | null; examined: number } {
+      const open = atSite.of(site)
+      if (open.size > most) return { count: null, examined: 0 }
+      let count = 0
+      for (const { expiresAt } of open) if (expiresAt > now()) count++
+      return { count, examined: open.size }
+    },
   }
 }

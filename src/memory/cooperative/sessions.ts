@@ -1,6 +1,7 @@
 /** The sessions of one process, their states and who they are shared with. */
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
+import type { Inspected } from '../../contract/inspectors.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import {
   OpenSessionInput,
@@ -9,6 +10,7 @@ import {
   SESSION_MOVES,
   SESSION_OPTIONS,
   type Session,
+  type SessionInspector,
   type SessionOptions,
   type SessionRegistry,
   SessionShare,
@@ -16,24 +18,28 @@ import {
 } from '../../contract/sessions.js'
 import { Refusal } from '../../refusal.js'
 import { createSessionEntries, type SessionEntry } from './session-entries.js'
+import { createSessionInspector } from './session-inspector.js'
 
 export interface SessionRegistryOptions extends SessionOptions {
   /** Epoch ms. @default Date.now */
   now?: (() => number) | undefined
 }
 
-const OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
+export const SESSION_REGISTRY_OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
 
 /**
  * A registry of sessions in memory.
  *
  * @throws RangeError for a bound that is not a whole number from 1.
  */
-export function createSessionRegistry(options: SessionRegistryOptions = {}): SessionRegistry {
-  checkOptions(options, OPTIONS)
+export function createSessionRegistry(
+  options: SessionRegistryOptions = {},
+): Inspected<SessionRegistry, SessionInspector> {
+  checkOptions(options, SESSION_REGISTRY_OPTIONS)
   const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
-  const { find, finish, requireRoom, add } = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
+  const entries = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
+  const { find, finish, requireRoom, add } = entries
 
   const hasPassed = (instant: string | null) => instant !== null && Date.parse(instant) <= now()
 
@@ -61,6 +67,7 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
   }
 
   return {
+    inspector: createSessionInspector(entries, hasPassed),
     async get(sessionId) {
       return find(sessionId)?.session ?? null
     },
@@ -79,7 +86,7 @@ export function createSessionRegistry(options: SessionRegistryOptions = {}): Ses
         updated_at: toTimestamp(at),
         close_reason: null,
       })
-      add({ session, expiresAt, endedAt: 0, shares: new Map(), watchers: new Set() })
+      add({ sequence: entries.arrive(), session, expiresAt, endedAt: 0, shares: new Map(), watchers: new Set() })
       return session
     },
     async activate(sessionId) {

@@ -11,6 +11,7 @@ import { HISTORY_OPTIONS, type HistoryOptions } from '../../contract/history-bou
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
 import { FUNCTION, optionsOf, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
 import { RPC_OPTIONS, type RpcOptions } from '../../contract/rpc.js'
+import { SESSION_BOUNDS, SESSION_OPTIONS, type SessionOptions } from '../../contract/sessions.js'
 import { SITE_OPTIONS, type SiteOptions } from '../../contract/sites.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { connectionRegistryOn } from '../connections/facility.js'
@@ -25,6 +26,8 @@ import { retainOn } from '../history/retain.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
 import { rpcCorrelatorOn } from '../rpc/facility.js'
 import { SWEEP_CALLS } from '../rpc/scripts.js'
+import { sessionRegistryOn } from '../sessions/facility.js'
+import { SWEEP_SESSIONS } from '../sessions/scripts.js'
 import { siteRegistryOn } from '../sites/facility.js'
 import { runScript } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
@@ -32,7 +35,7 @@ import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js
 export interface RedisFacilitiesOptions extends StoreOptions {
   /** What connections and delivery records say of this node; unique in the deployment. @default random */
   nodeId?: string
-  /** Ids of connections and spilled payloads. @default crypto.randomUUID */
+  /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
   newId?: () => string
   /** Where payloads go that are too large for their message. */
   spill?: SpillStore
@@ -46,6 +49,7 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   /** The event bus of cooperative sites. */
   bus?: EventBusOptions
   sites?: SiteOptions
+  sessions?: SessionOptions
 }
 
 /** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
@@ -58,6 +62,7 @@ const TABLES: Record<FacilityName, readonly string[]> = {
   deduplicator: [],
   dispatcher: [],
   sites: [],
+  sessions: [],
 }
 const LEASED = Object.values(TABLES).flat()
 
@@ -75,6 +80,7 @@ const OPTIONS: Shape<RedisFacilitiesOptions> = {
   browserWindows: optionsOf(PRESENCE_OPTIONS),
   bus: optionsOf(EVENT_BUS_OPTIONS),
   sites: optionsOf(SITE_OPTIONS),
+  sessions: optionsOf(SESSION_OPTIONS),
 }
 
 /** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
@@ -101,17 +107,20 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     CONNECTION_BOUNDS,
   )
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
+  const { maxSessions } = resolveBounds({ ...options.sessions }, SESSION_BOUNDS)
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
     (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
     (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
     (shard) => runScript(store, SWEEP_CALLS, shard, {}),
+    (shard) => runScript(store, SWEEP_SESSIONS, shard, { max_sessions: maxSessions }),
     (shard) => runScript(store, SWEEP_TABLES, shard, { tables: LEASED }),
   ])
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   const bus = eventBusOn(store, { ...options.bus })
   const sites = siteRegistryOn(store, { ...options.sites })
+  const sessions = sessionRegistryOn(store, { newId, sites, ...options.sessions })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
   const ingest: Ingest = createIngestOver(connections, retainOn(store, kept, claims))
   return {
@@ -124,10 +133,15 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     browserWindows,
     bus,
     sites,
+    sessions,
     ingest,
     /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
     async close(): Promise<Ending> {
-      const [ending] = await Promise.all([endTogether([dispatcher.close(), rpc.close()]), bus.close()])
+      const [ending] = await Promise.all([
+        endTogether([dispatcher.close(), rpc.close()]),
+        bus.close(),
+        sessions.disconnect(),
+      ])
       return ending
     },
   } satisfies Record<FacilityName | 'bus' | 'ingest' | 'close', unknown>

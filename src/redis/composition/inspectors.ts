@@ -13,6 +13,7 @@ import { createDeliveryInspector } from '../delivery/inspector.js'
 import { LEGACY_STREAM, type LegacyStream } from '../delivery/legacy.js'
 import { createHistoryInspector } from '../history/inspector.js'
 import { createRpcInspector } from '../rpc/inspector.js'
+import { createSessionInspector } from '../sessions/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { allShards } from '../table/shards.js'
@@ -26,7 +27,7 @@ export interface RedisCompositionOptions extends StoreOptions {
   contexts?: boolean
   /** Whether to show browser windows. @default true */
   browserWindows?: boolean
-  /** Whether to show the cooperative sites. @default true */
+  /** Whether to show the cooperative sites and their sessions. @default true */
   cooperative?: boolean
 }
 
@@ -59,6 +60,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     deduplicator: createDeduplicatorInspector(store),
     delivery: createDeliveryInspector(store, legacy),
     sites: cooperative ? createSiteInspector(store) : undefined,
+    sessions: cooperative ? createSessionInspector(store) : undefined,
   }
   for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ask) => pingShards(store, ask)
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }

@@ -1,6 +1,7 @@
 /** The sessions of a deployment, for relays on several nodes. */
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
+import type { Inspected } from '../../contract/inspectors.js'
 import { resolveBounds } from '../../contract/options.js'
 import {
   OpenSessionInput,
@@ -9,6 +10,7 @@ import {
   SESSION_MOVES,
   SESSION_OPTIONS,
   type Session,
+  type SessionInspector,
   type SessionOptions,
   type SessionRegistry,
   SessionShare,
@@ -16,16 +18,19 @@ import {
 import { shardOf } from '../store/keys.js'
 import type { StoreReply } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { encodeShare, readSession, readShare, SESSION_FIELDS } from './format.js'
+import { createSessionInspector } from './inspector.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
 import { createSessionWatchers } from './watchers.js'
 
 export type RedisSessionRegistryOptions = StoreOptions & SessionOptions
 
 /** A registry of sessions, with `watch`. `disconnect()` ends its part in the connection that watchers hear by. */
-export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): Promise<void> }
+export type RedisSessionRegistry = Inspected<Required<SessionRegistry>, SessionInspector> & {
+  disconnect(): Promise<void>
+}
 
 /**
  * A registry of sessions in Redis. A watcher hears of changes made on any node, and once more when its link to the store
@@ -37,9 +42,12 @@ export type RedisSessionRegistry = Required<SessionRegistry> & { disconnect(): P
  * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
+  return sessionRegistryOn(createStore(options, { ...STORE_OPTIONS, ...SESSION_OPTIONS }), options)
+}
+
+export function sessionRegistryOn(store: Store, options: SessionOptions): RedisSessionRegistry {
   const { sites, newId = () => crypto.randomUUID() } = options
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
-  const store = createStore(options, { ...STORE_OPTIONS, ...SESSION_OPTIONS })
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
   const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())
@@ -76,6 +84,7 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
   }
 
   return {
+    inspector: createSessionInspector(store),
     get,
     async open(given) {
       const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
@@ -88,7 +97,8 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
         max_per_owner: maxSessionsPerUser,
         max_sessions: maxSessions,
         ttl: ttlMs ?? '',
-        fields: ['site_id', site_id, 'connector', JSON.stringify(connector)],
+        site: site_id,
+        fields: ['connector', JSON.stringify(connector)],
       })
       return toSession(session_id, shown)
     },

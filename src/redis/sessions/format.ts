@@ -1,7 +1,10 @@
 /** How a session and its shares are stored, and how they read at an instant. */
 import { toTimestamp } from '../../contract/ids.js'
-import { FINAL_KEPT_MS, Session, SessionShare } from '../../contract/sessions.js'
-import type { StoreReply } from '../store/reply.js'
+import { FINAL_KEPT_MS, Session, type SessionRow, SessionShare } from '../../contract/sessions.js'
+import { count, listOf, type StoreReply } from '../store/reply.js'
+import { defineListing, type Listed } from '../table/listed.js'
+import { FOREIGN } from '../table/rows.js'
+import { Millis } from '../table/timestamp.js'
 
 /** Fields of the hash, in the order in which they are read. Instants are epoch ms; the connector is JSON. */
 export const SESSION_FIELDS = [
@@ -65,4 +68,54 @@ export function readShare(userId: string, stored: string, now: number): SessionS
   } catch {
     return undefined
   }
+}
+
+/** What a row of `/sessions` is made of: the session with its place, its shares that hold at `now`, and when the first of them ends. */
+export interface FoundSession {
+  /** Of `ROW_FIELDS`. */
+  values: StoreReply
+  shares: StoreReply
+  /** A score, or `null`. */
+  nextEnd: StoreReply
+}
+
+/** A session of an earlier build has no place: of its shares nobody has kept count. */
+export const ROW_FIELDS = [...SESSION_FIELDS, 'seq'] as const
+
+/** The row as it reads at `now`: `null` where there is no session (any more), `undefined` for anything but a session. */
+export function readSessionRow(
+  sessionId: string,
+  { values, shares, nextEnd }: FoundSession,
+  now: number,
+): SessionRow | null | undefined {
+  const session = readSession(sessionId, listOf(values).slice(0, SESSION_FIELDS.length), now)
+  if (!session) return session
+  const isCounted = listOf(values)[SESSION_FIELDS.length] !== null
+  const end = nextEnd === null ? undefined : Millis.safeParse(Number(nextEnd)).data
+  return {
+    ...session,
+    connector_connected: null,
+    shares: isCounted ? count(shares) : null,
+    next_share_expires_at: end === undefined ? null : toTimestamp(end),
+    viewers: null,
+  }
+}
+
+/** Sessions by the order in which they were opened. */
+export const SESSIONS: Listed<SessionRow> = {
+  name: 'sessions',
+  kind: 'session',
+  indexes: ['site_id', 'owner'],
+  script: defineListing(`
+  local values = read('HMGET', K(t, 'session', id), ${ROW_FIELDS.map((field) => `'${field}'`).join(', ')})
+  if not values then return ${FOREIGN}, 0 end
+  if not values[1] then return nil end
+  local ends, bytes = K(t, 'share-ends', id), 0
+  for i = 1, ${ROW_FIELDS.length} do bytes = bytes + #(values[i] or '') end
+  local first = read('ZRANGE', ends, '(' .. at, '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES') or {}
+  return { values, read('ZCOUNT', ends, '(' .. at, '+inf') or 0, first[2] or false }, bytes`),
+  read(id, found, now) {
+    const [values = null, shares = null, nextEnd = null] = listOf(found)
+    return readSessionRow(id, { values, shares, nextEnd }, now)
+  },
 }

@@ -12,11 +12,15 @@ const SWEEP = 16
 // `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
 // `sessions:wake-ups:<id>`: a channel, on which stands the name of the node that changed something. `sessions:live` and
 // `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
+// For lists: `sessions:all`, `sessions:owner:<owner>` and `sessions:site_id:<site>`, ids by the order in which they were opened;
+// `sessions:at:<owner>:<site>`, those that have not ended by when they expire; `sessions:share-ends:<id>`, users by when their
+// share runs out.
 const SESSIONS = `${IDEMPOTENCE}${SHARES}
 local FIELDS = { ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')} }
 local t = 'sessions'
 local function session_key(id) return K(t, 'session', id) end
 local function shares_key(id) return K(t, 'shares', id) end
+local function ends_key(id) return K(t, 'share-ends', id) end
 local function announce(id, who) redis.call('SPUBLISH', K(t, 'wake-ups', id), who) end
 local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
 
@@ -35,15 +39,32 @@ local function state_of(id)
   return state
 end
 
+local function site_of(id)
+  local held = redis.pcall('HGET', session_key(id), 'site_id')
+  return type(held) == 'string' and held or ''
+end
+
 local function finish(id, at)
   local owner = owner_of(id)
+  if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end
   unplace(t, 'live', owner, id)
   if owner then hold(t, 'final', owner, id, at + ${FINAL_KEPT_MS}) end
 end
 
+local function unlist(id, owner)
+  redis.call('ZREM', K(t, 'all'), id)
+  redis.call('ZREM', K(t, 'site_id', site_of(id)), id)
+  if owner then
+    redis.call('ZREM', K(t, 'owner', owner), id)
+    redis.call('ZREM', K(t, 'at', owner, site_of(id)), id)
+  end
+end
+
 local function forget(id, owner)
-  unhold(t, 'final', owner or owner_of(id), id)
-  redis.call('DEL', session_key(id), shares_key(id))
+  owner = owner or owner_of(id)
+  unhold(t, 'final', owner, id)
+  unlist(id, owner)
+  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
 end
 
 local function sweep_sessions(most)
@@ -68,7 +89,7 @@ const readShown = (reply: StoreReply) => {
 export const OPEN_SESSION = defineScript(
   'sessions.open',
   {
-    args: ['attempt', 'id', 'owner', 'max_per_owner', 'max_sessions', 'ttl'],
+    args: ['attempt', 'id', 'owner', 'site', 'max_per_owner', 'max_sessions', 'ttl'],
     rest: 'fields',
     answer: readShown,
   },
@@ -77,14 +98,27 @@ return once(attempt, function()
   local most = tonumber(max_sessions)
   sweep_sessions(most)
   if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
+  -- A host may use an id again: what is left of the one before is not to end this one.
+  local before = owner_of(id)
+  if before then
+    unplace(t, 'live', before, id)
+    unhold(t, 'final', before, id)
+    unlist(id, before)
+    redis.call('HDEL', session_key(id), 'expires_at', 'close_reason')
+  end
+  local seq = redis.call('INCR', K(t, 'seq'))
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
-    'updated_at', now, unpack(fields))
+    'updated_at', now, 'site_id', site, 'seq', seq, unpack(fields))
   local expires = '+inf'
   if ttl ~= '' then
     expires = now + ttl
     redis.call('HSET', session_key(id), 'expires_at', expires)
   end
   place(t, 'live', owner, id, expires)
+  redis.call('ZADD', K(t, 'all'), seq, id)
+  redis.call('ZADD', K(t, 'owner', owner), seq, id)
+  redis.call('ZADD', K(t, 'site_id', site), seq, id)
+  redis.call('ZADD', K(t, 'at', owner, site), expires, id)
   return shown(id)
 end)`,
 )
@@ -120,11 +154,15 @@ return once(attempt, function()
     local all = redis.call('HGETALL', shares)
     for i = 1, #all, 2 do
       local ends = tonumber(string.match(all[i + 1], '^%d+'))
-      if ends and ends <= now then redis.call('HDEL', shares, all[i]) end
+      if ends and ends <= now then
+        redis.call('HDEL', shares, all[i])
+        redis.call('ZREM', ends_key(id), all[i])
+      end
     end
     if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
   end
   redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
+  redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
   announce(id, node)
   return 1
 end)`,
@@ -138,7 +176,18 @@ export const UNSHARE_SESSION = defineScript(
 return once(attempt, function()
   if not state_of(id) then return 0 end
   local had = redis.call('HDEL', shares_key(id), user)
+  redis.call('ZREM', ends_key(id), user)
   if had == 1 then announce(id, node) end
   return had
 end)`,
+)
+
+/** What the loop of a node takes out: sessions that have expired, and those that ended an hour ago. Answers whether there is more. */
+export const SWEEP_SESSIONS = defineScript(
+  'sessions.sweep',
+  { args: ['max_sessions'], answer: isOne, freesMemory: true },
+  `${SESSIONS}
+sweep_sessions(tonumber(max_sessions))
+local due = redis.call('ZCOUNT', K(t, 'live'), '-inf', now) + redis.call('ZCOUNT', K(t, 'final'), '-inf', now)
+return due > 0 and 1 or 0`,
 )

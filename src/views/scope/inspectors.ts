@@ -7,7 +7,7 @@ import type { HistoryInspector } from '../../contract/history.js'
 import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
 import { userStream } from '../../contract/streams.js'
 import { Refusal } from '../../refusal.js'
-import { scopeSites } from './cooperative.js'
+import { scopeSessions, scopeSites } from './cooperative.js'
 import { listOfUsers } from './list.js'
 import { scopeConnections, scopeContexts, scopeWindows } from './registries.js'
 import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
@@ -28,7 +28,8 @@ import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js
  */
 export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspectors {
   const seen = seenOf(scope)
-  const { history, registry, rpc, deduplicator, contextRegistry, browserWindowRegistry, delivery, sites } = inspectors
+  const { history, registry, rpc, deduplicator, contextRegistry, browserWindowRegistry, delivery, sites, sessions } =
+    inspectors
   // One by one: what is new is closed until somebody has thought about it.
   return {
     history: history && scopeHistory(history, seen),
@@ -39,6 +40,7 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
     browserWindowRegistry: browserWindowRegistry && scopeWindows(browserWindowRegistry, seen),
     delivery: delivery && scopeDelivery(delivery, seen),
     sites: sites && scopeSites(sites, seen),
+    sessions: sessions && scopeSessions(sessions, seen),
   }
 }
 

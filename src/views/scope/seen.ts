@@ -94,3 +94,17 @@ export function scopeUsers(index: UserIndex, { users, has }: Seen): UserIndex {
     },
   }
 }
+
+/** What a source says of each of `keys`, asked only for those of somebody in sight; of others nobody can say. */
+export function eachInSight<Key, Answer>(
+  { has }: Seen,
+  userOf: (key: Key) => string,
+  answerFor: (keys: readonly Key[], ask: Ask) => Awaitable<readonly (Answer | null)[]>,
+) {
+  return async (keys: readonly Key[], ask: Ask): Promise<(Answer | null)[]> => {
+    const own = keys.filter((key) => has(userOf(key)))
+    const answers = own.length === 0 ? [] : await answerFor(own, ask)
+    const answerOf = new Map(own.map((key, i) => [key, answers[i] ?? null]))
+    return keys.map((key) => answerOf.get(key) ?? null)
+  }
+}

@@ -1,0 +1,35 @@
+/** Reads the sessions of one process as they are now, whether or not anybody has written down what has expired. */
+import { examinable } from '../../contract/page.js'
+import type { SessionInspector, SessionRow } from '../../contract/sessions.js'
+import type { SessionEntries, SessionEntry } from './session-entries.js'
+
+/** @param hasPassed Whether an instant is over; none is `null`. */
+export function createSessionInspector(
+  entries: SessionEntries,
+  hasPassed: (instant: string | null) => boolean,
+): SessionInspector {
+  /** What others than the registry know is theirs to say. */
+  function rowOf(entry: SessionEntry): SessionRow | undefined {
+    const session = entries.view(entry)
+    if (!session) return undefined
+    const ends = [...entry.shares.values()].map(({ expires_at }) => expires_at).filter((at) => !hasPassed(at))
+    const [next_share_expires_at = null] = ends.filter((at) => at !== null).sort()
+    return { ...session, connector_connected: null, shares: ends.length, next_share_expires_at, viewers: null }
+  }
+
+  return {
+    listSessions: (filter, page, ask) => entries.list(filter, page, rowOf, examinable(ask)),
+    getSession(sessionId) {
+      const entry = entries.find(sessionId)
+      return (entry && rowOf(entry)) ?? null
+    },
+    countSessions(sites, ask) {
+      let left = examinable(ask)
+      return sites.map((site) => {
+        const { count, examined } = entries.countAt(site, left)
+        left -= examined
+        return count
+      })
+    },
+  }
+}

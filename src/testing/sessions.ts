@@ -1,0 +1,74 @@
+/** The contract suite of an inspector of sessions. */
+import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
+import type { SiteKey } from '../contract/sites.js'
+import { ASK, type ContractCase, checkEnds, checkEqual, notTested, toCases } from './expect.js'
+import { FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
+
+/** Holds an inspector of sessions to its contract. `make` gives one with the same sessions each time. */
+export function sessionContract(make: MakeInspector<SessionInspector>): ContractCase[] {
+  return toCases([
+    ...listCases<SessionInspector, SessionRow>(make, {
+      name: 'listSessions',
+      list: (sessions, filter) => (page, ask) => sessions.listSessions(filter, page, ask),
+      item: SessionRow,
+      id: 'session_id',
+      filters: SessionFilter.keyof().options,
+      get: (sessions, id, ask) => sessions.getSession(id, ask),
+    }),
+    { name: 'countSessions counts what has not ended of each site, its owner’s alone', run: () => checkCounts(make) },
+  ])
+}
+
+const isOpen = ({ state }: SessionRow) => state !== 'closed' && state !== 'expired'
+
+async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void> {
+  const sessions = await make()
+  if (!sessions?.countSessions) return notTested('there is no countSessions')
+  const rows = await walk<SessionRow>((page, ask) => sessions.listSessions({}, page, ask), 100, 'listSessions')
+  const sites = new Map<string, SiteKey>()
+  for (const { site_id, owner } of rows) sites.set(`${owner}\n${site_id}`, { site_id, owner })
+  const asked: SiteKey[] = [...sites.values()].slice(0, 100)
+  for (const { site_id, owner } of asked.slice(0, 1)) asked.push({ site_id, owner: NOBODY }, { site_id: NOBODY, owner })
+  const counts = await sessions.countSessions(asked, ASK)
+  checkEqual(counts.length, asked.length, 'countSessions must answer for each site that it was asked about')
+  for (const [i, { site_id, owner }] of asked.entries()) {
+    const open = rows.filter((row) => row.site_id === site_id && row.owner === owner && isOpen(row)).length
+    if (counts[i] !== null) checkEqual(counts[i], open, `countSessions of ${site_id}`)
+  }
+  await checkEnds((ask) => sessions.countSessions?.(asked, ask), 'countSessions')
+}
+
+/** What the fakes know of sessions. */
+export interface SessionWorld {
+  sessions?: Partly<SessionRow>[]
+}
+
+const toSession: Make<SessionRow> = (given, place) =>
+  fill(
+    {
+      session_id: `session-${place}`,
+      site_id: 'site-1',
+      owner: 'user-1',
+      state: 'active',
+      connector: null,
+      opened_at: FAKE_TIME,
+      expires_at: null,
+      updated_at: FAKE_TIME,
+      close_reason: null,
+      connector_connected: null,
+      shares: null,
+      next_share_expires_at: null,
+      viewers: null,
+    },
+    given,
+  )
+
+export function fakeSessions(world: SessionWorld): SessionInspector | undefined {
+  if (!world.sessions) return undefined
+  return {
+    listSessions: (filter, page) => pageOf(toSession, world.sessions, filter, page),
+    getSession: (session_id) => find(toSession, world.sessions, { session_id }),
+  }
+}

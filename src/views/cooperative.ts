@@ -1,0 +1,85 @@
+/** What others know of sites and sessions: how many sessions a site has, whether a session's connector is there. */
+import { raceAbort } from '../async/abort.js'
+import { BadRecord, readRecord } from '../contract/bad-record.js'
+import type { SourceName } from '../contract/completeness.js'
+import type { RegistryInspector } from '../contract/connections.js'
+import type { Ask, Awaitable } from '../contract/page.js'
+import { type Connector, type SessionInspector, SessionRow } from '../contract/sessions.js'
+import { SiteRow } from '../contract/sites.js'
+import { type ViewAsk, viewOf } from './reading.js'
+
+/** An answer for each of `keys`, in their order; `null` for unknown. */
+type AskAll<Key, Answer> = (keys: readonly Key[], ask: Ask) => Awaitable<readonly (Answer | null)[]>
+
+/**
+ * What `source` says of each of `keys`, asked once; of all of them nothing where it cannot be asked. Where it fails `onError`
+ * hears of it and nobody can say: the record itself is still an answer.
+ */
+async function answersOf<Key, Answer>(
+  source: SourceName,
+  keys: readonly Key[],
+  askAll: AskAll<Key, Answer> | undefined,
+  view: ViewAsk,
+): Promise<ReadonlyMap<Key, Answer>> {
+  const answers = new Map<Key, Answer>()
+  if (!askAll || keys.length === 0) return answers
+  const { signal } = view.ask
+  try {
+    const found = await raceAbort(askAll(keys, viewOf(view, source).ask), signal)
+    for (const [i, key] of keys.entries()) {
+      const answer = found[i] ?? null
+      if (answer !== null) answers.set(key, answer)
+    }
+  } catch (error) {
+    if (signal.aborted) throw error
+    view.onError(source, error)
+  }
+  return answers
+}
+
+/** The records among `items`. What its schema refuses is left out where it would be shown. */
+const recordsIn = <T>(schema: Parameters<typeof readRecord<T>>[0], items: readonly T[]) =>
+  items.map((item, i) => readRecord(schema, item, i))
+
+/** `sites` with the number of their sessions, where they do not say it themselves. */
+export async function withSessions(
+  sites: readonly SiteRow[],
+  sessions: SessionInspector | undefined,
+  view: ViewAsk,
+): Promise<SiteRow[]> {
+  const read = recordsIn(SiteRow, sites)
+  const asked = read.flatMap((one) => (one instanceof BadRecord || one.data.sessions !== null ? [] : one.data))
+  const counts = await answersOf('sessions', asked, sessions?.countSessions?.bind(sessions), view)
+  return read.map((one, i) => {
+    if (one instanceof BadRecord) return sites[i] as SiteRow
+    return { ...one.data, sessions: one.data.sessions ?? counts.get(one.data) ?? null }
+  })
+}
+
+/** The inspectors that know more of a session than its registry. */
+export interface AboutSessions {
+  registry?: RegistryInspector | undefined
+}
+
+/** `sessions` with what is known of their connectors, where they do not say it themselves. */
+export async function withLife(
+  sessions: readonly SessionRow[],
+  { registry }: AboutSessions,
+  view: ViewAsk,
+): Promise<SessionRow[]> {
+  const read = recordsIn(SessionRow, sessions)
+  const rows = read.flatMap((one) => (one instanceof BadRecord ? [] : one.data))
+  const connectors = rows.flatMap(({ connector, connector_connected }) =>
+    connector && connector_connected === null ? connector : [],
+  )
+  const areConnected: AskAll<Connector, boolean> | undefined =
+    registry?.currentInstances &&
+    (async (clients, ask) => ((await registry.currentInstances?.(clients, ask)) ?? []).map((held) => held !== null))
+  const connected = await answersOf('registry', connectors, areConnected, view)
+  return read.map((one, i) => {
+    if (one instanceof BadRecord) return sessions[i] as SessionRow
+    const { connector, connector_connected } = one.data
+    const known = connector && connected.get(connector)
+    return { ...one.data, connector_connected: connector_connected ?? known ?? null }
+  })
+}

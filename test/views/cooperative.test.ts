@@ -1,0 +1,87 @@
+/** What sites and sessions are told of by others: as far as these are there and can say it. */
+import { describe, expect, it } from 'vitest'
+import type { Inspectors } from '../../src/contract/families.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+
+const connector = { user_id: 'ada', client_id: 'app' }
+const world = () =>
+  createFakeInspectors({
+    sites: [
+      { site_id: 'notes', owner: 'ada' },
+      { site_id: 'board', owner: 'ada', sessions: 7 },
+    ],
+    sessions: [
+      { session_id: 's1', connector },
+      { session_id: 's2', connector: { ...connector, client_id: 'gone' } },
+      { session_id: 's3', connector: null },
+      { session_id: 's4', connector, connector_connected: false },
+    ],
+  })
+
+async function ask(inspectors: Inspectors, path: string) {
+  const errors: unknown[] = []
+  const router = createDiagnosticsRouter({
+    inspectors,
+    auth: noopAuth(),
+    onError: (error, place) => errors.push([String(error), place.source]),
+  })
+  const response = await router(new Request(`http://relay${path}`))
+  const body = (await response.json()) as Record<string, unknown> & { items?: Record<string, unknown>[] }
+  return { status: response.status, body, errors, of: (field: string) => body.items?.map((item) => item[field]) }
+}
+
+describe('the sessions of sites', () => {
+  it('are not told where nobody counts them, and never as 0', async () => {
+    expect((await ask(world(), '/sites')).of('sessions')).toEqual([null, 7])
+    const { sessions: _, ...alone } = world()
+    expect((await ask(alone, '/sites')).of('sessions')).toEqual([null, 7])
+  })
+
+  it('are counted in one question for all sites that do not say it themselves', async () => {
+    const inspectors = world()
+    const asked: unknown[] = []
+    const sessions = {
+      ...inspectors.sessions,
+      countSessions(sites: unknown) {
+        asked.push(sites)
+        return [3]
+      },
+    } as Inspectors['sessions']
+    const { of } = await ask({ ...inspectors, sessions }, '/sites')
+    expect(of('sessions')).toEqual([3, 7])
+    expect(asked).toMatchObject([[{ site_id: 'notes', owner: 'ada' }]])
+    expect((await ask({ ...inspectors, sessions }, '/sites/notes')).body.sessions).toBe(3)
+  })
+
+  it('are unknown where their registry fails, which somebody hears of', async () => {
+    const inspectors = world()
+    const countSessions = () => {
+      throw new Error('no luck')
+    }
+    const sessions = { ...inspectors.sessions, countSessions } as Inspectors['sessions']
+    const { status, of, errors } = await ask({ ...inspectors, sessions }, '/sites')
+    expect([status, of('sessions'), errors]).toEqual([200, [null, 7], [['Error: no luck', 'sessions']]])
+  })
+})
+
+describe('the connectors of sessions', () => {
+  const connected = [{ ...connector, instance_id: 'i' }]
+
+  it('are there or not as far as a registry can say, and unknown for a session without one', async () => {
+    const { registry } = createFakeInspectors({ connections: connected })
+    const inspectors = { ...world(), registry }
+    expect((await ask(world(), '/sessions')).of('connector_connected')).toEqual([null, null, null, false])
+    expect((await ask(inspectors, '/sessions')).of('connector_connected')).toEqual([true, false, null, false])
+    expect((await ask(inspectors, '/sessions/s1')).body.connector_connected).toBe(true)
+  })
+
+  it('are unknown where the registry fails', async () => {
+    const { registry } = createFakeInspectors({ connections: connected })
+    const failing = { ...registry, currentInstances: () => Promise.reject(new Error('no luck')) } as never
+    const { status, of, errors } = await ask({ ...world(), registry: failing }, '/sessions')
+    expect([status, of('connector_connected')]).toEqual([200, [null, null, null, false]])
+    expect(errors).toEqual([['Error: no luck', 'registry']])
+  })
+})
