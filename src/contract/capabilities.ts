@@ -65,6 +65,8 @@ export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
     booleans: namesOf(false),
     /** The capability of the inspector that `name` is, or is a part of. */
     inspectorOf: (name: string) => (byName.get(name) as Operation).within,
+    /** The key of the inspector that `name` is, or is a part of. */
+    keyOf: (name: string) => (byName.get(name) as Operation).inspector,
     offers,
     offeredBy,
     /** The capabilities object of `inspectors`, and of what is made of them. */

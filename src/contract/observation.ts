@@ -1,5 +1,5 @@
 /** What one source knows of its users without being scanned: the optional methods that `/users` builds on. */
-import type { Ask, Awaitable, IdPageQuery, Indexed, Pingable } from './page.js'
+import type { Ask, Awaitable, IdPageQuery, Indexed, Pingable, Versioned } from './page.js'
 
 /**
  * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
@@ -40,7 +40,7 @@ export type UserParts = UserPart[] & Indexed
  * An index over users that a source may keep. A source without it is sampled within 10,000 entries, and so is one that
  * answers `null`, because its index counts what has died and would have to be told apart first.
  */
-export interface UserIndex extends Pingable {
+export interface UserIndex extends Pingable, Versioned {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
   listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds | null>
   /** What this source knows of these users (at most 500), one part for each that it knows. */

@@ -63,6 +63,15 @@ export interface Pingable {
   ping?(ask: Ask): Awaitable<unknown>
 }
 
+/** A source that knows when it has changed. */
+export interface Versioned {
+  /**
+   * Another text after every change of what its lists and counts show, also of what leaves by silence; `null` where that
+   * cannot be told now. An age, which grows by the clock alone, is no change. Without it answers are compared.
+   */
+  version?(ask: Ask): Awaitable<string | null>
+}
+
 /** One page of a list. */
 export interface PageQuery {
   /** Most items to return, at least 1. */

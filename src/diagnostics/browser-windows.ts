@@ -9,6 +9,7 @@ import { diagnosticsRoute, routesAbout } from './route.js'
 export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser windows.', [
   diagnosticsRoute({
     path: '/browser-windows',
+    alsoReads: ['contextRegistry'],
     operationId: 'listBrowserWindows',
     summary: 'Browser windows in their current state',
     needs: ['browser_window_registry'],
@@ -24,6 +25,7 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
   }),
   diagnosticsRoute({
     path: '/browser-windows/count',
+    alsoReads: ['contextRegistry'],
     operationId: 'countBrowserWindows',
     summary: 'How many browser windows there are',
     needs: ['browser_window_registry'],

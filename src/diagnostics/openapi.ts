@@ -18,7 +18,7 @@ import {
   toSchemas,
 } from '../http/openapi.js'
 import type { ProblemCode } from '../http/problem.js'
-import { queryOf } from '../http/read-route.js'
+import { isCompared, queryOf } from '../http/read-route.js'
 import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { ActionPage } from '../views/actions.js'
@@ -104,7 +104,12 @@ function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
 function responsesOf(route: DiagnosticsRoute): JsonObject {
   const content = { schema: ref(responseName(route)), example: route.example as Json }
   return {
-    '200': { description: route.summary, content: { 'application/json': content } },
+    '200': {
+      description: route.summary,
+      ...(isCompared(route) && { headers: { ETag: ref('ETag', 'headers') } }),
+      content: { 'application/json': content },
+    },
+    ...(isCompared(route) && { '304': { description: 'What `If-None-Match` names is what there is now.' } }),
     ...problemResponses(problemsOf(route)),
   }
 }
@@ -139,6 +144,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
         ...pathParameters(route.path),
         ...queryParameters(query, properties),
         ref('ExpectedDeploymentId', 'parameters'),
+        ...(isCompared(route) ? [ref('IfNoneMatch', 'parameters')] : []),
       ],
       responses: responsesOf(route),
     }
@@ -168,6 +174,20 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
           in: 'header',
           description: 'Answer 412 unless this is the id of the deployment.',
           required: false,
+          schema: { type: 'string' },
+        },
+        IfNoneMatch: {
+          name: 'If-None-Match',
+          in: 'header',
+          description: 'Answer 304 where this is the entity tag of the answer.',
+          required: false,
+          schema: { type: 'string' },
+        },
+      },
+      headers: {
+        ETag: {
+          description:
+            'A weak entity tag: the same while nothing changes. Ages and instants of observation are no change.',
           schema: { type: 'string' },
         },
       },

@@ -1,7 +1,7 @@
 /** The routes of this router: what `http/read.ts` answers, over the set of inspectors. */
 import type * as z from 'zod'
 import type { Capability } from '../contract/capabilities.js'
-import type { Present } from '../contract/families.js'
+import type { FamilyName, Present } from '../contract/families.js'
 import type { ReadRoute, TypedReadRoute } from '../http/read-route.js'
 import type { ViewAsk } from '../views/reading.js'
 import type { Service } from './service-index.js'
@@ -23,6 +23,8 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
   narrows?: true
   /** Its answer says itself which source failed, and why: none of these failures is its own. */
   reportsFailures?: true
+  /** Other inspectors that its answer is made of too, where they are there. */
+  alsoReads?: readonly FamilyName[]
   /** A view that came later than the capabilities' booleans: where it can be asked, `extensions.operations` names it. */
   operation?: string
 }
@@ -48,7 +50,7 @@ export function diagnosticsRoute<
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
   definition: TypedReadRoute<Present, RouteView, Path, Query, Response> &
-    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures'>,
+    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures' | 'alsoReads'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
 }

@@ -6,10 +6,11 @@ import { checkId } from '../contract/ids.js'
 import { createAsk } from '../http/ask.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { createEngine, type Mountable, remoteAddressOf, toHandler } from '../http/engine.js'
+import { isNamed } from '../http/etag.js'
 import { ProblemError } from '../http/problem.js'
 import { type Answer, read, readQuery } from '../http/read.js'
 import { prepareRoute } from '../http/read-route.js'
-import { jsonReply, type TextReply } from '../http/respond.js'
+import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
 import { createSights } from './authorization.js'
 import { guardHooks } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
@@ -17,9 +18,10 @@ import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import { ROUTES } from './routes.js'
 import type { RouteEntry } from './service-index.js'
+import { familiesOf, tagOf, versionOf } from './tags.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
-export interface DiagnosticsRouter extends Mountable<TextReply> {
+export interface DiagnosticsRouter extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
   readonly routes: readonly RouteEntry[]
@@ -118,7 +120,10 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
 
   const engine = createEngine({
     prefix: options.prefix ?? '',
-    routes: ROUTES.map((route) => ({ path: route.path, methods: { GET: { ...prepareRoute(route, limits), route } } })),
+    routes: ROUTES.map((route) => ({
+      path: route.path,
+      methods: { GET: { ...prepareRoute(route, limits), route, families: familiesOf(route) } },
+    })),
     checkParam: checkId,
     async authenticate(visit: Visit, route) {
       visit.route = route?.path ?? null
@@ -139,12 +144,20 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
       const question = { principal, route: route.path, params: { ...params }, filters: { ...given.filters }, request }
       const { inspectors, service, users } = authorize ? await sightOf(route, question, deadline) : whole
+      const ask = createAsk(deadline, askLimits, (error) => handleError(visit, error, source))
+      const asked = prepared.isCompared ? JSON.stringify([route.path, params, search, users ?? null]) : null
+      const version = asked === null ? null : await deadline.race(versionOf(prepared.families, inspectors, ask))
+      const named = request.headers.get('if-none-match')
+      if (asked !== null && version !== null && named !== null) {
+        const tag = tagOf(asked, version, '', prepared)
+        if (isNamed(named, tag)) return notModified(tag)
+      }
       visit.answer = await read(
         prepared,
         inspectors,
         { params, given, deployment, users, deadline },
         {
-          ask: createAsk(deadline, askLimits, (error) => handleError(visit, error, source)),
+          ask,
           now,
           service,
           deadlineMs,
@@ -154,7 +167,10 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
           },
         },
       )
-      return jsonReply(200, visit.answer.text)
+      const { text } = visit.answer
+      if (asked === null) return jsonReply(200, text)
+      const etag = tagOf(asked, version, text, prepared)
+      return isNamed(named, etag) ? notModified(etag) : jsonReply(200, text, { etag })
     },
     refuse(error, visit) {
       const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })
@@ -175,7 +191,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     }
   }
 
-  async function reply(request: Request, info: unknown): Promise<TextReply> {
+  async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
     const visit: Visit = { request, deadline, route: null, params: {}, filters: {}, handled: new Set(), leftOut: 0 }

@@ -40,6 +40,7 @@ export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, a
   }),
   diagnosticsRoute({
     path: '/rpc/pending',
+    compared: ({ age_ms, ...call }: PendingCall) => call,
     operationId: 'listPendingCalls',
     summary: 'Calls that wait for their reply, oldest first',
     needs: ['rpc'],

@@ -72,6 +72,7 @@ function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], vi
 export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.', [
   diagnosticsRoute({
     path: '/sources',
+    compared: ({ duration_ms, ...source }: SourceRow) => source,
     operationId: 'listSources',
     summary: 'Whether each source answers now, and how fast',
     needs: SourceName.options,

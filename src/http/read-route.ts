@@ -40,6 +40,8 @@ export interface ReadRoute<Source, View> {
   record?: true
   /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
   tokenOf?(item: never): string
+  /** A record of its list without what changes by the clock alone: ages and instants of observation. @default all of it */
+  compared?(item: never): object
   /** Refusals of the inspector that mean something of their own on this route. */
   refusals?: Partial<Record<RefusalCode, ProblemCode>>
   /** The value that `response` reads. */
@@ -96,10 +98,18 @@ export interface PreparedRoute<Source, View> {
   pageDefault: number
   /** It answers a list of items. */
   listed: boolean
+  /** Its answers have an entity tag. */
+  isCompared: boolean
   encode: (value: unknown) => string
   /** What refusals of its inspectors mean here, where that differs from other routes. */
   refusals: Partial<Record<RefusalCode, ProblemCode>>
 }
+
+const isListed = (response: z.ZodType) => response instanceof z.ZodObject && 'items' in response.shape
+
+/** Whether a route answers a list or counts: what can be asked for again and again, and is compared. */
+export const isCompared = ({ path, response }: Pick<ReadRoute<never, never>, 'path' | 'response'>) =>
+  isListed(response) || path.endsWith('/count')
 
 export function prepareRoute<Source, View>(
   route: ReadRoute<Source, View>,
@@ -110,7 +120,8 @@ export function prepareRoute<Source, View>(
     route,
     query: queryOf(route, limits),
     pageDefault: limits.pageDefault,
-    listed: response instanceof z.ZodObject && 'items' in response.shape,
+    listed: isListed(response),
+    isCompared: isCompared(route),
     encode: createEncoder(response),
     refusals: { invalid_identity: paramNames(path).length > 0 ? 'invalid_path' : 'invalid_query', ...refusals },
   }

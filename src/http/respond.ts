@@ -38,6 +38,13 @@ export function jsonReply(status: number, text: string, headers: Record<string, 
   return { status, headers: { 'content-type': JSON_TYPE, ...SECURITY_HEADERS, ...headers }, body: text }
 }
 
+/** The answer to whoever has it already: 304, with the tag that says so. */
+export const notModified = (etag: string): HttpReply => ({
+  status: 304,
+  headers: { ...SECURITY_HEADERS, etag },
+  body: null,
+})
+
 /** An answer without a body. */
 export const emptyReply = (status: number): HttpReply => ({ status, headers: SECURITY_HEADERS, body: null })
 

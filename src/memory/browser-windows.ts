@@ -55,6 +55,7 @@ export function createBrowserWindowRegistry(
   })
 
   const inspector: BrowserWindowRegistryInspector = {
+    version: presence.version,
     listBrowserWindows: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
     getBrowserWindow: (windowId) => presence.get(windowId)?.record ?? null,
     countBrowserWindows: (filter, ask) => presence.count(filter, examinable(ask)),

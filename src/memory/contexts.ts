@@ -75,6 +75,7 @@ export function createContextRegistry(
   }
 
   const inspector: ContextRegistryInspector = {
+    version: presence.version,
     listContexts: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
     getContext: (contextId) => presence.get(contextId)?.record ?? null,
     countContexts: (filter, ask) => presence.count(filter, examinable(ask)),

@@ -60,6 +60,7 @@ async function statusesOf({ route, url, path, query }: RouteCase): Promise<strin
   await note(get(subject, url, { method: 'POST' }))
   await note(get(subject, url, { headers: { 'x-expected-deployment-id': 'elsewhere' } }))
   await note(get(subject, withQuery(url, 'x'.repeat(9_000))))
+  await note(get(subject, url, { headers: { 'if-none-match': '*' } }))
   await note(get(subject, withQuery(url, 'nope=1')))
   await note(get(createSubject({ inspectors: {} }), url))
   await note(get(subject, path.replaceAll(/\{\w+\}/g, '%ff') + (query && `?${query}`)))

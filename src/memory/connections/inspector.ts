@@ -41,6 +41,7 @@ export function createConnectionInspector(
     },
     // The index over actions counts whoever has fallen silent until that is swept: until then it says nothing.
     listActions: (filter, page, ask) => (sweep().isSwept ? actions.list(filter, page, examinable(ask)) : null),
+    version: () => (sweep().isSwept ? table.version() : null),
     currentInstances: (clients) => clients.map(current),
     countConnections(filter, ask) {
       const { view, isSwept } = sweep()

@@ -20,6 +20,8 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
   const waiting = (time: number) => (entry: CallEntry) => (entry.state.endsAt <= time ? undefined : entry.record)
 
   const inspector: RpcInspector = {
+    // A call becomes overdue without being touched.
+    version: () => `${table.version()}.${calls.overdue(steady())}`,
     listPending({ overdue = false, ...filter }, page, ask) {
       const time = steady()
       parseSequence(page.cursor)

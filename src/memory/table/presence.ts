@@ -106,6 +106,9 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     /** Replaces the record with its closed one, which stays for one `ttlMs`. */
     close: put,
 
+    /** As `version` of a table; `null` where more has come due than one call should pay for. */
+    version: () => (sweep(steady()) ? table.version() : null),
+
     list(filter: Filter, page: PageQuery, bound: number): Page<R> {
       const time = steady()
       sweep(time)

@@ -41,6 +41,9 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
   fields.set('user_id', ofUser)
   const users = createTableUsers<R, Entry<R, S>>(ofUser)
   let arrivals = 0
+  let changes = 0
+  // Made when it is first asked for: some runtimes have no random numbers before their first request.
+  let epoch: string | undefined
 
   const derived = new Map((options.derived ?? []).map(({ name, of }) => [name, of]))
   for (const name of derived.keys()) fields.set(name, new FieldIndex())
@@ -73,7 +76,14 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     /** All entries, for an end that concerns every one of them. */
     entries: () => [...byId.values()],
 
+    /** Another text after every change of a record. */
+    version(): string {
+      epoch ??= crypto.randomUUID()
+      return `${epoch}.${changes}`
+    },
+
     add(id: string, record: R, state: S): Entry<R, S> {
+      changes++
       const cell = cells.cellOf(record)
       const sequence = ++arrivals
       const entry: Entry<R, S> = { id, sequence, record, cell, state, touchedAt: 0, older: null, newer: null }
@@ -89,6 +99,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
 
     /** Puts another record in the place of the entry's. Its id and user are the same. */
     replace(entry: Entry<R, S>, record: R): void {
+      changes++
       const before = entry.record
       const cell = cells.cellOf(record)
       if (cell !== entry.cell) all.retally(entry, cell)
@@ -109,6 +120,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     remove(entry: Entry<R, S>): void {
+      changes++
       byId.delete(entry.id)
       all.remove(entry)
       for (const [field, index] of fields) {

@@ -1,0 +1,41 @@
+/** The entity tags of lists and counts: what their sources say of their own changes, or else what the answer says. */
+import { CAPABILITIES } from '../contract/capabilities.js'
+import type { FamilyName, Present } from '../contract/families.js'
+import type { Ask, Versioned } from '../contract/page.js'
+import { type Comparable, comparedOf, weakTag } from '../http/etag.js'
+import type { PreparedRoute } from '../http/read-route.js'
+import type { DiagnosticsRoute } from './route.js'
+
+/** The inspectors that an answer of the route is made of. */
+export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyName[] {
+  return [...new Set([...needs.map((need) => CAPABILITIES.keyOf(need) as FamilyName), ...alsoReads])]
+}
+
+/**
+ * What the sources of an answer say of themselves together; `null` where one of them does not say, or cannot be asked now.
+ * Equal texts are equal answers to the same question.
+ */
+export async function versionOf(
+  families: readonly FamilyName[],
+  inspectors: Present,
+  ask: Ask,
+): Promise<string | null> {
+  const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
+  if (!sources.every(({ version }) => version)) return null
+  try {
+    const versions = await Promise.all(sources.map((source) => source.version?.(ask)))
+    return versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
+  } catch {
+    // The question itself will say what is wrong.
+    return null
+  }
+}
+
+/** The tag of an answer to `question`, by its version or by what it says. */
+export function tagOf(question: string, version: string | null, text: string, { route }: Compared): string {
+  return weakTag(
+    `${question}\n${version ?? JSON.stringify(comparedOf(JSON.parse(text) as Comparable, route.compared as never))}`,
+  )
+}
+
+type Compared = Pick<PreparedRoute<never, never>, 'route'>

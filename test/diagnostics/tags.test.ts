@@ -1,0 +1,127 @@
+/** The entity tags of lists and counts: the same while nothing changes, another after any change, and 304 to whoever has it. */
+import { describe, expect, it } from 'vitest'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
+import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { CASES, createSubject, createWatched, get, withQuery } from './subject.js'
+import { call, connection, NOW, node } from './world.js'
+
+const isList = ({ response }: { response: unknown }) => 'items' in ((response as { shape?: object }).shape ?? {})
+const COMPARED = CASES.filter(({ path, route }) => path.endsWith('/count') || isList(route))
+
+describe.each(COMPARED)('the tag of $path', ({ url, route }) => {
+  it('answers 304 without a body to whoever has it, for GET and HEAD', async () => {
+    const router = createSubject()
+    const etag = (await get(router, url)).headers.get('etag') as string
+    expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/)
+    for (const method of ['GET', 'HEAD']) {
+      for (const named of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
+        const answer = await get(router, url, { method, headers: { 'if-none-match': named } })
+        expect([named, answer.status, answer.text]).toEqual([named, 304, ''])
+        expect(answer.headers.get('etag')).toBe(etag)
+        expect(answer.headers.get('cache-control')).toBe('no-store')
+      }
+      const other = await get(router, url, { method, headers: { 'if-none-match': 'W/"0000000000000000"' } })
+      expect(other.status).toBe(200)
+    }
+  })
+
+  it('is of this question alone', async () => {
+    const router = createSubject()
+    const { headers } = await get(router, url)
+    if (!route.page) return
+    const narrower = await get(router, withQuery(url, 'limit=1'), {
+      headers: { 'if-none-match': `${headers.get('etag')}` },
+    })
+    expect(narrower.status).toBe(200)
+  })
+})
+
+describe('a tag', () => {
+  it('is not the clock: an age that grows is no change', async () => {
+    const tagAt = async (age: number, path: string) => {
+      const world = { calls: [call({ age_ms: age })], delivery: { nodes: [node({ staleness_ms: age })] } }
+      const inspectors = createFakeInspectors(world)
+      return (await get(createSubject({ inspectors, now: () => NOW + age }), path)).headers.get('etag')
+    }
+    for (const path of ['/rpc/pending', '/delivery/nodes', '/sources'])
+      expect(await tagAt(5, path)).toBe(await tagAt(5_000, path))
+  })
+
+  it('is another one for other users in sight', async () => {
+    const tagFor = async (user_ids: string[]) =>
+      (await get(createSubject({ authorize: () => ({ user_ids }) }), '/connections/count')).headers.get('etag')
+    expect(await tagFor(['nobody'])).not.toBe(await tagFor(['no-one']))
+  })
+
+  it('of a source that knows its changes costs no reading', async () => {
+    let version = 'v1'
+    const { registry } = createFakeInspectors({ connections: [connection()] })
+    const inspectors = { registry: { ...registry, version: () => version } } as ReturnType<typeof createFakeInspectors>
+    const { router, calls } = createWatched({ inspectors })
+    const etag = (await get(router, '/connections')).headers.get('etag') as string
+    calls.length = 0
+    const headers = { 'if-none-match': etag }
+    expect((await get(router, '/connections', { headers })).status).toBe(304)
+    expect(calls.map(({ name }) => name)).toEqual(['registry.version'])
+    version = 'v2'
+    expect((await get(router, '/connections', { headers })).status).toBe(200)
+  })
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('no'))],
+    ['does not know now', () => null],
+    ['answers nonsense', () => 7 as never],
+  ])('of a source whose version %s is made of the answer', async (_what, version) => {
+    const { registry } = createFakeInspectors({ connections: [connection()] })
+    const tags = [{ ...registry }, { ...registry, version }].map(async (one) => {
+      const router = createSubject({ inspectors: { registry: one } as ReturnType<typeof createFakeInspectors> })
+      return (await get(router, '/connections')).headers.get('etag')
+    })
+    const [plain, given] = await Promise.all(tags)
+    expect(given).toBe(plain)
+  })
+})
+
+describe('over live objects in memory', () => {
+  it('changes with every change, what passes by silence included, and with nothing else', async () => {
+    let time = NOW
+    const now = () => time
+    const facilities = createMemoryFacilities({ now })
+    const router = createSubject({ ...memoryComposition(facilities), now })
+    const tags = async () => {
+      const found: Record<string, string> = {}
+      for (const path of [
+        '/connections',
+        '/connections/count',
+        '/contexts',
+        '/browser-windows',
+        '/rpc/pending',
+        '/users',
+      ])
+        found[path] = (await get(router, path)).headers.get('etag') as string
+      return found
+    }
+    const client = { user_id: 'ann', client_id: 'c', client_type: 'console' as const }
+    const changes: Record<string, () => Promise<unknown>> = {
+      '/connections': () => facilities.connections.connect({ ...client, instance_id: 'i' }),
+      '/contexts': () => facilities.contexts.report({ ...client, context_id: 'x', status: 'active' }),
+      '/browser-windows': () => facilities.browserWindows.report({ ...client, window_id: 'w' } as never),
+      '/rpc/pending': () => facilities.rpc.open({ ...client, action: 'a', timeoutMs: 86_400_000 }),
+    }
+    for (const [path, change] of Object.entries(changes)) {
+      const before = await tags()
+      expect(await tags()).toEqual(before)
+      await change()
+      const after = await tags()
+      expect([path, after[path] !== before[path], after['/users'] !== before['/users']]).toEqual([path, true, true])
+    }
+    // Nobody has said a word for so long that all of them have gone silent.
+    const before = await tags()
+    time += 90_001
+    const silent = await tags()
+    for (const path of ['/connections', '/contexts', '/browser-windows'])
+      expect([path, silent[path] !== before[path]]).toEqual([path, true])
+    await facilities.close()
+  })
+})
