@@ -6,11 +6,11 @@ import { type Consumer, createConsumer, SUBPATHS } from './consumer.js'
 
 /** KiB, about a tenth above what was measured: a jump is a mistake, growth a decision. zod is 27 of what is over 30. */
 const BOUNDS: Record<string, number> = {
-  'a minimal router': 66,
-  relayscope: 70,
-  'relayscope/memory': 59,
-  'relayscope/redis': 97,
-  'relayscope/cooperative-site': 59,
+  'a minimal router': 80,
+  relayscope: 84,
+  'relayscope/memory': 68,
+  'relayscope/redis': 112,
+  'relayscope/cooperative-site': 66,
   'relayscope/control-server': 43,
   'relayscope/publisher': 2.7,
   // The contract's own bound is 6.
@@ -18,7 +18,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/express': 3.9,
   'relayscope/hono': 2.4,
   'relayscope/deno': 2.4,
-  'relayscope/testing': 51,
+  'relayscope/testing': 60,
 }
 
 /** Of what has no bound of its own: adapters. */
