@@ -29,6 +29,16 @@ export const Connection = z
     connected_at: Timestamp.describe('When it was registered.'),
     last_seen_at: Timestamp.describe('Its latest sign of life.'),
     disconnected_at: Timestamp.nullable().describe('When it went; `null` while it is connected.'),
+    ended_reason: Reason.nullable()
+      .optional()
+      .describe('Why it went, as its history says; `null` while it is connected, and where nobody has said.'),
+    superseded_count: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'How often a newer instance had taken over this client of this user by when it connected, as far as the connections before it are retained.',
+      ),
     actions: z.array(z.string()).describe('Names of the actions that the client offers.'),
     metadata: JsonRecord.describe('What the client says of itself.'),
   })
@@ -79,6 +89,8 @@ export const ConnectionFilter = z.object({
   client_id: filterBy('client_id'),
   client_type: ClientType.optional().describe('Only of clients of this type.'),
   status: ConnectionStatus.optional().describe('Only with this status.'),
+  node_id: filterBy('node_id'),
+  ended_reason: Reason.optional().describe('Only those that went for this reason.'),
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>
 

@@ -38,6 +38,8 @@ export const CONNECTION: Connection = {
   connected_at: at(0),
   last_seen_at: at(25),
   disconnected_at: null,
+  ended_reason: null,
+  superseded_count: 0,
   actions: ['open_report'],
   metadata: { version: '4.2.0' },
 }

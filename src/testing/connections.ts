@@ -26,6 +26,10 @@ import { filtersIn, NOBODY } from './filters.js'
 import { listCases, type MakeInspector, NO_PAGE, walk, walkAll } from './lists.js'
 import { userCases } from './users.js'
 
+/** What some of a connection's values are as a filter: there is none for what is not known. */
+const toFilter = (values: Partial<Connection>): ConnectionFilter =>
+  ConnectionFilter.parse(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null)))
+
 const FILTERS = ConnectionFilter.keyof().options
 
 const connectionsOf = (registry: RegistryInspector) =>
@@ -36,7 +40,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
   return toCases([
     ...listCases<RegistryInspector, Connection>(make, {
       name: 'listConnections',
-      list: (registry, filter) => (page, ask) => registry.listConnections(filter, page, ask),
+      list: (registry, filter) => (page, ask) => registry.listConnections(toFilter(filter), page, ask),
       item: Connection,
       id: 'connection_id',
       filters: FILTERS,
@@ -44,8 +48,8 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     }),
     ...countCases<RegistryInspector, Connection>(make, {
       name: 'countConnections',
-      list: (registry, filter, page, ask) => registry.listConnections(filter, page, ask),
-      count: (registry, filter, ask) => registry.countConnections?.(filter, ask),
+      list: (registry, filter, page, ask) => registry.listConnections(toFilter(filter), page, ask),
+      count: (registry, filter, ask) => registry.countConnections?.(toFilter(filter), ask),
       by: CONNECTION_FAMILY.counted,
       filters: FILTERS,
     }),
@@ -141,6 +145,8 @@ const toConnection: Make<Connection> = (given, place) =>
       connected_at: FAKE_TIME,
       last_seen_at: FAKE_TIME,
       disconnected_at: given.status === 'disconnected' ? FAKE_TIME : null,
+      ended_reason: null,
+      superseded_count: 0,
       actions: [],
       metadata: {},
     },

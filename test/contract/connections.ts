@@ -10,6 +10,7 @@ import type {
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { endings } from './connection-endings.js'
 import { withSortedLists } from './parts.js'
 
 export type ConnectionFacility = Inspected<ConnectionRegistry, RegistryInspector>
@@ -63,6 +64,8 @@ export function connectionBattery(
         connected_at: at(),
         last_seen_at: at(),
         disconnected_at: null,
+        ended_reason: null,
+        superseded_count: 0,
         actions: ['open', 'close'],
         metadata: { version: 3 },
       })
@@ -99,6 +102,8 @@ export function connectionBattery(
       ])
       expect(await idsOf({ status: 'connected' })).toEqual([young.connection_id])
     })
+
+    endings(() => ({ clock, registry }))
 
     it('keeps clients of other names and users apart', async () => {
       await connect()
@@ -193,7 +198,15 @@ export function connectionBattery(
         { user_id: 'u0', client_type: 'web', status: 'connected', client_id: 'c3' },
         { user_id: 'nobody' },
         { user_id: '__proto__' },
+        { ended_reason: 'client_closed' },
+        { ended_reason: 'new_instance' },
+        { ended_reason: 'nothing_like_it' },
+        { user_id: 'u2', ended_reason: 'new_instance' },
+        { node_id: 'elsewhere' },
+        { node_id: 'elsewhere', ended_reason: 'new_instance' },
+        ...(now[0]?.node_id ? [{ node_id: now[0].node_id }, { node_id: now[0].node_id, user_id: 'u1' }] : []),
       ]
+      expect(now.some(({ ended_reason }) => ended_reason === 'new_instance')).toBe(true)
       for (const filter of filters) {
         const expected = now.filter((c) => Object.entries(filter).every(([k, v]) => c[k as keyof Connection] === v))
         expect(await list(filter)).toEqual(expect.arrayContaining(expected))

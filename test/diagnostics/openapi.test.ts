@@ -180,6 +180,8 @@ describe('the document', () => {
       'DeliveryTenant.metadata',
       'DeliveryTenant.capacity',
       'PendingCall.overdue',
+      'Connection.ended_reason',
+      'Connection.superseded_count',
     ]
     for (const [name, { properties, required, additionalProperties }] of Object.entries(document.components.schemas)) {
       if (!properties || name === 'Problem') continue

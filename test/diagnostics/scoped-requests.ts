@@ -13,6 +13,8 @@ const IDS: Record<string, string[]> = {
   client_id: forEach((mark) => [`client-${mark}-stays`]).concat('shared-stays', 'shared-left', 'silent'),
   connection_id: forEach((mark) => [`id-${mark}-1`, `id-${mark}-2`]),
   instance_id: forEach((mark) => [`instance-${mark}-shared-stays`, `instance-${mark}-silent`]),
+  node_id: ['nobody', 'here'],
+  ended_reason: forEach((mark) => [`left_${mark}`]).concat('heartbeat_lost', 'new_instance'),
   correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`]),
   action: forEach((mark) => [`call-${mark}`]).concat('shared'),
   context_id: forEach((mark) => [`context-${mark}-0-worker`, `context-${mark}-1-user-owned`]),

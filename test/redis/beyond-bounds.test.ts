@@ -196,6 +196,8 @@ describeRedis('a store that holds more than a request may look at', () => {
     it('lists every one of a single user, and what a filter without an index finds behind all others', async () => {
       const { items } = await all((page) => inspectors.contextRegistry.listContexts({ user_id: 'many' }, page, ask))
       expect(items).toHaveLength(most + 1)
+      for (const filter of [{ node_id: 'elsewhere' }, { ended_reason: 'new_instance' }])
+        expect((await all((page) => inspectors.registry.listConnections(filter, page, ask))).items).toEqual([])
       const filter = { user_id: 'many', status: 'closed' } as const
       expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ask))).items).toEqual([])
     })

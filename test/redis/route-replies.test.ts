@@ -21,7 +21,12 @@ const ASKED: Record<string, string[]> = {
   '/browser-windows': ['/browser-windows?limit=5', '/browser-windows?limit=500'],
   '/browser-windows/count': ['/browser-windows/count'],
   '/browser-windows/{window_id}': ['/browser-windows/window-3'],
-  '/connections': ['/connections?limit=3', '/connections?limit=500', '/connections?user_id=bob'],
+  '/connections': [
+    '/connections?limit=3',
+    '/connections?limit=500',
+    '/connections?user_id=bob',
+    '/connections?ended_reason=client_closed',
+  ],
   '/connections/count': ['/connections/count', '/connections/count?user_id=bob'],
   '/connections/{connection_id}': [`/connections/${ID}`],
   '/connections/{connection_id}/history': [`/connections/${ID}/history`],

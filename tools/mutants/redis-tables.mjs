@@ -7,8 +7,8 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
     [
       'in a store, a newer instance takes over',
-      "else finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now) end",
-      'else end',
+      "    finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now)",
+      '',
     ],
     [
       'in a store, connections are bounded by user and in all',
@@ -33,7 +33,7 @@ export const REDIS_TABLES = [
       'test/redis/shares.test.ts',
     ],
     [
-      'in a store, who was replaced is not current',
+      'in a store, who was replaced takes nothing along when it is forgotten',
       `if redis.call('GET', current) == id then redis.call('DEL', current) end`,
       `redis.call('DEL', current)`,
     ],

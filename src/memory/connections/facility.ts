@@ -68,7 +68,7 @@ export function createConnectionRegistry(
   const current = (client: ClientOfUser) => lifecycle.holder(client, sweep().time)?.record.instance_id ?? null
 
   return {
-    inspector: createConnectionInspector(lifecycle, { sweep, find, current }),
+    inspector: createConnectionInspector(lifecycle, { sweep, find, current }, nodeId),
     async connect(given) {
       const input = parseInput(ConnectInput, given)
       const { user_id, client_id, instance_id, client_type } = input
@@ -80,6 +80,8 @@ export function createConnectionRegistry(
         throw new Refusal('capacity_exceeded', `${maxConnectionsPerUser} connections of one user`)
       if (!previous && lifecycle.connectedCount() >= maxConnections)
         throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
+      const isSuperseding = previous !== undefined && previous.record.instance_id !== instance_id
+      const superseded_count = lifecycle.supersededCount(input, time) + Number(isSuperseding)
       if (previous?.record.instance_id === instance_id)
         lifecycle.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
       else if (previous)
@@ -95,6 +97,8 @@ export function createConnectionRegistry(
         connected_at: at,
         last_seen_at: at,
         disconnected_at: null,
+        ended_reason: null,
+        superseded_count,
         actions: Object.freeze(descriptors.map(({ name }) => name)) as string[],
         metadata,
       })

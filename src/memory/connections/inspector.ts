@@ -4,6 +4,7 @@ import {
   ClientType,
   type Connection,
   type ConnectionCounts,
+  type ConnectionFilter,
   foldConnection,
   type RegistryInspector,
 } from '../../contract/connections.js'
@@ -24,11 +25,28 @@ interface Look {
 export function createConnectionInspector(
   lifecycle: ConnectionLifecycle,
   { sweep, find, current }: Look,
+  nodeId: string | null,
 ): RegistryInspector {
   const { table, actions } = lifecycle
 
+  /** The filter without the node, which all of them are at; `null` for another node. */
+  function own<F extends ConnectionFilter>({ node_id, ...filter }: F): Omit<F, 'node_id'> | null {
+    return node_id === undefined || node_id === nodeId ? filter : null
+  }
+
   const inspector: RegistryInspector = {
-    listConnections: (filter, page, ask) => table.list(filter, page, sweep().view, examinable(ask)),
+    listConnections({ ended_reason, ...others }, page, ask) {
+      const { view, isSwept } = sweep()
+      const filter = own(others)
+      if (filter === null) return { items: [], next_cursor: null, has_more: false, examined: 0 }
+      if (isSwept) return table.list({ ...filter, ended_reason }, page, view, examinable(ask))
+      // The index of reasons lacks whoever has been lost and not been swept.
+      const gone = (entry: LivingConnection) => {
+        const record = view(entry)
+        return ended_reason === undefined || record?.ended_reason === ended_reason ? record : undefined
+      }
+      return table.list(filter, page, gone, examinable(ask))
+    },
     getConnection: (id) => find(id).entry?.record ?? null,
     listConnectionHistory(id, page) {
       const after = parseSequence(page.cursor)
@@ -45,7 +63,9 @@ export function createConnectionInspector(
     currentInstances: (clients) => clients.map(current),
     countConnections(filter, ask) {
       const { view, isSwept } = sweep()
-      return table.count(filter, view, isSwept, examinable(ask))
+      const wanted = own(filter)
+      if (wanted === null) return annotated(table.tally([]), { examined: 0 })
+      return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, examinable(ask))
     },
     listUserIds(page, ask) {
       const { view, isSwept } = sweep()

@@ -43,14 +43,15 @@ export function createConnectionLifecycle({
   maxDisconnected,
 }: ConnectionLifecycleOptions) {
   const table = createTable<Connection, Life, ConnectionCounts>({
-    fields: ['client_id'],
+    fields: ['client_id', 'ended_reason'],
     dimensions: countedBy(CONNECTION_FAMILY.counted),
   })
   const actions = createActionIndex()
   const connected = new ExpiryQueue<LivingConnection>()
   const disconnected = new FairQueue<LivingConnection>(({ record }) => record.user_id)
   const holders = new Holders()
-  const current = new Map<string, LivingConnection>()
+  /** The connection that holds each client, or held it last. */
+  const latest = new Map<string, LivingConnection>()
   const lastSeen = new Map<string, string>()
 
   const isLost = ({ record, touchedAt }: LivingConnection, time: number) =>
@@ -63,9 +64,10 @@ export function createConnectionLifecycle({
     Object.assign(entry.state, life)
     actions.remove(entry.record)
     holders.remove(entry.record.user_id)
-    table.replace(entry, Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at }))
-    // One of a client is connected at a time: whoever ends while connected is current.
-    current.delete(clientKey(entry.record))
+    table.replace(
+      entry,
+      Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at, ended_reason: life.reason }),
+    )
     disconnected.push(entry, time)
     const { surplus } = disconnected
     if (disconnected.size <= maxDisconnected || !surplus) return
@@ -81,6 +83,8 @@ export function createConnectionLifecycle({
   function leave(entry: LivingConnection): void {
     const { user_id } = entry.record
     table.remove(entry)
+    const client = clientKey(entry.record)
+    if (latest.get(client) === entry) latest.delete(client)
     if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
   }
 
@@ -115,7 +119,8 @@ export function createConnectionLifecycle({
     /** What an entry reads as, swept or not. */
     view: (time: number) => (entry: LivingConnection) => {
       if (isLost(entry, time)) {
-        return { ...entry.record, status: 'disconnected' as const, disconnected_at: lostAt(entry.record) }
+        const ended_reason = LifecycleReason.enum.heartbeat_lost
+        return { ...entry.record, status: 'disconnected' as const, disconnected_at: lostAt(entry.record), ended_reason }
       }
       const gone = entry.record.status === 'disconnected' && entry.touchedAt + retentionMs <= time
       return gone ? undefined : entry.record
@@ -126,9 +131,13 @@ export function createConnectionLifecycle({
 
     /** The connected entry that holds (user, client). */
     holder(client: Client, time: number): LivingConnection | undefined {
-      const entry = sweepOne(current.get(clientKey(client)), time)
+      const entry = sweepOne(latest.get(clientKey(client)), time)
       return entry?.record.status === 'connected' ? entry : undefined
     },
+
+    /** How often the client has been superseded, as far as its last connection tells. */
+    supersededCount: (client: Client, time: number) =>
+      sweepOne(latest.get(clientKey(client)), time)?.record.superseded_count ?? 0,
 
     connectedCount: () => connected.size,
 
@@ -140,7 +149,7 @@ export function createConnectionLifecycle({
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
       holders.add(record.user_id)
-      current.set(clientKey(record), entry)
+      latest.set(clientKey(record), entry)
       actions.add(record, descriptors)
       recordSight(record)
     },

@@ -80,7 +80,7 @@ export function connectionRegistryOn(
       }
       const shard = shardOf(client.user_id, await store.claimShards())
       const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
-      const connectedAt = await runScript(store, CONNECT, shard, {
+      const { connectedAt, superseded } = await runScript(store, CONNECT, shard, {
         ...sweepBounds,
         id: fields.connection_id,
         fields: JSON.stringify(fields),
@@ -99,6 +99,8 @@ export function connectionRegistryOn(
         connected_at: time,
         last_seen_at: time,
         disconnected_at: null,
+        ended_reason: null,
+        superseded_count: superseded,
         actions: names,
         metadata,
       }

@@ -23,6 +23,8 @@ const StoredConnection = Connection.pick({
   ended_at: Millis.optional(),
   end: z.enum(['superseded', 'disconnected']).optional(),
   reason: Reason.nullable().optional(),
+  /** Absent for 0. */
+  superseded: z.int().min(0).optional(),
 })
 type StoredConnection = z.infer<typeof StoredConnection>
 
@@ -57,6 +59,8 @@ export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
       connected_at: timestampOf(row.connected_at),
       last_seen_at: timestampOf(row.seen_at),
       disconnected_at: ended ? timestampOf(ended.at) : null,
+      ended_reason: ended?.reason ?? null,
+      superseded_count: row.superseded ?? 0,
       actions: row.names ?? [],
       metadata,
     }

@@ -1,7 +1,7 @@
 /** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
 import { LifecycleReason } from '../../contract/connections.js'
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { count, isOne, textOf } from '../store/reply.js'
+import { count, isOne, listOf, textOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
@@ -17,7 +17,7 @@ const SWEEP_ACTIONS = 64
 
 // A silent connection is lost after `lost_after`; `max_ended` are the disconnected ones that are kept.
 const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
-// `current:<user>:<client>`: the connection that holds the client; `beats`: connected ones by the time at which they are
+// `current:<user>:<client>`: the connection that holds the client, or held it last; `beats`: connected ones by the time at which they are
 // lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
 // of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
 // `actions-of:<user>`: names the user offers.
@@ -67,8 +67,12 @@ local function offer(state, by, texts)
 end
 
 local function forget(id, user)
-  local state = not user and load(t, id)
+  local state = load(t, id)
   user = user or (state and state.user_id)
+  if state and type(state.user_id) == 'string' and type(state.client_id) == 'string' then
+    local current = K(t, 'current', state.user_id, state.client_id)
+    if redis.call('GET', current) == id then redis.call('DEL', current) end
+  end
   unplace(t, 'beats', user, id)
   unhold(t, 'ended', user, id)
   drop(t, id)
@@ -77,8 +81,6 @@ end
 local function finish(id, state, body, how, reason, at)
   state['end'], state.reason, state.ended_at = how, reason, at
   offer(state, -1)
-  local current = K(t, 'current', state.user_id, state.client_id)
-  if redis.call('GET', current) == id then redis.call('DEL', current) end
   unplace(t, 'beats', state.user_id, id)
   hold(t, 'ended', state.user_id, id, at)
   save(t, id, state, body)
@@ -116,14 +118,17 @@ end
 `
 
 /**
- * `descriptions` are those of actions that have one. Answers the time; a second arrival the first one's, and changes
- * nothing.
+ * `descriptions` are those of actions that have one. Answers the time, and how often the client has been superseded; a second
+ * arrival the first one's, and changes nothing.
  */
 export const CONNECT = defineScript(
   'connections.connect',
   {
     args: [...SWEEP_ARGS, 'id', 'fields', 'content', 'max_per_user', 'max_connections', 'descriptions'],
-    answer: count,
+    answer: (reply) => {
+      const [connectedAt = null, superseded = null] = listOf(reply)
+      return { connectedAt: count(connectedAt), superseded: count(superseded) }
+    },
   },
   `${CONNECTIONS}
 sweep_connections()
@@ -133,6 +138,10 @@ local current = K(t, 'current', state.user_id, state.client_id)
 local known = redis.call('GET', current)
 local was, was_body
 if known then was, was_body = load(t, known) end
+local superseded = 0
+if was and (was.ended_at or was.seen_at + was.lost_after_ms) + was.retention_ms > now then
+  superseded = tonumber(was.superseded) or 0
+end
 if was and was.ended_at then was = nil end
 local replaces = was and was.seen_at + was.lost_after_ms > now
 if not replaces and not has_room(K(t, 'beats-of', state.user_id), max_per_user, K(t, 'beats'), max_connections) then
@@ -141,8 +150,12 @@ end
 if was then
   if not replaces then lose(known, was, was_body)
   elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', '${REASON.reconnected}', now)
-  else finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now) end
+  else
+    superseded = superseded + 1
+    finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now)
+  end
 end
+if superseded > 0 then state.superseded = superseded end
 state.connected_at, state.seen_at = now, now
 state.lost_after_ms, state.retention_ms = tonumber(lost_after), tonumber(retention)
 state.ix = { { 'user_id', state.user_id } }
@@ -150,7 +163,7 @@ put(t, id, nil, state, content, now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
 offer(state, 1, cjson.decode(descriptions))
-return string.format('%.0f', now)
+return { string.format('%.0f', now), superseded }
 end)`,
 )
 
