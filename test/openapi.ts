@@ -88,3 +88,47 @@ export function expectProblems(document: Loose): void {
       expect(codes.map((code) => document.components.examples[code])).not.toContain(undefined)
     }
 }
+
+/** References that lead nowhere within the document. */
+export function dangling(document: Loose): string[] {
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1] as string)
+  return refs.filter(
+    (path) => path.split('/').reduce((node: Loose, key) => node?.[key], document as Loose) === undefined,
+  )
+}
+
+const isTemplateOf = (template: string, path: string) =>
+  new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+
+/** One answer as it came, to be held against the document. `body`: `undefined` where it was not read. */
+interface Answered {
+  method: string
+  /** Below the prefix, without its query. */
+  path: string
+  status: number
+  type: string | null
+  body?: Loose
+}
+
+/** Holds an answer to what the document says of its route: status, media type, and of a problem its code. */
+export function expectDescribed(document: Loose, { method, path, status, type, body }: Answered): void {
+  const template = Object.keys(document.paths).find((one) => isTemplateOf(one, path))
+  const operation = template && document.paths[template][method.toLowerCase()]
+  // What names no route, or none that is answered so, is described by what there is.
+  if (!operation) return
+  const asked = `${method} ${template}`
+  const response = operation.responses[status]
+  expect(response, `${asked} answers ${status} ${JSON.stringify(body)}, which its operation does not say`).toBeDefined()
+  const media = type?.split(';')[0]
+  expect([asked, status, Object.keys(response.content ?? {})]).toEqual([asked, status, media ? [media] : []])
+  if (status >= 400 && body)
+    expect([asked, Object.keys(response.content[media as string].examples)]).toEqual([
+      asked,
+      expect.arrayContaining([body.code]),
+    ])
+}
+
+/** Every code that a document has under any of its operations. */
+export function codesOf(document: Loose): string[] {
+  return Object.keys(document.components.examples)
+}

@@ -11,6 +11,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openApiDocument } from 'relayscope'
+import { controlServerOpenApi } from 'relayscope/control-server'
+import { cooperativeSiteOpenApi } from 'relayscope/cooperative-site'
 import { checkRoutes } from './openapi-clients/check-routes.mjs'
 import { KEY, PREFIX, startHost } from './openapi-host.mjs'
 
@@ -19,7 +21,11 @@ const MADE = join(HERE, 'made')
 /** Of one program, before it counts as one that hangs. */
 const TIME_MS = 60_000
 
-const DOCUMENTS = { diagnostics: openApiDocument({ prefix: PREFIX }) }
+const DOCUMENTS = {
+  diagnostics: openApiDocument({ prefix: PREFIX }),
+  'cooperative-site': cooperativeSiteOpenApi(),
+  'control-server': controlServerOpenApi(),
+}
 
 const run = promisify(execFile)
 const bin = (name) => join(HERE, 'node_modules/.bin', name)
@@ -39,12 +45,14 @@ async function step(what, program, ...given) {
 async function generate() {
   for (const [name, document] of Object.entries(DOCUMENTS)) {
     writeFileSync(fileOf(name), JSON.stringify(document))
-    const types = join(MADE, `${name}.ts`)
-    await step(`openapi-typescript, ${name}`, bin('openapi-typescript'), fileOf(name), '--output', types)
+    // Without the last one, whatever has a default would have to stand in every body.
+    const given = ['--output', join(MADE, `${name}.ts`), '--default-non-nullable', 'false']
+    await step(`openapi-typescript, ${name}`, bin('openapi-typescript'), fileOf(name), ...given)
   }
-  const output = join(MADE, 'hey-api')
-  const given = ['--input', fileOf('diagnostics'), '--output', output, '--silent', '--no-log-file']
-  await step('@hey-api/openapi-ts, diagnostics', bin('openapi-ts'), ...given)
+  for (const name of Object.keys(DOCUMENTS)) {
+    const given = ['--input', fileOf(name), '--output', join(MADE, 'hey-api', name), '--silent', '--no-log-file']
+    await step(`@hey-api/openapi-ts, ${name}`, bin('openapi-ts'), ...given)
+  }
 }
 
 const freePort = () =>

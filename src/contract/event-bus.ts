@@ -1,7 +1,7 @@
 /** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
 
 import * as z from 'zod'
-import { Timestamp } from './ids.js'
+import { named, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
 import { ANYTHING, FUNCTION, type Shape } from './options.js'
 
@@ -9,22 +9,25 @@ import { ANYTHING, FUNCTION, type Shape } from './options.js'
 export const QUEUE_SIZE = 100
 
 /** An event as viewers see it: an invalidation or notification, never an authoritative state transfer. */
-export const SiteEvent = z.object({
-  event_id: z.string(),
-  name: z.string(),
-  site_id: z.string(),
-  /** Position in its topic, from 1 in each epoch, without repeats. */
-  seq: z.int().min(1),
-  published_at: Timestamp,
-  data: JsonValue,
-})
+export const SiteEvent = z
+  .object({
+    event_id: z.string().describe('The event, by the id of its message.'),
+    name: z.string().describe('What happened, as the application calls it.'),
+    site_id: named('site_id'),
+    seq: z.int().min(1).describe('Position in its topic, from 1 in each epoch, without repeats.'),
+    published_at: Timestamp.describe('When it was published.'),
+    data: JsonValue.describe('Any JSON value; `null` for none.'),
+  })
+  .describe('`site_event`: an invalidation or notification, never an authoritative state transfer.')
 export type SiteEvent = z.infer<typeof SiteEvent>
 
 /** An event before the bus has given it its position. */
 export type PublishedEvent = Omit<SiteEvent, 'seq'>
 
 /** Why events are missing: the subscriber was slow, it was away, or the node lost its link to the shared store. */
-export const GapReason = z.enum(['overflow', 'resume', 'link_lost'])
+export const GapReason = z
+  .enum(['overflow', 'resume', 'link_lost'])
+  .describe('The subscriber was slow, it was away, or the node lost its link to the shared store.')
 export type GapReason = z.infer<typeof GapReason>
 
 /** Stands in place of what was lost. Numbers are exact, or `null` where nobody can know them. */

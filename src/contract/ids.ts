@@ -60,6 +60,7 @@ export const Timestamp = z.iso.datetime({ precision: 3 })
 /** What each id names, wherever it stands: in records, in filters and in paths. */
 export const NAMES = {
   action: 'The name of the action.',
+  action_name: 'The name of the action, one of those that the site declares.',
   client_id: 'The client of the user: one program, across its restarts.',
   command_id: 'The command, among those for its client.',
   connection_id: 'The connection.',

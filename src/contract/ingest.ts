@@ -5,13 +5,15 @@ import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
 import type { Deduplicator } from './deduplicator.js'
 import { AppendInput, type HistoryMessage, type MessageHistory, type Retained, StreamName } from './history.js'
-import { Timestamp } from './ids.js'
+import { named, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { checkParts, having, needed, type Shape } from './options.js'
 import { isReservedStream, ownStream } from './streams.js'
 
 /** Who sent a message the first time, and when it was retained. */
-export const FirstTaken = z.object({ client_id: z.string(), at: Timestamp })
+export const FirstTaken = z
+  .object({ client_id: named('client_id'), at: Timestamp.describe('When it was retained.') })
+  .describe('Who sent a message the first time.')
 export type FirstTaken = z.infer<typeof FirstTaken>
 
 /** What became of a message. A refused one throws, so `accepted` is always true: the history holds it, once. */

@@ -1,6 +1,6 @@
 /** One action invoked in a session: what a viewer asks, and the evidence it gets back. */
 import * as z from 'zod'
-import { Timestamp } from './ids.js'
+import { named, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
 
 /** What the runtime adds to the parameters of every action; a caller's own names of this kind are refused. */
@@ -14,26 +14,40 @@ export const TIMEOUT_DEFAULT_MS = 30_000
 export const TIMEOUT_MAX_MS = 120_000
 
 /** The body of an invocation. */
-export const InvokeBody = z.strictObject({
-  parameters: JsonRecord.optional(),
-  timeout_ms: z.int().min(1).max(TIMEOUT_MAX_MS).optional(),
-})
+export const InvokeBody = z
+  .strictObject({
+    parameters: JsonRecord.optional().describe('What the action takes. Absent: `{}`.'),
+    timeout_ms: z
+      .int()
+      .min(1)
+      .max(TIMEOUT_MAX_MS)
+      .optional()
+      .describe(`How long it may take, in ms. Absent: what the relay says, ${TIMEOUT_DEFAULT_MS} by itself.`),
+  })
+  .describe('An invocation as a viewer asks for it.')
 export type InvokeBody = z.infer<typeof InvokeBody>
 
 /** What the application said when an action failed. `message` is what it meant for viewers; a thrown text never is. */
-export const InvocationError = z.object({ code: z.string(), message: z.string().nullable() })
+export const InvocationError = z
+  .object({
+    code: z.string().describe('What went wrong, for programs.'),
+    message: z.string().nullable().describe('What it meant for viewers; a thrown text never is.'),
+  })
+  .describe('What the application said when an action failed.')
 export type InvocationError = z.infer<typeof InvocationError>
 
 /** The answer to an invocation that reached the application and came back. */
-export const Invocation = z.object({
-  invocation_id: z.string(),
-  action: z.string(),
-  status: z.enum(['succeeded', 'failed']),
-  result: JsonValue,
-  error: InvocationError.nullable(),
-  started_at: Timestamp,
-  finished_at: Timestamp,
-})
+export const Invocation = z
+  .object({
+    invocation_id: z.string().describe('This invocation, for logs.'),
+    action: named('action'),
+    status: z.enum(['succeeded', 'failed']).describe('What the application said of it.'),
+    result: JsonValue.describe('What it returned: any JSON value, `null` where it failed.'),
+    error: InvocationError.nullable().describe('Why it failed; `null` where it did not.'),
+    started_at: Timestamp.describe('When the relay took it on.'),
+    finished_at: Timestamp.describe('When the answer was there.'),
+  })
+  .describe('The answer to an invocation that reached the application and came back.')
 export type Invocation = z.infer<typeof Invocation>
 
 /** How the gate reaches the application: one ordinary call to one client. */

@@ -76,6 +76,24 @@ export const Site = z
   .describe('A site: the descriptor that decides which events are projected and which actions may be invoked.')
 export type Site = z.infer<typeof Site>
 
+/** A declaration, for the readers of documents. */
+export const DEFINITION_EXAMPLE = {
+  mode: 'cooperative' as const,
+  title: 'Notes',
+  event_names: ['note_changed'],
+  action_names: ['archive_note'],
+  capability_profile: { action_invocation: true },
+}
+
+/** What becomes of it. */
+export const SITE_EXAMPLE: Site = {
+  site_id: 'notes',
+  owner: 'ada',
+  ...DEFINITION_EXAMPLE,
+  created_at: '2026-01-15T09:41:00.000Z',
+  updated_at: '2026-01-15T09:41:00.000Z',
+}
+
 /** A site as `/sites` shows it: what was declared, and what is known of its life. `null` is what nobody can say. */
 export const SiteRow = Site.extend({
   sessions: z

@@ -1,4 +1,5 @@
 /** The face of `relayscope/control-server`. */
+export { controlServerOpenApi } from './openapi.js'
 export {
   type ControlServerTimeouts,
   type CooperativeSiteControlServer,

@@ -3,11 +3,20 @@ import * as z from 'zod'
 import { Id } from '../contract/ids.js'
 import { JsonValue } from '../contract/json.js'
 import { SiteMessageAnswer } from '../contract/site-messages.js'
-import { EventName, refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
+import {
+  DEFINITION_EXAMPLE,
+  EventName,
+  refuseGenericActionNames,
+  SITE_EXAMPLE,
+  Site,
+  SiteDefinition,
+  type SiteRegistry,
+} from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
-import { ProblemError } from '../http/problem.js'
+import { answerOf, BODY_PROBLEMS, bodyOf, type Operation } from '../http/operation.js'
+import { type ProblemCode, ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import type { CooperativeSitePublisher } from '../publisher/publisher.js'
 import { RelayError } from '../publisher/relay-error.js'
@@ -28,8 +37,14 @@ interface ControlRequest {
   params: Record<string, string>
 }
 
-const EventBody = z.strictObject({ name: EventName, data: JsonValue.optional(), message_id: Id.optional() })
-const EventAnswer = SiteMessageAnswer.omit({ duplicate: true })
+export const EventBody = z
+  .strictObject({
+    name: EventName.describe('What happened, one of the names that the site declares.'),
+    data: JsonValue.optional().describe('Any JSON value. Absent: `null`.'),
+    message_id: Id.optional().describe('Sent again under the same id it is taken in once. Absent: a new one.'),
+  })
+  .describe('An event to publish.')
+export const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('What became of an event.')
 
 type ControlHandler = (matched: ControlRequest) => Promise<HttpReply>
 
@@ -61,8 +76,62 @@ const publishEvent: ControlHandler = async ({ params, request, signal, targets: 
   }
 }
 
+const PUT_SITE: Operation<ControlHandler> = {
+  operationId: 'putSite',
+  summary: 'Declares a site, or replaces the whole declaration',
+  body: bodyOf(SiteDefinition, DEFINITION_EXAMPLE),
+  answers: {
+    200: answerOf('The site, which was there', Site, SITE_EXAMPLE),
+    201: answerOf('The site, which is new', Site, SITE_EXAMPLE),
+  },
+  problems: [...BODY_PROBLEMS, 'not_found', 'generic_action_name', 'owner_mismatch', 'share_exceeded'],
+  handle: putSite,
+}
+
+const DELETE_SITE: Operation<ControlHandler> = {
+  operationId: 'deleteSite',
+  summary: 'Takes a site back',
+  answers: { 204: { description: 'It is gone' } },
+  problems: ['not_found'],
+  handle: deleteSite,
+}
+
+const PUBLISH_EVENT: Operation<ControlHandler> = {
+  operationId: 'publishEvent',
+  summary: 'Publishes an event of a site',
+  body: bodyOf(EventBody, { name: 'note_changed', data: { id: 7 }, message_id: 'm-41' }),
+  answers: {
+    202: answerOf('The relay retains it; `published` says whether viewers can have it', EventAnswer, {
+      accepted: true,
+      message_id: 'm-41',
+      stream: 'users/ada/sites/notes/events',
+      published: true,
+      not_published_reason: null,
+    }),
+  },
+  problems: [...BODY_PROBLEMS, 'not_found', 'event_name_not_allowed', 'share_exceeded'],
+  handle: publishEvent,
+}
+
+/** What every one of them refuses with; the guard’s words first. */
+export const CONTROL_PROBLEMS = [
+  'not_loopback',
+  'forwarded_request',
+  'bad_host',
+  'bad_origin',
+  'unauthenticated',
+  'bad_request',
+  'method_not_allowed',
+  'uri_too_long',
+  'invalid_query',
+  'internal',
+  'relay_refused',
+  'unavailable',
+  'relay_timeout',
+] as const satisfies readonly ProblemCode[]
+
 /** All of them. */
-export const CONTROL_ROUTES: readonly Route<ControlHandler>[] = [
-  { path: '/sites/{site_id}', methods: { PUT: putSite, DELETE: deleteSite } },
-  { path: '/sites/{site_id}/events', methods: { POST: publishEvent } },
+export const CONTROL_ROUTES: readonly Route<Operation<ControlHandler>>[] = [
+  { path: '/sites/{site_id}', methods: { PUT: PUT_SITE, DELETE: DELETE_SITE } },
+  { path: '/sites/{site_id}/events', methods: { POST: PUBLISH_EVENT } },
 ]

@@ -128,9 +128,9 @@ function createControlEngine(
       visit.route = route?.path ?? null
     },
     checkParam: checkSegmentId,
-    answer(handler, { params, search }, { request, deadline }) {
+    answer({ handle }, { params, search }, { request, deadline }) {
       parseQuery(NoQuery, search)
-      return deadline.race(handler({ targets, request, params, signal: deadline.signal }))
+      return deadline.race(handle({ targets, request, params, signal: deadline.signal }))
     },
     refuse(error, { route }) {
       const problem = toControlProblem(error)

@@ -1,141 +1,158 @@
-/** The routes of the relay: what a host and a viewer may ask, and what answers them. */
-import * as z from 'zod'
-import { checkId } from '../contract/ids.js'
-import type { Ingest } from '../contract/ingest.js'
+/** The routes of the relay as data: what a host and a viewer may ask, and what they are answered. */
+import { SiteEvent } from '../contract/event-bus.js'
 import { Invocation, InvokeBody } from '../contract/invocations.js'
-import type { Awaitable } from '../contract/page.js'
-import type { Principal } from '../contract/sessions.js'
-import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-messages.js'
-import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
-import { parseBody, readJson } from '../http/body.js'
-import { encode } from '../http/encode.js'
-import type { MatchedRequest, Route } from '../http/engine.js'
-import { eventStreamReply } from '../http/event-stream.js'
-import { ProblemError } from '../http/problem.js'
-import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
-import { Refusal } from '../refusal.js'
-import { type CheckActionDeps, findSession, requireInvoker } from './actions/check-action.js'
-import type { ActionGate } from './actions/gate.js'
-import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './events/ingest.js'
-import type { SessionStreams } from './sessions/streams.js'
-
-/** What the routes work with. */
-export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {
-  /** With `get` alone sites cannot be declared over HTTP: those methods answer 501. */
-  sites: Pick<SiteRegistry, 'get'> & Partial<SiteRegistry>
-  /** Within the relay's deadline: what it has retained is projected after that, in a time of its own. */
-  ingest: Ingest
-  gate: ActionGate
-  streams: SessionStreams
-  /** The answer of a store within the relay's deadline. */
-  withinDeadline<T>(work: () => Awaitable<T>): Promise<T>
-}
-
-/** One authenticated request that matched. */
-interface RelayRequest extends Omit<MatchedRequest<Principal>, 'search'> {
-  request: Request
-}
-
-type RelayHandler = (relay: Relay, matched: RelayRequest) => Promise<HttpReply>
+import { SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
+import { DEFINITION_EXAMPLE, SITE_EXAMPLE, Site, SiteDefinition } from '../contract/sites.js'
+import { EndFrame, GapFrame, ReadyFrame } from '../contract/stream-frames.js'
+import type { Route } from '../http/engine.js'
+import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, streamOf } from '../http/operation.js'
+import type { ProblemCode } from '../http/problem.js'
+import {
+  deleteSite,
+  getSite,
+  invokeAction,
+  postMessage,
+  putSite,
+  type RelayHandler,
+  watchEvents,
+} from './relay-handlers.js'
 
 /** A path and who may ask what of it. */
-interface RelayRoute extends Route<RelayHandler> {
+interface RelayRoute extends Route<Operation<RelayHandler>> {
   who: 'host' | 'viewer'
 }
 
-const postMessage: RelayHandler = async (relay, { request, who }) => {
-  const message = parseBody(SiteMessage, await readJson(request))
-  const answer = await ingestCooperativeSiteMessage(relay, { host: who, message })
-  return jsonReply(202, encode(SiteMessageAnswer, answer))
+const STREAM_EXAMPLE = `retry: 5000
+id: 9f2c:40
+event: ready
+data: {"subscription_id":"s-1","session_id":"n-1","site_id":"notes","queue_limit":100,"replay":false,"heartbeat_ms":15000}
+
+id: 9f2c:41
+event: site_event
+data: {"event_id":"m-41","name":"note_changed","site_id":"notes","seq":41,"published_at":"2026-01-15T09:41:27.000Z","data":{"id":7}}
+
+`
+
+const MESSAGE = {
+  message_id: 'm-41',
+  kind: 'event',
+  stream: 'sites/notes/events',
+  client_id: 'laptop',
+  instance_id: 'laptop-7f3a',
+  payload: { name: 'note_changed', data: { id: 7 } },
+} as const
+
+const POST_MESSAGE: Operation<RelayHandler> = {
+  operationId: 'postMessage',
+  summary: 'Hands in a message; an event of a site goes on to its viewers',
+  body: bodyOf(SiteMessage, MESSAGE),
+  answers: {
+    202: answerOf('It is retained; `published` says whether viewers can have it', SiteMessageAnswer, {
+      accepted: true,
+      duplicate: false,
+      message_id: MESSAGE.message_id,
+      stream: 'users/ada/sites/notes/events',
+      published: true,
+      not_published_reason: null,
+    }),
+  },
+  problems: [...BODY_PROBLEMS, 'stale_instance', 'share_exceeded'],
+  handle: postMessage,
 }
 
-async function ownSite({ sites, withinDeadline }: Relay, siteId: string, who: Principal): Promise<Site> {
-  const site = await withinDeadline(() => sites.get(siteId))
-  if (site?.owner !== who.user_id) throw new ProblemError('not_found')
-  return site
+const GET_SITE: Operation<RelayHandler> = {
+  operationId: 'getSite',
+  summary: 'A site of the host',
+  answers: { 200: answerOf('The site', Site, SITE_EXAMPLE) },
+  problems: ['not_found'],
+  handle: getSite,
 }
 
-const getSite: RelayHandler = async (relay, { params, who }) => {
-  const site = await ownSite(relay, params.site_id as string, who)
-  return jsonReply(200, encode(Site, site))
+const PUT_SITE: Operation<RelayHandler> = {
+  operationId: 'putSite',
+  summary: 'Declares a site, or replaces the whole declaration',
+  body: bodyOf(SiteDefinition, DEFINITION_EXAMPLE),
+  answers: {
+    200: answerOf('The site, which was there', Site, SITE_EXAMPLE),
+    201: answerOf('The site, which is new', Site, SITE_EXAMPLE),
+  },
+  problems: [...BODY_PROBLEMS, 'generic_action_name', 'owner_mismatch', 'share_exceeded', 'operation_absent'],
+  handle: putSite,
 }
 
-const putSite: RelayHandler = async ({ sites, withinDeadline }, { request, params, who }) => {
-  const body = await readJson(request)
-  refuseGenericActionNames(body)
-  const definition = parseBody(SiteDefinition, body)
-  const put = sites.put
-  if (put === undefined) throw new ProblemError('operation_absent')
-  const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
-  const { created, site } = await withinDeadline(() => put(input))
-  return jsonReply(created ? 201 : 200, encode(Site, site))
+const DELETE_SITE: Operation<RelayHandler> = {
+  operationId: 'deleteSite',
+  summary: 'Takes a site back',
+  answers: { 204: { description: 'It is gone' } },
+  problems: ['not_found', 'operation_absent'],
+  handle: deleteSite,
 }
 
-const deleteSite: RelayHandler = async (relay, { params, who }) => {
-  const { sites, withinDeadline } = relay
-  const remove = sites.delete
-  if (remove === undefined) throw new ProblemError('operation_absent')
-  const { site_id } = await ownSite(relay, params.site_id as string, who)
-  if (!(await withinDeadline(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
-  return emptyReply(204)
+const WATCH_EVENTS: Operation<RelayHandler> = {
+  operationId: 'watchSessionEvents',
+  summary: 'Streams the events of the site of a session, from now on',
+  headers: { 'Last-Event-ID': 'Where a client that comes back has been: what it missed is told as a `gap`.' },
+  answers: {
+    200: streamOf(
+      'Frames until the session, the right or the relay ends. `id` is the position `<epoch>:<seq>`',
+      { ready: ReadyFrame, site_event: SiteEvent, gap: GapFrame, end: EndFrame },
+      STREAM_EXAMPLE,
+    ),
+  },
+  problems: ['session_not_found', 'session_not_active'],
+  handle: watchEvents,
 }
 
-const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
-  const { session, site } = await relay.withinDeadline(async () => {
-    const found = await findSession(relay, params.session_id as string, who)
-    return { session: found, site: await relay.sites.get(found.site_id) }
-  })
-  const viewable = session.state === 'active' || session.state === 'suspended'
-  if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
-  const { session_id, site_id, owner } = session
-  const topic = siteStream(owner, site_id)
-  await relay.withinDeadline(() => relay.streams.prepare(topic))
-  const frames = relay.streams.open({
-    viewer: who,
-    session_id,
-    site_id,
-    topic,
-    lastEventId: request.headers.get('last-event-id'),
-    request,
-  })
-  return eventStreamReply(frames)
+const INVOKE_ACTION: Operation<RelayHandler> = {
+  operationId: 'invokeAction',
+  summary: 'Invokes an action of the site of a session, once',
+  headers: { 'Idempotency-Key': 'An id that is this call’s alone: sent again, it answers what the first came to.' },
+  body: bodyOf(InvokeBody, { parameters: { id: 7 }, timeout_ms: 10_000 }),
+  answers: {
+    200: answerOf('What the application answered, a failure too', Invocation, {
+      invocation_id: '1f0d6a52-8a0e-4a63-9f0a-3f2f6f1c7a11',
+      action: 'archive_note',
+      status: 'succeeded',
+      result: { archived: true },
+      error: null,
+      started_at: '2026-01-15T09:41:28.000Z',
+      finished_at: '2026-01-15T09:41:28.120Z',
+    }),
+  },
+  problems: [
+    ...BODY_PROBLEMS,
+    'session_not_found',
+    'session_not_active',
+    'site_not_cooperative',
+    'action_invocation_disabled',
+    'action_not_allowed',
+    'invalid_parameters',
+    'reserved_parameter',
+    'approval_denied',
+    'approval_timeout',
+    'connector_unavailable',
+    'action_timeout',
+    'idempotency_key_reused',
+    'idempotency_in_progress',
+    'share_exceeded',
+  ],
+  handle: invokeAction,
 }
 
-// Their shape is the gate's to judge, under its own code.
-const ActionBody = InvokeBody.extend({ parameters: z.unknown().optional() })
-
-function readIdempotencyKey(request: Request): { idempotency_key?: string } {
-  const key = request.headers.get('idempotency-key')
-  if (key === null) return {}
-  const reason = checkId(key)
-  if (reason === undefined) return { idempotency_key: key }
-  throw new ProblemError('invalid_body', { errors: [{ in: 'header', name: 'Idempotency-Key', reason }] })
-}
-
-const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
-  const session_id = params.session_id as string
-  const action = params.action_name as string
-  await relay.withinDeadline(async () => {
-    const session = await findSession(relay, session_id, who)
-    await requireInvoker(relay, { session, viewer: who, action })
-  })
-  const { parameters, timeout_ms } = parseBody(ActionBody, await readJson(request))
-  const invocation = await relay.gate.invoke({
-    session_id,
-    action,
-    viewer: who,
-    parameters,
-    signal: request.signal,
-    timeout_ms,
-    ...readIdempotencyKey(request),
-  })
-  return jsonReply(200, encode(Invocation, invocation))
-}
+/** What every one of them refuses with. */
+export const RELAY_PROBLEMS = [
+  'unauthenticated',
+  'forbidden',
+  'method_not_allowed',
+  'uri_too_long',
+  'internal',
+  'unavailable',
+] as const satisfies readonly ProblemCode[]
 
 /** All of them. */
 export const RELAY_ROUTES: readonly RelayRoute[] = [
-  { path: '/messages', who: 'host', methods: { POST: postMessage } },
-  { path: '/sites/{site_id}', who: 'host', methods: { GET: getSite, PUT: putSite, DELETE: deleteSite } },
-  { path: '/sessions/{session_id}/events', who: 'viewer', methods: { GET: watchEvents }, endless: true },
-  { path: '/sessions/{session_id}/actions/{action_name}', who: 'viewer', methods: { POST: invokeAction } },
+  { path: '/messages', who: 'host', methods: { POST: POST_MESSAGE } },
+  { path: '/sites/{site_id}', who: 'host', methods: { GET: GET_SITE, PUT: PUT_SITE, DELETE: DELETE_SITE } },
+  { path: '/sessions/{session_id}/events', who: 'viewer', methods: { GET: WATCH_EVENTS }, endless: true },
+  { path: '/sessions/{session_id}/actions/{action_name}', who: 'viewer', methods: { POST: INVOKE_ACTION } },
 ]

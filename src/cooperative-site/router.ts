@@ -25,7 +25,8 @@ import type { HttpReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type ActionGateOptions, GATE_OPTIONS, openGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
-import { RELAY_ROUTES, type Relay } from './relay-routes.js'
+import type { Relay } from './relay-handlers.js'
+import { RELAY_ROUTES } from './relay-routes.js'
 import { createSessionStreams } from './sessions/streams.js'
 
 /**
@@ -168,7 +169,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       // A path that names nothing is told only to those whom some path would let in.
       return authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
     },
-    answer: (handler, { who, params }, { request }) => handler(relay, { request, who, params }),
+    answer: ({ handle }, { who, params }, { request }) => handle(relay, { request, who, params }),
     refuse(error, { route }) {
       const problem = toProblemError(error, 'facility')
       if (problem.code === 'internal') onError(problem.cause, { route })

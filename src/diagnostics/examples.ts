@@ -9,7 +9,7 @@ import type { HistoryMessage, HistoryStream } from '../contract/history.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
 import type { PendingCall, RpcSummary } from '../contract/rpc.js'
 import type { SessionRow } from '../contract/sessions.js'
-import type { SiteRow } from '../contract/sites.js'
+import { SITE_EXAMPLE, type SiteRow } from '../contract/sites.js'
 import type { UserObservation } from '../views/user-observation.js'
 
 /** An instant of the example's morning: `09:41` and so many seconds. */
@@ -230,15 +230,7 @@ export const COMMAND: DeliveryStatus = {
 }
 
 export const SITE: SiteRow = {
-  site_id: 'notes',
-  owner: 'ada',
-  mode: 'cooperative',
-  title: 'Notes',
-  event_names: ['note_changed'],
-  action_names: ['archive_note'],
-  capability_profile: { action_invocation: true },
-  created_at: at(0),
-  updated_at: at(0),
+  ...SITE_EXAMPLE,
   sessions: 1,
   last_event_at: at(27),
   last_position: '9f2c:41',

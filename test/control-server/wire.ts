@@ -3,10 +3,14 @@ import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import {
   type CooperativeSiteControlServerOptions,
+  controlServerOpenApi,
   startCooperativeSiteControlServer,
 } from '../../src/control-server/index.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import type { CooperativeSitePublisher } from '../../src/publisher/index.js'
+import { expectDescribed } from '../openapi.js'
+
+const DOCUMENT = controlServerOpenApi()
 
 export const TOKEN = 'correct-horse-battery'
 
@@ -43,7 +47,10 @@ export async function startControl(options: Partial<CooperativeSiteControlServer
       ...sent,
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+    const answer = { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+    const given = { type: response.headers.get('content-type'), ...answer }
+    expectDescribed(DOCUMENT, { method, path: path.split('?')[0] as string, ...given })
+    return answer
   }
   return { server, sites, published, ask }
 }

@@ -4,6 +4,7 @@ import type { Session } from '../../src/contract/sessions.js'
 import type { SiteMessage } from '../../src/contract/site-messages.js'
 import {
   type CooperativeSiteRouterOptions,
+  cooperativeSiteOpenApi,
   createCooperativeSiteEventBus,
   createCooperativeSiteRouter,
   createDispatchConnector,
@@ -13,6 +14,9 @@ import {
 } from '../../src/cooperative-site/index.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import { notes } from '../contract/sites.js'
+import { expectDescribed } from '../openapi.js'
+
+const DOCUMENT = cooperativeSiteOpenApi({ prefix: '/relay' })
 
 export const TOPIC = 'users/alice/sites/notes/events'
 export const laptop = { user_id: 'alice', client_id: 'laptop', instance_id: 'laptop-1' }
@@ -72,10 +76,15 @@ export async function createWorld(options: Partial<CooperativeSiteRouterOptions>
   await sessions.share(session.session_id, { user_id: 'bob', rights: ['view', 'invoke'] })
   await sessions.share(session.session_id, { user_id: 'carol', rights: ['view'] })
 
-  /** Asks the relay as `user`. */
-  function ask(user: string | null, method: string, path: string, init: { body?: unknown; headers?: object } = {}) {
+  /** Asks the relay as `user`, and holds the answer to its document. */
+  async function ask(
+    user: string | null,
+    method: string,
+    path: string,
+    init: { body?: unknown; headers?: object } = {},
+  ) {
     const { body, headers } = init
-    return relay(
+    const response = await relay(
       new Request(`http://relay.test/relay${path}`, {
         method,
         headers: {
@@ -86,6 +95,12 @@ export async function createWorld(options: Partial<CooperativeSiteRouterOptions>
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
     )
+    const { status } = response
+    const type = response.headers.get('content-type')
+    // An event stream is read by whoever asked for it.
+    const problem = status >= 400 && method !== 'HEAD' ? { body: await response.clone().json() } : {}
+    expectDescribed(DOCUMENT, { method, path: path.split('?')[0] as string, status, type, ...problem })
+    return response
   }
 
   const { session_id } = session

@@ -3,11 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SiteDefinition } from '../../src/contract/sites.js'
+import { controlServerOpenApi } from '../../src/control-server/index.js'
 import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
+import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
 import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
 import { PROBLEMS } from '../../src/http/problem.js'
-import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
+import { codesOf } from '../openapi.js'
 import { membersOf, methodsOf, wordsOf } from './declarations.js'
 import { ROOT } from './imports.js'
 
@@ -69,6 +72,19 @@ describe('the documents name', () => {
         .map(([code, [status]]) => `${status} ${code}`)
         .sort(),
     )
+  })
+
+  it.each([
+    ['diagnostics', openApiDocument()],
+    ['relay', cooperativeSiteOpenApi()],
+    ['control server', controlServerOpenApi()],
+  ])('what the %s says no with, as its OpenAPI document does', (who, document) => {
+    const rows = section('docs/problems.md', 'Over HTTP').matchAll(/^\| `(\w+)` \| \d+ \| (.*?) \|/gm)
+    const told = [...rows].filter(([, , by]) => (by as string).split(', ').some((one) => one === who || one === 'all'))
+    const codes = told.map(([, code]) => code as string)
+    // No route says that there is no route; and of a target with two readings routers hear behind no server of ours.
+    const unsaid = who === 'control server' ? ['route_not_found'] : ['route_not_found', 'bad_request']
+    expect(codesOf(document).sort()).toEqual(codes.filter((code) => !unsaid.includes(code)).sort())
   })
 
   it('a problem as the router answers it', async () => {

@@ -28,7 +28,7 @@ const LAYERS: Record<string, Layer> = {
   'fair-share/': { own: [] },
   'event-ring/': { own: ['contract/'] },
   'spill/': { own: ['contract/', 'refusal.ts', 'async/'] },
-  'http/': { own: ['refusal.ts', 'async/', ...GRAMMAR], packages: ['zod'] },
+  'http/': { own: ['refusal.ts', 'version.ts', 'async/', ...GRAMMAR], packages: ['zod'] },
   'views/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
   'memory/': { own: [...GROUND, 'fair-share/'] },
   'redis/': { own: GROUND, packages: ['zod'] },

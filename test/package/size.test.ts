@@ -11,7 +11,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/memory': 68,
   'relayscope/redis': 112,
   'relayscope/cooperative-site': 66,
-  'relayscope/control-server': 43,
+  'relayscope/control-server': 51,
   'relayscope/publisher': 2.7,
   // The contract's own bound is 6.
   'relayscope/browser': 3.3,

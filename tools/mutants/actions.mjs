@@ -92,7 +92,7 @@ export const ACTIONS = [
       ['test/cooperative-site/gate-conditions.test.ts', 'test/cooperative-site/gate.test.ts'],
     ],
   ]),
-  ...weaken('src/cooperative-site/relay-routes.ts', 'test/cooperative-site/router-actions.test.ts', [
+  ...weaken('src/cooperative-site/relay-handlers.ts', 'test/cooperative-site/router-actions.test.ts', [
     ['permission comes before a body is read', 'await requireInvoker(relay, { session, viewer: who, action })', ''],
     ['an idempotency key is an id', 'const reason = checkId(key)', 'const reason = undefined as string | undefined'],
     [

@@ -203,8 +203,8 @@ export const EDGES = [
     ['a token is long enough', 'token.length < TOKEN_LENGTH ||', ''],
     [
       'a registry has until the deadline',
-      'return deadline.race(handler({ targets, request, params, signal: deadline.signal }))',
-      'return handler({ targets, request, params, signal: deadline.signal })',
+      'return deadline.race(handle({ targets, request, params, signal: deadline.signal }))',
+      'return handle({ targets, request, params, signal: deadline.signal })',
     ],
     [
       'a site id is one path segment',

@@ -4,6 +4,7 @@ import { steady } from '../../async/clock.js'
 import { withTimeout } from '../../async/time-limit.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
+import type { EndReason } from '../../contract/stream-frames.js'
 
 /** How old a positive answer may be when something is written. */
 export const RECHECK_MS = 500
@@ -13,9 +14,6 @@ const READS_MAX = 200
 const READ_TIMEOUT_MS = 5_000
 // How long streams hold before their clients are sent away to come back: a gap is better than silence.
 const UNKNOWN_MAX_MS = 10_000
-
-/** Why a stream ends. */
-export type EndReason = 'session_closed' | 'session_expired' | 'policy_revoked' | 'shutdown'
 
 /** What a holder of a grant is told. */
 export interface GrantHolder {

@@ -7,10 +7,11 @@ import type {
   Subscription,
   TakeEvents,
 } from '../../contract/event-bus.js'
+import type { EndReason, GapFrame, ReadyFrame } from '../../contract/stream-frames.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
 import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
-import type { EndReason, Grant, GrantHolder } from './grants.js'
+import type { Grant, GrantHolder } from './grants.js'
 
 /** How long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 5_000
@@ -91,7 +92,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   request.signal.addEventListener('abort', leave, { once: true })
 
   function readyFrame(): string {
-    const data = {
+    const data: ReadyFrame = {
       subscription_id,
       session_id,
       site_id,
@@ -103,7 +104,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   }
 
   function gapFrame({ reason, dropped, first_seq, last_seq }: EventGap, behind: StreamPosition): string {
-    const data = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
+    const data: GapFrame = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
     return encodeFrame({ event: 'gap', id: toEventId(behind), data })
   }
 

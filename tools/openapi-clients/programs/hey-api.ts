@@ -1,8 +1,8 @@
 /** A client that @hey-api/openapi-ts has generated: a function for each operation. */
 import { deepEqual, equal } from 'node:assert/strict'
-import { client } from '../made/hey-api/client.gen.js'
-import type { ProblemCode } from '../made/hey-api/index.js'
-import * as diagnostics from '../made/hey-api/index.js'
+import { client } from '../made/hey-api/diagnostics/client.gen.js'
+import type { ProblemCode } from '../made/hey-api/diagnostics/index.js'
+import * as diagnostics from '../made/hey-api/diagnostics/index.js'
 
 const [baseUrl = '', key = ''] = process.argv.slice(2)
 client.setConfig({ baseUrl: baseUrl as never, headers: { 'X-Admin-Key': key } })

@@ -1,0 +1,56 @@
+/** The relay’s HTTP API as an OpenAPI document, made of the routes that its router answers from. */
+import { GapReason, SiteEvent } from '../contract/event-bus.js'
+import { MessageKind } from '../contract/history.js'
+import { FirstTaken } from '../contract/ingest.js'
+import { Invocation, InvocationError, InvokeBody } from '../contract/invocations.js'
+import type { JsonObject } from '../contract/json.js'
+import { checkOptions, TEXT } from '../contract/options.js'
+import { NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
+import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
+import { EndFrame, EndReason, GapFrame, ReadyFrame } from '../contract/stream-frames.js'
+import { operationsDocument } from '../http/operations-document.js'
+import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'
+
+/**
+ * The relay router as OpenAPI 3.1. Its two securities are the host’s own: `host` is what `authenticateHost` asks for,
+ * `viewer` what `authenticateViewer` does, both shown as a bearer token.
+ *
+ * @param options.prefix Where it is mounted. @default ''
+ * @throws TypeError for an unusable prefix.
+ * @example
+ * const document = cooperativeSiteOpenApi({ prefix: '/relay' })
+ */
+export function cooperativeSiteOpenApi(options: { prefix?: string | undefined } = {}): JsonObject {
+  checkOptions(options, { prefix: TEXT })
+  return operationsDocument({
+    info: {
+      title: 'relayscope cooperative sites',
+      summary: 'Local applications tell their viewers what has changed, and are asked to act.',
+      description: 'Hosts hand in messages and declare sites; viewers watch sessions and invoke actions.',
+    },
+    prefix: options.prefix ?? '',
+    routes: RELAY_ROUTES,
+    taken: { InvokeBody, MessageKind, SiteDefinition, SiteMessage, SiteMode },
+    answered: {
+      EndFrame,
+      EndReason,
+      FirstTaken,
+      GapFrame,
+      GapReason,
+      Invocation,
+      InvocationError,
+      NotPublishedReason,
+      ReadyFrame,
+      Site,
+      SiteEvent,
+      SiteMessageAnswer,
+      SiteMode,
+    },
+    always: RELAY_PROBLEMS,
+    securitySchemes: {
+      host: { type: 'http', scheme: 'bearer', description: 'Who publishes and declares sites, as the host has it.' },
+      viewer: { type: 'http', scheme: 'bearer', description: 'Who watches and invokes, as the host has it.' },
+    },
+    securityOf: ({ who }) => who,
+  })
+}

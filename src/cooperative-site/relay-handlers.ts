@@ -1,0 +1,128 @@
+/** What answers each route of the relay. */
+import * as z from 'zod'
+import { checkId } from '../contract/ids.js'
+import type { Ingest } from '../contract/ingest.js'
+import { Invocation, InvokeBody } from '../contract/invocations.js'
+import type { Awaitable } from '../contract/page.js'
+import type { Principal } from '../contract/sessions.js'
+import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/site-messages.js'
+import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
+import { parseBody, readJson } from '../http/body.js'
+import { encode } from '../http/encode.js'
+import type { MatchedRequest } from '../http/engine.js'
+import { eventStreamReply } from '../http/event-stream.js'
+import { ProblemError } from '../http/problem.js'
+import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
+import { Refusal } from '../refusal.js'
+import { type CheckActionDeps, findSession, requireInvoker } from './actions/check-action.js'
+import type { ActionGate } from './actions/gate.js'
+import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './events/ingest.js'
+import type { SessionStreams } from './sessions/streams.js'
+
+/** What the routes work with. */
+export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {
+  /** With `get` alone sites cannot be declared over HTTP: those methods answer 501. */
+  sites: Pick<SiteRegistry, 'get'> & Partial<SiteRegistry>
+  /** Within the relay's deadline: what it has retained is projected after that, in a time of its own. */
+  ingest: Ingest
+  gate: ActionGate
+  streams: SessionStreams
+  /** The answer of a store within the relay's deadline. */
+  withinDeadline<T>(work: () => Awaitable<T>): Promise<T>
+}
+
+/** One authenticated request that matched. */
+interface RelayRequest extends Omit<MatchedRequest<Principal>, 'search'> {
+  request: Request
+}
+
+export type RelayHandler = (relay: Relay, matched: RelayRequest) => Promise<HttpReply>
+
+export const postMessage: RelayHandler = async (relay, { request, who }) => {
+  const message = parseBody(SiteMessage, await readJson(request))
+  const answer = await ingestCooperativeSiteMessage(relay, { host: who, message })
+  return jsonReply(202, encode(SiteMessageAnswer, answer))
+}
+
+async function ownSite({ sites, withinDeadline }: Relay, siteId: string, who: Principal): Promise<Site> {
+  const site = await withinDeadline(() => sites.get(siteId))
+  if (site?.owner !== who.user_id) throw new ProblemError('not_found')
+  return site
+}
+
+export const getSite: RelayHandler = async (relay, { params, who }) => {
+  const site = await ownSite(relay, params.site_id as string, who)
+  return jsonReply(200, encode(Site, site))
+}
+
+export const putSite: RelayHandler = async ({ sites, withinDeadline }, { request, params, who }) => {
+  const body = await readJson(request)
+  refuseGenericActionNames(body)
+  const definition = parseBody(SiteDefinition, body)
+  const put = sites.put
+  if (put === undefined) throw new ProblemError('operation_absent')
+  const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
+  const { created, site } = await withinDeadline(() => put(input))
+  return jsonReply(created ? 201 : 200, encode(Site, site))
+}
+
+export const deleteSite: RelayHandler = async (relay, { params, who }) => {
+  const { sites, withinDeadline } = relay
+  const remove = sites.delete
+  if (remove === undefined) throw new ProblemError('operation_absent')
+  const { site_id } = await ownSite(relay, params.site_id as string, who)
+  if (!(await withinDeadline(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')
+  return emptyReply(204)
+}
+
+export const watchEvents: RelayHandler = async (relay, { request, params, who }) => {
+  const { session, site } = await relay.withinDeadline(async () => {
+    const found = await findSession(relay, params.session_id as string, who)
+    return { session: found, site: await relay.sites.get(found.site_id) }
+  })
+  const viewable = session.state === 'active' || session.state === 'suspended'
+  if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
+  const { session_id, site_id, owner } = session
+  const topic = siteStream(owner, site_id)
+  await relay.withinDeadline(() => relay.streams.prepare(topic))
+  const frames = relay.streams.open({
+    viewer: who,
+    session_id,
+    site_id,
+    topic,
+    lastEventId: request.headers.get('last-event-id'),
+    request,
+  })
+  return eventStreamReply(frames)
+}
+
+// Their shape is the gate's to judge, under its own code.
+const ActionBody = InvokeBody.extend({ parameters: z.unknown().optional() })
+
+function readIdempotencyKey(request: Request): { idempotency_key?: string } {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return {}
+  const reason = checkId(key)
+  if (reason === undefined) return { idempotency_key: key }
+  throw new ProblemError('invalid_body', { errors: [{ in: 'header', name: 'Idempotency-Key', reason }] })
+}
+
+export const invokeAction: RelayHandler = async (relay, { request, params, who }) => {
+  const session_id = params.session_id as string
+  const action = params.action_name as string
+  await relay.withinDeadline(async () => {
+    const session = await findSession(relay, session_id, who)
+    await requireInvoker(relay, { session, viewer: who, action })
+  })
+  const { parameters, timeout_ms } = parseBody(ActionBody, await readJson(request))
+  const invocation = await relay.gate.invoke({
+    session_id,
+    action,
+    viewer: who,
+    parameters,
+    signal: request.signal,
+    timeout_ms,
+    ...readIdempotencyKey(request),
+  })
+  return jsonReply(200, encode(Invocation, invocation))
+}

@@ -1,0 +1,118 @@
+/** The OpenAPI 3.1 document of a router whose routes are operations: the relay’s, and the control server’s. */
+import type * as z from 'zod'
+import type { Json, JsonObject } from '../contract/json.js'
+import { VERSION } from '../version.js'
+import type { Route } from './engine.js'
+import { paramNames } from './match.js'
+import { BASE_COMPONENTS, pathParameters, problemExamples, problemResponses, ref, toSchemas } from './openapi.js'
+import type { Operation } from './operation.js'
+import type { ProblemCode } from './problem.js'
+import { parsePrefix } from './target.js'
+
+type Components = Readonly<Record<string, z.ZodType>>
+
+/** A router to be described. */
+export interface DescribedRouter<R extends Route<Operation<unknown>>> {
+  info: { title: string; summary: string; description: string }
+  /** Where it is mounted. */
+  prefix: string
+  routes: readonly R[]
+  /** What bodies and answers are called: whatever of it has a name. */
+  taken: Components
+  answered: Components
+  /** What every route refuses with. */
+  always: readonly ProblemCode[]
+  securitySchemes: JsonObject
+  /** Which of them opens a route. */
+  securityOf(route: R): string
+}
+
+function contentOf(
+  { schema, example, events }: Operation<unknown>['answers'][number],
+  nameOf: (schema: z.ZodType) => string,
+) {
+  if (events) {
+    const frames = Object.entries(events).map(([event, data]) => ({
+      type: 'object',
+      properties: { event: { const: event }, data: ref(nameOf(data)) },
+      required: ['event', 'data'],
+    }))
+    const text = { type: 'string', description: 'Frames as WHATWG HTML has them, each one of these.' }
+    const streamed = { ...text, contentMediaType: 'text/event-stream', contentSchema: { oneOf: frames } }
+    return { content: { 'text/event-stream': { schema: streamed, example: example as Json } } }
+  }
+  if (!schema) return {}
+  return { content: { 'application/json': { schema: ref(nameOf(schema)), example: example as Json } } }
+}
+
+/** What a method of a path can be refused with. */
+function problemsOf(path: string, { problems }: Operation<unknown>, always: readonly ProblemCode[]): ProblemCode[] {
+  return [...always, ...(paramNames(path).length > 0 ? (['invalid_path'] as const) : []), ...problems]
+}
+
+/** The document. @throws TypeError for an unusable prefix. */
+export function operationsDocument<R extends Route<Operation<unknown>>>(router: DescribedRouter<R>): JsonObject {
+  const { info, prefix, routes, taken, answered, always, securitySchemes, securityOf } = router
+  const names = new Map([...Object.entries(taken), ...Object.entries(answered)].map(([name, schema]) => [schema, name]))
+  const nameOf = (schema: z.ZodType) => names.get(schema) ?? 'Unnamed'
+  const toOperation = (route: R, operation: Operation<unknown>): JsonObject => {
+    const { operationId, summary, headers = {}, body, answers } = operation
+    const parameters = [
+      ...pathParameters(route.path),
+      ...Object.entries(headers).map(([name, description]) => ({
+        name,
+        in: 'header',
+        required: false,
+        description,
+        schema: { type: 'string' },
+      })),
+    ]
+    const responses = Object.entries(answers).map(([status, answer]) => [
+      status,
+      { description: answer.description, ...contentOf(answer, nameOf) },
+    ])
+    return {
+      operationId,
+      summary,
+      security: [{ [securityOf(route)]: [] }],
+      ...(parameters.length > 0 ? { parameters } : {}),
+      ...(body && {
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: ref(nameOf(body.schema)), example: body.example as Json } },
+        },
+      }),
+      responses: {
+        ...Object.fromEntries(responses),
+        ...problemResponses(problemsOf(route.path, operation, always)),
+      },
+    }
+  }
+  const operations = routes.flatMap(({ path, methods }) =>
+    Object.values(methods).flatMap((operation) => problemsOf(path, operation, always)),
+  )
+  return {
+    openapi: '3.1.0',
+    info: { ...info, version: VERSION, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: parsePrefix(prefix).path || '/' }],
+    paths: Object.fromEntries(
+      routes.map((route) => [
+        route.path,
+        Object.fromEntries(
+          Object.entries(route.methods).map(([method, operation]) => [
+            method.toLowerCase(),
+            toOperation(route, operation),
+          ]),
+        ),
+      ]),
+    ),
+    components: {
+      securitySchemes,
+      examples: problemExamples(new Set(operations)),
+      schemas: {
+        ...toSchemas({ ...BASE_COMPONENTS, ...taken }, 'input'),
+        ...toSchemas({ ...BASE_COMPONENTS, ...answered }),
+      },
+    },
+  }
+}
