@@ -1,5 +1,6 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
+import { ChurnMinute, ConnectionChurn } from './connection-churn.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Reason, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
@@ -98,6 +99,10 @@ export type ConnectionFilter = z.infer<typeof ConnectionFilter>
 export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: true })
 export type ActionFilter = z.infer<typeof ActionFilter>
 
+/** Filters of `/connections/churn`. What is one combination too many counts at no node. */
+export const ChurnFilter = ConnectionFilter.pick({ node_id: true, client_type: true })
+export type ChurnFilter = z.infer<typeof ChurnFilter>
+
 /** How many connections there are, every enum value present. */
 export interface ConnectionCounts extends Indexed {
   total: number
@@ -129,6 +134,8 @@ export interface RegistryInspector extends UserIndex {
   currentInstances?(clients: readonly ClientOfUser[], ask: Ask): Awaitable<(string | null)[]>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
   countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
+  /** Told by the operation `connection_churn`. */
+  connectionChurn?(filter: ChurnFilter, ask: Ask): Awaitable<ConnectionChurn>
 }
 
 /** What a client says when it connects. `actions` are names or descriptors. */
@@ -228,7 +235,16 @@ export const CONNECTION_FAMILY = {
   capability: 'registry',
   methods: { listConnections: true, getConnection: true },
   operations: { registry_connection_history: 'listConnectionHistory' },
-  components: { ActionObservation, ClientType, Connection, ConnectionEvent, ConnectionStatus },
+  listed: { connection_churn: 'connectionChurn' },
+  components: {
+    ActionObservation,
+    ChurnMinute,
+    ClientType,
+    Connection,
+    ConnectionChurn,
+    ConnectionEvent,
+    ConnectionStatus,
+  },
   counted: { status: ConnectionStatus, client_type: ClientType },
   users: foldUsers('listConnections', Connection, foldConnection),
 } as const satisfies Family<RegistryInspector>

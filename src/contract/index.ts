@@ -15,10 +15,12 @@ export {
 } from './browser-windows.js'
 export { Capabilities, Capability, capabilitiesOf } from './capabilities.js'
 export { Completeness, SourceName } from './completeness.js'
+export { ChurnMinute, ConnectionChurn } from './connection-churn.js'
 export {
   ActionDescriptor,
   ActionFilter,
   ActionObservation,
+  ChurnFilter,
   type ClientOfUser,
   ClientType,
   ConnectInput,

@@ -1,8 +1,15 @@
 /** The routes of the connections family. */
-import { CONNECTION_FAMILY, Connection, ConnectionEvent, ConnectionFilter } from '../contract/connections.js'
+import { ConnectionChurn } from '../contract/connection-churn.js'
+import {
+  ChurnFilter,
+  CONNECTION_FAMILY,
+  Connection,
+  ConnectionEvent,
+  ConnectionFilter,
+} from '../contract/connections.js'
 import { pageOf } from '../contract/page.js'
 import { ConnectionCount, count } from '../views/counts.js'
-import { at, CONNECTION, CONNECTION_EVENT, complete, lastPage } from './examples.js'
+import { at, CHURN, CONNECTION, CONNECTION_EVENT, complete, lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and what happened to them.', [
@@ -44,6 +51,16 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
         },
         view,
       ),
+  }),
+  diagnosticsRoute({
+    path: '/connections/churn',
+    operationId: 'getConnectionChurn',
+    summary: 'How many connections came and went, minute by minute',
+    needs: ['connection_churn'],
+    query: ChurnFilter,
+    response: ConnectionChurn,
+    example: CHURN,
+    read: ({ registry }, { filter }, { ask }) => registry.connectionChurn?.(filter, ask),
   }),
   diagnosticsRoute({
     path: '/connections/{connection_id}',

@@ -1,6 +1,7 @@
 /** The records that the examples of the routes are made of: one user at work, told the same on every route. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'
+import type { ConnectionChurn } from '../contract/connection-churn.js'
 import type { ActionObservation, Connection, ConnectionEvent } from '../contract/connections.js'
 import type { Context } from '../contract/contexts.js'
 import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
@@ -42,6 +43,14 @@ export const CONNECTION: Connection = {
   superseded_count: 0,
   actions: ['open_report'],
   metadata: { version: '4.2.0' },
+}
+
+export const CHURN: ConnectionChurn = {
+  items: [
+    { minute: at(-101), opened: 0, ended: {} },
+    { minute: at(-41), opened: 3, ended: { client_closed: 1, heartbeat_lost: 1 } },
+  ],
+  observed_at: at(30),
 }
 
 export const CONNECTION_EVENT: ConnectionEvent = {

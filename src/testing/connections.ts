@@ -9,6 +9,7 @@ import {
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import type { Page, PageQuery } from '../contract/page.js'
+import { checkChurn, type FakeChurn, fakeChurn } from './connection-churn.js'
 import { countCases } from './counts.js'
 import { ASK, type ContractCase, check, checkEqual, checkSchema, notTested, toCases } from './expect.js'
 import {
@@ -56,6 +57,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory tells the steps of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'currentInstances names who holds each client, in their order', run: () => checkHolders(make) },
+    { name: 'connectionChurn tells of each minute once, by client type as in all', run: () => checkChurn(make) },
     { name: 'listActions lists by name what connected connections offer', run: () => checkActions(make) },
   ])
 }
@@ -132,6 +134,8 @@ export interface ConnectionWorld {
   actions?: Partly<ActionObservation>[]
   /** Makes the registry answer for the history of connections. */
   connectionEvents?: Partly<ConnectionEvent>[]
+  /** Makes the registry tell what came and went, minute by minute. */
+  connectionChurn?: FakeChurn[]
 }
 
 const toConnection: Make<Connection> = (given, place) =>
@@ -164,7 +168,7 @@ const toAction: Make<FakeAction> = (given, place) =>
 
 export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefined {
   const connections = () => wholeRecords(toConnection, world.connections)
-  if (!world.connections && !world.actions && !world.connectionEvents) return undefined
+  if (!world.connections && !world.actions && !world.connectionEvents && !world.connectionChurn) return undefined
   return {
     listConnections: (filter, page) => pageOf(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
@@ -175,6 +179,9 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
       ),
     ...(world.actions && {
       listActions: (filter, page) => listActions(wholeRecords(toAction, world.actions), connections(), filter, page),
+    }),
+    ...(world.connectionChurn && {
+      connectionChurn: (filter) => fakeChurn(world.connectionChurn ?? [], filter),
     }),
     ...(world.connectionEvents && {
       listConnectionHistory(connection_id, page) {

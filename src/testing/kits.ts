@@ -46,6 +46,7 @@ export const WORLD: Shape<FakeWorld> = {
   connections: LIST,
   actions: LIST,
   connectionEvents: LIST,
+  connectionChurn: LIST,
   contexts: LIST,
   browserWindows: LIST,
   calls: LIST,

@@ -10,6 +10,7 @@ import type {
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
+import { churning } from './connection-churn.js'
 import { endings } from './connection-endings.js'
 import { withSortedLists } from './parts.js'
 
@@ -104,6 +105,7 @@ export function connectionBattery(
     })
 
     endings(() => ({ clock, registry }))
+    churning(() => ({ clock, registry }))
 
     it('keeps clients of other names and users apart', async () => {
       await connect()

@@ -145,6 +145,7 @@ describe('somebody who sees some users only', () => {
     const closed = body.routes.filter((route: { available: boolean }) => !route.available)
     expect(closed.map(({ path }: { path: string }) => path)).toEqual([
       '/sources',
+      '/connections/churn',
       '/rpc/summary',
       '/deduplicator/summary',
       '/delivery/summary',

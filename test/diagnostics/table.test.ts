@@ -20,14 +20,16 @@ import {
 const OPERATIONS = [
   'history_list_streams',
   'registry_connection_history',
+  'connection_churn',
   'rpc_instance_check',
+  'rpc_summary',
   'dedup_per_user',
   'delivery_commands',
 ]
 
 /** Adds a field to every object of an answer, except where the keys are the host's own. */
 function plant(value: unknown, key = ''): unknown {
-  if (['metadata', 'payload', 'parameters_schema', 'counters'].includes(key)) return value
+  if (['metadata', 'payload', 'parameters_schema', 'counters', 'ended'].includes(key)) return value
   if (Array.isArray(value)) return value.map((entry) => plant(entry))
   if (value === null || typeof value !== 'object') return value
   const members = Object.entries(value).map(([name, member]) => [name, plant(member, name)])

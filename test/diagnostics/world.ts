@@ -214,6 +214,10 @@ export function createWorld(): Required<FakeWorld> {
       message({ message_id: 'msg-9', stream: 'users/bob/log', user_id: 'bob' }),
     ],
     streams: [stream({ message_count: 3 }), stream({ stream: 'users/bob/log', user_id: 'bob', message_count: 1 })],
+    connectionChurn: [
+      { minute: '2026-01-02T03:02:00.000Z', opened: 2, ended: { client_closed: 1 }, client_type: 'web' },
+      { minute: '2026-01-02T03:03:00.000Z' },
+    ],
     calls: [
       ...many(3, (i) => call({ correlation_id: `call-${i}` })),
       call({ correlation_id: 'call-4', user_id: 'carol', action: 'print', instance_id: null, deadline_at: null }),

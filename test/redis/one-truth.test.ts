@@ -11,6 +11,7 @@ import { type Clock, createClock } from '../contract/clock.js'
 import { describeStores } from './matrix.js'
 import { connectObserver } from './observer.js'
 import type { Connected } from './server.js'
+import { soon } from './wait-for.js'
 import { createIds, live } from './world.js'
 
 type Router = ReturnType<typeof createDiagnosticsRouter>
@@ -181,6 +182,14 @@ describeStores('one truth', (kind, place, servers) => {
 
   it.each(SINGLES)('answers the same to GET %s', async (path) => {
     expect(declared(await get(shared, path), shards)).toEqual(declared(await get(direct, path), 1))
+  })
+
+  it('tells the same of what came and went, once all that is lost has been swept', async () => {
+    for (const path of ['/connections/churn', '/connections/churn?client_type=web', '/connections/churn?node_id=x']) {
+      const expected = await get(direct, path)
+      expect(expected.body.items?.length).toBe(2)
+      await soon(async () => expect(await get(shared, path)).toEqual(expected))
+    }
   })
 
   it('compares every list, but those of delivery, whose lives are told elsewhere', () => {

@@ -27,7 +27,14 @@ describeRedis('the permissions that the docs give a node', () => {
     const command = { command_id: 'c-1', user_id: 'ann', client_id: 'c', action: 'open' }
     expect((await facilities.dispatcher.dispatch(command)).admission.state).toBe('admitted')
     const router = createObserver({ client: options.client, deploymentId: 'prod', now: clock.now })
-    for (const path of ['/users', '/delivery/summary', '/delivery/nodes', '/rpc/pending', '/rpc/summary'])
+    for (const path of [
+      '/users',
+      '/delivery/summary',
+      '/delivery/nodes',
+      '/rpc/pending',
+      '/rpc/summary',
+      '/connections/churn',
+    ])
       expect((await get(router, path)).status).toBe(200)
     const elsewhere = createRedisFacilities({ ...options, deploymentId: 'prod2' })
     await expect(elsewhere.deduplicator.claim({ user_id: 'u', message_id: 'm' })).rejects.toMatchObject({

@@ -27,6 +27,7 @@ const ASKED: Record<string, string[]> = {
     '/connections?user_id=bob',
     '/connections?ended_reason=client_closed',
   ],
+  '/connections/churn': ['/connections/churn'],
   '/connections/count': ['/connections/count', '/connections/count?user_id=bob'],
   '/connections/{connection_id}': [`/connections/${ID}`],
   '/connections/{connection_id}/history': [`/connections/${ID}/history`],

@@ -34,6 +34,7 @@ describe('records of which nothing is said', () => {
     ['/history/messages?stream=users/user-1/stream-1', { items: [{ message_id: 'message-1', sequence: 1 }] }],
     ['/history/streams', { items: [{ stream: 'users/user-1/stream-1', message_count: 1 }] }],
     ['/rpc/pending/call-1', { action: 'action-1', age_ms: 0 }],
+    ['/connections/churn', { items: [{ minute: '2026-01-01T00:00:00.000Z', opened: 0, ended: {} }] }],
     ['/rpc/summary', { pending: 1, overdue: 0, counters: { opened: 1, succeeded: 0 } }],
     ['/rpc/instances/instance-1?user_id=user-1&client_id=client-1', { current: true }],
     ['/deduplicator/summary', { entries: 0, capacity: null }],

@@ -27,7 +27,7 @@ describe('the contract of scoped inspectors', () => {
 
   const scoped = () => scopeInspectors(memoryComposition(facilities).inspectors, only(userOf(CYD), userOf(ANN)))
   // What is told of all is refused, and a window is nobody's unless somebody says whose it is.
-  const isKept = (name: string) => !/^(delivery|deduplicator): |^rpc: summary|countByWindow/.test(name)
+  const isKept = (name: string) => !/^(delivery|deduplicator): |^rpc: summary|connectionChurn|countByWindow/.test(name)
   const cases = inspectorContract(scoped).filter(({ name }) => isKept(name))
   it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { run }) => void (await run()))
 })
@@ -45,9 +45,13 @@ describe('scopeInspectors', () => {
   })
 
   it('refuses what is of all users', async () => {
-    const { deduplicator, delivery, rpc } = scopeInspectors(createFakeInspectors(createWorld()), only('alice'))
+    const { deduplicator, delivery, registry, rpc } = scopeInspectors(
+      createFakeInspectors(createWorld()),
+      only('alice'),
+    )
     for (const ask of [
       () => rpc?.summary?.(ASK),
+      () => registry?.connectionChurn?.({}, ASK),
       () => deduplicator?.summary(ASK),
       () => delivery?.summary(ASK),
       () => delivery?.listNodes(FIRST, ASK),

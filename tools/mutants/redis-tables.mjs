@@ -288,6 +288,25 @@ export const REDIS_TABLES = [
       'if not isOld then break end',
     ],
   ]),
+  ...weaken('src/redis/connections/script-churn.ts', 'test/redis/connections.test.ts', [
+    [
+      'a minute that nobody watched is not told of',
+      "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
+      '',
+    ],
+    [
+      'in a store, kinds of ends are bounded',
+      "if not redis.call('ZSCORE', key, field) and redis.call('ZCARD', key) >",
+      'if false and 0 >',
+    ],
+  ]),
+  ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
+    [
+      'a client that comes back is known to have been taken over',
+      'superseded = tonumber(was.superseded) or 0',
+      'superseded = 0',
+    ],
+  ]),
   ...weaken('src/redis/table/merged.ts', 'test/redis/rpc.test.ts', [
     [
       'a page goes on where several shards have the same score',

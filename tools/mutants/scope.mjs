@@ -99,8 +99,17 @@ export const SCOPE = [
       'countSessions',
     ],
   ]),
-  ...weaken('src/views/scope/inspectors.ts', VIEW, [
+  ...weaken('src/views/scope/seen.ts', VIEW, [
     ['what is of all users is refused', "throw new Refusal('not_narrowable')", 'return undefined as never'],
+  ]),
+  ...weaken('src/views/scope/registries.ts', VIEW, [
+    [
+      'what is counted of all connections is refused',
+      '...(connectionChurn && { connectionChurn: refuse }),',
+      '...(connectionChurn && { connectionChurn: connectionChurn.bind(registry) }),',
+    ],
+  ]),
+  ...weaken('src/views/scope/inspectors.ts', VIEW, [
     ['a stream of others is not asked for', 'if (owner === undefined) return { items: [], truncated: false }', ''],
     [
       'a name that begins another’s opens no stream',

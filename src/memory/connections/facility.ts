@@ -17,6 +17,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
+import { createChurn } from './churn.js'
 import { bounded } from './input.js'
 import { createConnectionInspector } from './inspector.js'
 import { createConnectionLifecycle } from './lifecycle.js'
@@ -47,7 +48,8 @@ export function createConnectionRegistry(
   const clock = createClock(options.now ?? Date.now)
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
   const { maxConnections, maxConnectionsPerUser } = bounds
-  const lifecycle = createConnectionLifecycle(bounds)
+  const churn = createChurn(clock.now)
+  const lifecycle = createConnectionLifecycle(bounds, churn)
 
   /** What is shown as the time of what happens now. */
   const stamp = () => toTimestamp(clock.now())
@@ -68,7 +70,7 @@ export function createConnectionRegistry(
   const current = (client: ClientOfUser) => lifecycle.holder(client, sweep().time)?.record.instance_id ?? null
 
   return {
-    inspector: createConnectionInspector(lifecycle, { sweep, find, current }, nodeId),
+    inspector: createConnectionInspector(lifecycle, { sweep, find, current, stamp }, churn, nodeId),
     async connect(given) {
       const input = parseInput(ConnectInput, given)
       const { user_id, client_id, instance_id, client_type } = input

@@ -11,6 +11,7 @@ import {
 import { foldAll, type UserPart } from '../../contract/observation.js'
 import { annotated, examinable, parseSequence } from '../../contract/page.js'
 import { observeEach } from '../table/users.js'
+import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsOf, type LivingConnection } from './lifecycle.js'
 
 /** How the registry looks at its connections at this moment. */
@@ -20,11 +21,14 @@ interface Look {
   find(id: string): { entry: LivingConnection | undefined }
   /** The instance that holds a client. */
   current(client: ClientOfUser): string | null
+  /** What is shown as the time of now. */
+  stamp(): string
 }
 
 export function createConnectionInspector(
   lifecycle: ConnectionLifecycle,
-  { sweep, find, current }: Look,
+  { sweep, find, current, stamp }: Look,
+  churn: Churn,
   nodeId: string | null,
 ): RegistryInspector {
   const { table, actions } = lifecycle
@@ -66,6 +70,12 @@ export function createConnectionInspector(
       const wanted = own(filter)
       if (wanted === null) return annotated(table.tally([]), { examined: 0 })
       return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, examinable(ask))
+    },
+    connectionChurn(filter) {
+      sweep()
+      const wanted = own(filter)
+      const admits = (type: ClientType) => wanted !== null && (wanted.client_type ?? type) === type
+      return { items: churn.read(admits), observed_at: stamp() }
     },
     listUserIds(page, ask) {
       const { view, isSwept } = sweep()

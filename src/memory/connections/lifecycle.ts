@@ -17,6 +17,7 @@ import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FairQueue } from '../table/fair-queue.js'
 import { createTable, type Entry } from '../table/table.js'
 import { createActionIndex } from './action-index.js'
+import type { Churn } from './churn.js'
 
 /** How a connection ended. */
 interface Life {
@@ -37,11 +38,10 @@ type Client = Pick<Connection, 'user_id' | 'client_id'>
 export type ConnectionLifecycle = ReturnType<typeof createConnectionLifecycle>
 
 /** The connections that there are, connected or kept after their end, with everything that is counted of them. */
-export function createConnectionLifecycle({
-  heartbeatTimeoutMs,
-  retentionMs,
-  maxDisconnected,
-}: ConnectionLifecycleOptions) {
+export function createConnectionLifecycle(
+  { heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLifecycleOptions,
+  churn: Churn,
+) {
   const table = createTable<Connection, Life, ConnectionCounts>({
     fields: ['client_id', 'ended_reason'],
     dimensions: countedBy(CONNECTION_FAMILY.counted),
@@ -62,6 +62,7 @@ export function createConnectionLifecycle({
   /** Ends an entry that has left the queue of the connected. */
   function close(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
     Object.assign(entry.state, life)
+    churn.ended(entry.record.client_type, life.reason, Date.parse(disconnected_at))
     actions.remove(entry.record)
     holders.remove(entry.record.user_id)
     table.replace(
@@ -148,6 +149,7 @@ export function createConnectionLifecycle({
     begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
+      churn.opened(record.client_type, Date.parse(record.connected_at))
       holders.add(record.user_id)
       latest.set(clientKey(record), entry)
       actions.add(record, descriptors)

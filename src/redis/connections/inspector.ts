@@ -16,6 +16,7 @@ import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { listActions } from './actions.js'
+import { readChurn } from './churn.js'
 import { readCurrentInstances } from './current-instance.js'
 import { CONNECTIONS, endOf } from './format.js'
 
@@ -32,6 +33,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       const has_more = after + items.length < events.length
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
     },
+    connectionChurn: (filter, ask) => readChurn(store, filter, ask),
     listActions: (filter, page, ask) => listActions(store, filter, page, ask),
     currentInstances: (clients, ask) => readCurrentInstances(store, clients, ask),
     async countConnections(filter, ask): Promise<ConnectionCounts> {

@@ -4,6 +4,7 @@ import { IDEMPOTENCE } from '../store/idempotence.js'
 import { count, isOne, listOf, textOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
+import { CHURN } from './script-churn.js'
 
 const REASON = LifecycleReason.enum
 
@@ -23,6 +24,7 @@ const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
 // `actions-of:<user>`: names the user offers.
 const CONNECTIONS = `${IDEMPOTENCE}${SHARES}
 local t = 'connections'
+${CHURN}
 
 local function step(counts, field, by)
   local count = redis.call('HINCRBY', counts, field, by)
@@ -80,6 +82,7 @@ end
 
 local function finish(id, state, body, how, reason, at)
   state['end'], state.reason, state.ended_at = how, reason, at
+  churn_end(state, reason, at)
   offer(state, -1)
   unplace(t, 'beats', state.user_id, id)
   hold(t, 'ended', state.user_id, id, at)
@@ -91,6 +94,7 @@ end
 local function lose(id, state, body) finish(id, state, body, 'disconnected', '${REASON.heartbeat_lost}', state.seen_at + state.lost_after_ms) end
 
 local function sweep_connections()
+  watch()
   local left = ${SWEEP_ACTIONS}
   local function lose_one(id, state, body)
     left = left - #(state.names or {})
@@ -163,6 +167,7 @@ put(t, id, nil, state, content, now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
 offer(state, 1, cjson.decode(descriptions))
+churn('opened', state, now)
 return { string.format('%.0f', now), superseded }
 end)`,
 )

@@ -6,15 +6,14 @@ import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
 import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
 import { userStream } from '../../contract/streams.js'
-import { Refusal } from '../../refusal.js'
 import { scopeSessions, scopeSites } from './cooperative.js'
 import { listOfUsers } from './list.js'
 import { scopeConnections, scopeContexts, scopeWindows } from './registries.js'
-import { ifSeen, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
+import { ifSeen, refuse, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
 
 /**
  * `inspectors` that see the users of `scope` alone. Anybody else looks like nobody: in no list, no record, no number. What is
- * of all users and cannot be narrowed is refused as `not_narrowable`: the summaries of the deduplicator and of calls, and of delivery
+ * of all users and cannot be narrowed is refused as `not_narrowable`: the summaries of the deduplicator and of calls, how many connections came and went, and of delivery
  * everything but the commands of users and the evidence about one. An operation that this function does not know is not there.
  *
  * Lists go one user after the other, in the order of their ids. Where more than one user is asked for, numbers are those of a
@@ -42,10 +41,6 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
     sites: sites && scopeSites(sites, seen),
     sessions: sessions && scopeSessions(sessions, seen),
   }
-}
-
-function refuse(): never {
-  throw new Refusal('not_narrowable')
 }
 
 const NO_INSTANCE = { current: false, current_instance_id: null }

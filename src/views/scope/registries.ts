@@ -4,10 +4,10 @@ import type { RegistryInspector } from '../../contract/connections.js'
 import type { ContextRegistryInspector } from '../../contract/contexts.js'
 import { annotated } from '../../contract/page.js'
 import { listOfUsers } from './list.js'
-import { countOfOne, ifSeen, oneOf, type Seen, said, scopeUsers } from './seen.js'
+import { countOfOne, ifSeen, oneOf, refuse, type Seen, said, scopeUsers } from './seen.js'
 
 export function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInspector {
-  const { listConnectionHistory, countConnections, currentInstances, listActions } = registry
+  const { listConnectionHistory, countConnections, currentInstances, listActions, connectionChurn } = registry
   return {
     ...scopeUsers(registry, seen),
     listConnections: listOfUsers(seen.users, (filter, page, ask) => registry.listConnections(filter, page, ask)),
@@ -28,6 +28,7 @@ export function scopeConnections(registry: RegistryInspector, seen: Seen): Regis
       },
     }),
     ...(countConnections && { countConnections: countOfOne(seen, countConnections.bind(registry)) }),
+    ...(connectionChurn && { connectionChurn: refuse }),
     ...(listActions && {
       async listActions({ user_id: asked, ...filter }, page, ask) {
         const user_id = oneOf(seen, asked)

@@ -2,6 +2,7 @@
 import { checkId, compareIds } from '../../contract/ids.js'
 import type { UserIndex } from '../../contract/observation.js'
 import { type Ask, type Awaitable, annotated, examinable, type Indexed } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
 
 /** Users of one scope: as many as an index of users is asked for at once. */
 const SCOPE_MAX = 500
@@ -27,6 +28,11 @@ export function seenOf(scope: UserScope): Seen {
   const known = new Set<string>(ids)
   if (known.size > SCOPE_MAX) throw new RangeError(`user_ids must be at most ${SCOPE_MAX}`)
   return { users: [...known].sort(compareIds), has: (userId) => known.has(userId) }
+}
+
+/** What is of all users is not told. */
+export function refuse(): never {
+  throw new Refusal('not_narrowable')
 }
 
 /** `record` where it is that of somebody in sight. */

@@ -1,5 +1,6 @@
 /** The calls about who is there: connections, contexts, windows, sites and sessions. */
 import { expect } from 'vitest'
+import type { ConnectionChurn } from '../../../src/contract/connection-churn.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { notes } from '../../contract/sites.js'
 import { soon } from '../wait-for.js'
@@ -22,11 +23,24 @@ const live = async ({ ask, near }: World) => {
 }
 const share = { user_id: 'bob', rights: ['view' as const] }
 
+/** How many connections have been made and not ended, by what is counted of each minute. */
+async function counted({ near }: World) {
+  const { items } = (await near.connections().inspector.connectionChurn?.({}, ASK)) as ConnectionChurn
+  const ended = items.flatMap((one) => Object.entries(one.ended))
+  const endedAs = (reason?: string) =>
+    ended.reduce((sum, [as, count]) => sum + (reason === undefined || reason === as ? count : 0), 0)
+  return { left: items.reduce((sum, { opened }) => sum + opened, 0) - endedAs(), endedAs }
+}
+
 export const PRESENCE_ACTS = [
   act({
     call: 'ConnectionRegistry.connect',
     run: ({ far }) => far.connections().connect({ ...client, instance_id: 'i2' }),
-    effects: async (world) => (await connected(world)).filter(({ instance_id }) => instance_id === 'i2').length,
+    async effects(world) {
+      const there = (await connected(world)).filter(({ instance_id }) => instance_id === 'i2').length
+      expect((await counted(world)).left).toBe(there)
+      return there
+    },
   }),
   act({
     call: 'ConnectionRegistry.connect',
@@ -55,7 +69,9 @@ export const PRESENCE_ACTS = [
         if (!answer) throw new Error('no such connection')
         return answer
       })
-      return events.filter(({ event }) => event === 'disconnected').length
+      const ended = events.filter(({ event }) => event === 'disconnected').length
+      expect((await counted(world)).endedAs('client_closed')).toBe(ended)
+      return ended
     },
   }),
   act({

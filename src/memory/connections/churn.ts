@@ -1,0 +1,70 @@
+/** What came and went in each of the last minutes of one process, counted as it happens. */
+import {
+  CHURN_COMBINATIONS,
+  CHURN_MINUTES,
+  type ChurnMinute,
+  MINUTE_MS,
+  minuteOf,
+  OTHER,
+  UNSPECIFIED,
+} from '../../contract/connection-churn.js'
+import type { ClientType } from '../../contract/connections.js'
+import { toTimestamp } from '../../contract/ids.js'
+
+/** What happened so often: `reason` is absent for a connection that was made. */
+interface Counted {
+  readonly type: ClientType
+  readonly reason: string | undefined
+  count: number
+}
+
+export type Churn = ReturnType<typeof createChurn>
+
+/** The process itself watches every minute from now on. */
+export function createChurn(now: () => number) {
+  const since = minuteOf(now())
+  const minutes = new Map<number, Map<string, Counted>>()
+
+  /** The counts of `minute`, or of the present one where that is none of those that are told of. */
+  function countsOf(minute: number): Map<string, Counted> {
+    const present = minuteOf(now())
+    const oldest = Math.max(since, present - CHURN_MINUTES + 1)
+    const own = minute >= oldest && minute <= present ? minute : present
+    const known = minutes.get(own)
+    if (known) return known
+    for (const one of minutes.keys()) if (one < oldest || one > present) minutes.delete(one)
+    const made = new Map<string, Counted>()
+    minutes.set(own, made)
+    return made
+  }
+
+  function add(type: ClientType, reason: string | undefined, at: number): void {
+    const counts = countsOf(minuteOf(at))
+    const isFull = counts.size >= CHURN_COMBINATIONS && !counts.has(`${type} ${reason}`)
+    const kept = isFull && reason !== undefined ? OTHER : reason
+    const counted = counts.get(`${type} ${kept}`) ?? { type, reason: kept, count: 0 }
+    counted.count++
+    counts.set(`${type} ${kept}`, counted)
+  }
+
+  return {
+    opened: (type: ClientType, at: number) => add(type, undefined, at),
+    ended: (type: ClientType, reason: string | null, at: number) => add(type, reason ?? UNSPECIFIED, at),
+
+    /** The minutes that have been watched, those of a type alone where one is given. */
+    read(admits: (type: ClientType) => boolean): ChurnMinute[] {
+      const present = minuteOf(now())
+      const first = Math.max(Math.min(since, present), present - CHURN_MINUTES + 1)
+      return Array.from({ length: present - first + 1 }, (_, i) => {
+        const counts = [...(minutes.get(first + i)?.values() ?? [])].filter(({ type }) => admits(type))
+        const ended = new Map<string, number>()
+        let opened = 0
+        for (const { reason, count } of counts)
+          if (reason === undefined) opened += count
+          else ended.set(reason, (ended.get(reason) ?? 0) + count)
+        const minute = toTimestamp((first + i) * MINUTE_MS)
+        return { minute, opened, ended: Object.fromEntries([...ended].sort()) }
+      })
+    },
+  }
+}

@@ -1,0 +1,79 @@
+/** Reads what the scripts of the connection registry have counted in each of the last minutes, shard by shard. */
+import {
+  CHURN_COMBINATIONS,
+  CHURN_MINUTES,
+  type ChurnMinute,
+  type ConnectionChurn,
+  MINUTE_MS,
+  minuteOf,
+} from '../../contract/connection-churn.js'
+import { type ChurnFilter, ClientType } from '../../contract/connections.js'
+import { Reason, toTimestamp } from '../../contract/ids.js'
+import type { Ask } from '../../contract/page.js'
+import { count, listOf, scored, total } from '../store/reply.js'
+import type { Store } from '../store/store.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
+import { allShards } from '../table/shards.js'
+import { CONNECTIONS } from './format.js'
+
+/** Entries of one minute: beside the combinations, that it was watched, and what is too much, by client type. */
+const ENTRIES = CHURN_COMBINATIONS + 1 + 2 * ClientType.options.length
+
+const CHURN = defineReadScript(
+  {
+    args: ['first', 'last'],
+    answer: ([minutes]) =>
+      listOf(minutes).map((one) => {
+        const [minute = null, entries = null] = listOf(one)
+        return { minute: count(minute), entries: scored(entries) }
+      }),
+  },
+  `
+local minutes = {}
+for minute = tonumber(first), tonumber(last) do
+  local key = K('${CONNECTIONS.name}', 'churn', string.format('%.0f', minute))
+  local entries = read('ZRANGE', key, 0, ${ENTRIES - 1}, 'WITHSCORES') or {}
+  if #entries > 0 then minutes[#minutes + 1] = { minute, entries } end
+end
+return { foreign, minutes }`,
+)
+
+const ENTRY = /^(?:opened|ended (\S+)) (\S+)(?: (.*))?$/s
+
+/** What an entry says, if it is one that `filter` admits; its `reason` is absent for a connection that was made. */
+function readEntry(entry: string, filter: ChurnFilter): { reason: string | undefined } | undefined {
+  const [found, reason, type, node] = ENTRY.exec(entry) ?? []
+  if (found === undefined || !ClientType.safeParse(type).success) return undefined
+  if (filter.client_type !== undefined && filter.client_type !== type) return undefined
+  if (filter.node_id !== undefined && filter.node_id !== node) return undefined
+  return { reason: reason === undefined ? undefined : Reason.parse(reason) }
+}
+
+/** The last minutes of all shards. @throws Refusal `unavailable` where one of them is lost: a sum without it would be none. */
+export async function readChurn(store: Store, filter: ChurnFilter, ask: Ask): Promise<ConnectionChurn> {
+  const shards = await allShards(store, ask)
+  const now = await store.time(ask)
+  const last = minuteOf(now)
+  const given = { first: last - CHURN_MINUTES + 1, last }
+  const parts = await Promise.all(shards.map((shard) => readShard(store, CHURN, shard, given, ask)))
+  const minutes = new Map<number, Map<string | undefined, number>>()
+  for (const { minute, entries } of parts.flat()) {
+    const counts = minutes.get(minute) ?? new Map<string | undefined, number>()
+    minutes.set(minute, counts)
+    for (const { member, score } of entries) {
+      const read = readEntry(member, filter)
+      if (read) counts.set(read.reason, total([counts.get(read.reason) ?? 0, count(score)]))
+    }
+  }
+  const items = [...minutes].sort(([a], [b]) => a - b).map(([minute, counts]) => toMinute(minute, counts))
+  return { items, observed_at: toTimestamp(now) }
+}
+
+function toMinute(minute: number, counts: ReadonlyMap<string | undefined, number>): ChurnMinute {
+  const ended = [...counts].filter((one): one is [string, number] => one[0] !== undefined).sort()
+  return {
+    minute: toTimestamp(minute * MINUTE_MS),
+    opened: counts.get(undefined) ?? 0,
+    ended: Object.fromEntries(ended),
+  }
+}

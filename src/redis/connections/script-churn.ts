@@ -1,0 +1,33 @@
+/** How the scripts of the connection registry count what comes and goes, minute by minute. */
+import { CHURN_COMBINATIONS, CHURN_MINUTES, MINUTE_MS, OTHER, UNSPECIFIED } from '../../contract/connection-churn.js'
+
+/** How long a minute is kept: for as long as anybody is told of it, and a little more for clocks that differ. */
+const KEPT_MS = (CHURN_MINUTES + 5) * MINUTE_MS
+
+// `churn:<minute>`: what happened in it and how often, as `opened <type> <node>` and `ended <reason> <type> <node>`, without a
+// node where there is none. A minute is there once somebody has watched it, were it only to find that nothing happens.
+export const CHURN = `
+local function churn_key(at) return K(t, 'churn', string.format('%.0f', math.floor(at / ${MINUTE_MS}))) end
+
+local function watch()
+  local key = churn_key(now)
+  if redis.call('ZADD', key, 'NX', 0, 'watched') == 1 then redis.call('PEXPIRE', key, ${KEPT_MS}) end
+end
+
+-- What happened at \`at\`, or is noticed only now where nobody watched that minute.
+local function churn(what, state, at)
+  local key = churn_key(at)
+  if redis.call('EXISTS', key) == 0 then key = churn_key(now) end
+  local type_of = tostring(state.client_type)
+  local field = what .. ' ' .. type_of
+  if type(state.node_id) == 'string' then field = field .. ' ' .. state.node_id end
+  if not redis.call('ZSCORE', key, field) and redis.call('ZCARD', key) > ${CHURN_COMBINATIONS} then
+    field = (what == 'opened' and what or 'ended ${OTHER}') .. ' ' .. type_of
+  end
+  redis.call('ZINCRBY', key, 1, field)
+end
+
+local function churn_end(state, reason, at)
+  churn('ended ' .. (type(reason) == 'string' and reason or '${UNSPECIFIED}'), state, at)
+end
+`
