@@ -11,6 +11,7 @@ const WORLD = {
   connections: [{ actions: ['open_report'] }],
   actions: [{ name: 'open_report' }],
   connectionEvents: [{ connection_id: 'connection-1' }],
+  connectionChurn: [{}],
   contexts: [{ task_id: 'task-1', client_type: 'browser' }],
   browserWindows: [{}],
   calls: [{}],
@@ -27,6 +28,7 @@ const WORLD = {
     statuses: [{}],
   },
   sites: [{}],
+  sessions: [{}],
 }
 
 /** What stands in a path or in a query that a route insists on, by the name of the parameter. */

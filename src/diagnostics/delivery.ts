@@ -10,7 +10,8 @@ import {
   DeliveryTenant,
 } from '../contract/delivery.js'
 import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
-import { COMMAND, FOREIGN_NODE, lastPage, NODE, SUMMARY, TENANT } from './examples.js'
+import { COMMAND, FOREIGN_NODE, NODE, SUMMARY, TENANT } from './delivery-examples.js'
+import { lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
 /** The list of tenants under a scope: of whoever finds it by its id one page, of whoever does not what a page has of it. */

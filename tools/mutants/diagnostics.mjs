@@ -71,6 +71,12 @@ export const DIAGNOSTICS = [
     ['a host only lowers limits', 'value, ceiling)', 'value)'],
   ]),
   ...weaken('src/contract/json.ts', 'test/contract/json.test.ts', [
+    [
+      'what a host says of a node has its bound on the way out too',
+      'return toJson(value, METADATA_BYTES).bytes > 0',
+      'return true',
+      'test/diagnostics/foreign-nodes.test.ts',
+    ],
     ['a payload nests so deep', 'if (count === undefined) throw new Refusal', 'if (false) throw new Refusal'],
     ['what cannot fit is not even written', 'if (2 * count > maxBytes) throw', 'if (false) throw'],
     ['a payload has so many bytes', 'if (bytes > maxBytes) throw', 'if (false) throw'],

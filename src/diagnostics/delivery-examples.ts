@@ -1,0 +1,64 @@
+/** The records that the examples of delivery's routes are made of. */
+import type { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant } from '../contract/delivery.js'
+import { at, CLIENT, INSTANCE } from './examples.js'
+
+export const SUMMARY: DeliverySummary = {
+  deployment_id: 'relay-eu',
+  mode: 'shared_store',
+  tracked_commands: 4,
+  due_commands: 1,
+  oldest_deadline_at: at(58),
+  oldest_queued_age_ms: 2_000,
+  sample_size: 4,
+  legacy_stream_depth: null,
+  legacy_pending_depth: null,
+  observed_at: at(30),
+}
+
+export const NODE: DeliveryNode = {
+  node_id: 'node-1',
+  mailbox_listener_alive: true,
+  reconciliation_loop_alive: true,
+  active_drainers: 1,
+  connection_waiters: 12,
+  updated_at: at(29),
+  stale: false,
+  staleness_ms: 1_000,
+  counters: {
+    recovery: { ack_timeout: 2 },
+    outcome: { resulted: 310 },
+    acknowledgement: { acknowledged: 312 },
+    other: { admitted: 314 },
+  },
+  metadata: { zone: 'b' },
+}
+
+/** A node of another system, of which only that it is there is known. */
+export const FOREIGN_NODE: DeliveryNode = {
+  node_id: 'worker-10.0.0.7:41822',
+  mailbox_listener_alive: null,
+  reconciliation_loop_alive: null,
+  active_drainers: null,
+  connection_waiters: null,
+  updated_at: null,
+  stale: null,
+  staleness_ms: null,
+  counters: { recovery: {}, outcome: {}, acknowledgement: {}, other: {} },
+}
+
+export const TENANT: DeliveryTenant = {
+  scope_id: 'ada',
+  reserved_commands: 4,
+  oldest_deadline_at: at(58),
+  capacity: 1_000,
+}
+
+export const COMMAND: DeliveryStatus = {
+  ...CLIENT,
+  command_id: 'open-report-9',
+  admission: { state: 'admitted', at: at(19), scope_id: 'ada', deadline_at: at(49) },
+  attempts: { count: 1, confirmed: 1, last_at: at(19), last_node_id: 'node-1', last_outcome: 'handed_over' },
+  acknowledgement: { state: 'acknowledged', at: at(20), instance_id: INSTANCE.instance_id },
+  recovery: { count: 0, last_at: null, reason: null },
+  terminal: { state: 'resulted', at: at(24), reason: null },
+}
