@@ -8,6 +8,7 @@ export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
 export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
 export { InstanceStatus } from './diagnostics/rpc.js'
 export { RouteEntry, ServiceIndex } from './diagnostics/service-index.js'
+export { SourceList, SourceRow } from './diagnostics/sources.js'
 export {
   type AdminAuth,
   AdminKeyRequiredError,
@@ -25,6 +26,7 @@ export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
 export { ActionPage } from './views/actions.js'
 export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'
+export { Evidence, Finding, FindingKind, FindingPage } from './views/findings/finding.js'
 export { scopeInspectors } from './views/scope/inspectors.js'
 export type { UserScope } from './views/scope/seen.js'
 export { UserObservation } from './views/user-observation.js'

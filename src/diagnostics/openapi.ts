@@ -23,6 +23,7 @@ import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { ActionPage } from '../views/actions.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../views/counts.js'
+import { Evidence, Finding, FindingKind, FindingPage } from '../views/findings/finding.js'
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
 import { UserPage } from '../views/users.js'
@@ -47,6 +48,10 @@ const VIEWS = {
   BrowserWindowCount,
   ConnectionCount,
   ContextCount,
+  Evidence,
+  Finding,
+  FindingKind,
+  FindingPage,
   InstanceStatus,
   OpenApiDocument,
   RawHistory,

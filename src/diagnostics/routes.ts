@@ -4,6 +4,7 @@ import { CONNECTION_ROUTES } from './connections.js'
 import { CONTEXT_ROUTES } from './contexts.js'
 import { DEDUPLICATOR_ROUTES } from './deduplicator.js'
 import { DELIVERY_ROUTES } from './delivery.js'
+import { FINDING_ROUTES } from './findings.js'
 import { HISTORY_ROUTES } from './history.js'
 import type { DiagnosticsRoute, RouteSection } from './route.js'
 import { RPC_ROUTES } from './rpc.js'
@@ -18,6 +19,7 @@ import { WORKER_ROUTES } from './workers.js'
 export const SECTIONS: readonly RouteSection[] = [
   SERVICE_ROUTES,
   SOURCE_ROUTES,
+  FINDING_ROUTES,
   USER_ROUTES,
   ACTION_ROUTES,
   CONNECTION_ROUTES,

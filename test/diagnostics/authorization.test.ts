@@ -145,6 +145,7 @@ describe('somebody who sees some users only', () => {
     const closed = body.routes.filter((route: { available: boolean }) => !route.available)
     expect(closed.map(({ path }: { path: string }) => path)).toEqual([
       '/sources',
+      '/findings',
       '/connections/churn',
       '/rpc/summary',
       '/deduplicator/summary',
@@ -154,7 +155,7 @@ describe('somebody who sees some users only', () => {
     ])
     const capabilities = await scoped('/capabilities')
     const whole = (await get(createSubject(), '/capabilities')).body
-    const operations = whole.extensions.operations.filter((name: string) => name !== 'sources')
+    const operations = whole.extensions.operations.filter((name: string) => !['findings', 'sources'].includes(name))
     expect(capabilities.body).toEqual({ ...whole, extensions: { ...whole.extensions, operations } })
   })
 

@@ -66,14 +66,14 @@ describe('the capabilities', () => {
     [{ connectionEvents: [] }, { registry: true, registry_connection_history: true }],
     [{ messages: [] }, { history: true }],
     [{ streams: [] }, { history: true, history_list_streams: true }],
-    [{ calls: [] }, { rpc: true }],
-    [{ instances: [] }, { rpc: true, rpc_instance_check: true }],
+    [{ calls: [] }, { rpc: true }, ['findings']],
+    [{ instances: [] }, { rpc: true, rpc_instance_check: true }, ['findings']],
     [{ deduplicator: {} }, { deduplicator: true }],
     [{ deduplicator: { users: [] } }, { deduplicator: true, dedup_per_user: true }],
-    [{ contexts: [] }, { context_registry: true }],
-    [{ browserWindows: [] }, { browser_window_registry: true }],
-    [{ delivery: {} }, { delivery: true }],
-    [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands']],
+    [{ contexts: [] }, { context_registry: true }, ['findings']],
+    [{ browserWindows: [] }, { browser_window_registry: true }, ['findings']],
+    [{ delivery: {} }, { delivery: true }, ['findings']],
+    [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands', 'findings']],
   ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
     // What is made of any source is there as soon as there is one.
     const extensions = { ...NONE.extensions, operations: [...operations, 'sources'] }
@@ -101,7 +101,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
-      extensions: { ...NONE.extensions, operations: ['sources'] },
+      extensions: { ...NONE.extensions, operations: ['findings', 'sources'] },
     })
   })
 })

@@ -41,6 +41,7 @@ const ASKED: Record<string, string[]> = {
   '/delivery/status': ['/delivery/status?user_id=bob&client_id=client-0&command_id=k'],
   '/delivery/summary': ['/delivery/summary'],
   '/delivery/tenants': ['/delivery/tenants?limit=2', '/delivery/tenants'],
+  '/findings': ['/findings'],
   '/history/messages': ['/history/messages?stream=users%2Fbob%2Flog'],
   '/history/streams': ['/history/streams?limit=3', '/history/streams'],
   '/openapi.json': ['/openapi.json'],

@@ -1,0 +1,33 @@
+/** The route of the findings: what the sources contradict, and what is overdue by their own clocks. */
+import { type Finding, FindingFilter, FindingPage, finding } from '../views/findings/finding.js'
+import { FINDING_NEEDS, listFindings } from '../views/findings/list.js'
+import { at, complete, lastPage } from './examples.js'
+import { diagnosticsRoute, routesAbout } from './route.js'
+
+const FINDING = finding('session_without_connector', { session_id: 'session-1', site_id: 'notes' }, null, [
+  {
+    source: 'sessions',
+    route: '/sessions/session-1',
+    fields: { state: 'active', connector_connected: false },
+    observed_at: at(30),
+  },
+])
+
+export const FINDING_ROUTES = routesAbout('findings', 'What the sources contradict.', [
+  diagnosticsRoute({
+    path: '/findings',
+    operationId: 'listFindings',
+    compared: ({ evidence, ...finding }: Finding) => ({
+      ...finding,
+      evidence: evidence.map(({ observed_at, ...seen }) => seen),
+    }),
+    summary: 'What the sources contradict, and what is overdue by their own clocks',
+    needs: FINDING_NEEDS,
+    operation: 'findings',
+    page: 'paged',
+    query: FindingFilter,
+    response: FindingPage,
+    example: { ...lastPage(FINDING), completeness: complete({ sessions: 4 }), not_looked_for: [] },
+    read: (inspectors, { filter, page }, view) => listFindings(inspectors, filter, page, view),
+  }),
+])

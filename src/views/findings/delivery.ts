@@ -1,0 +1,199 @@
+/** What delivery's own evidence contradicts: commands, reservations and nodes. */
+import { Connection } from '../../contract/connections.js'
+import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
+import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { PAGE_MAX } from '../../contract/limits.js'
+import type { Ask, PageQuery } from '../../contract/page.js'
+import { along, type Looking } from './detector.js'
+import { holderEvidence } from './disconnected.js'
+import { type Evidence, type Finding, fieldsOf, finding, requestOf } from './finding.js'
+
+const SOURCE = 'delivery'
+
+const FIRST = { cursor: null, limit: PAGE_MAX }
+
+/** The nodes, as many as a page has. */
+async function nodesOf(looking: Looking): Promise<DeliveryNode[]> {
+  const list = (page: PageQuery, ask: Ask) => looking.inspectors.delivery.listNodes(page, ask)
+  return (await looking.page(SOURCE, { entry: DeliveryNode, list }, FIRST)).records
+}
+
+const isAlive = (node: DeliveryNode) => node.stale !== true && node.reconciliation_loop_alive !== false
+
+/** When a node last reported; of one that does not say, never. */
+const instantOf = ({ updated_at }: DeliveryNode) => (updated_at === null ? 0 : Date.parse(updated_at))
+
+/** The living node whose latest report is the latest of all, among those that `counts`. */
+function latestOf(nodes: readonly DeliveryNode[], counts: (node: DeliveryNode) => boolean): DeliveryNode | undefined {
+  const alive = nodes.filter((node) => isAlive(node) && counts(node))
+  return alive.sort((a, b) => instantOf(b) - instantOf(a))[0]
+}
+
+/** Whether a loop has looked since `instant`: it reports at least this often, and passes before it does. */
+const hasPassed = (node: DeliveryNode, instant: string) => instantOf(node) >= Date.parse(instant) + HEARTBEAT_MS
+
+function nodeEvidence(looking: Looking, node: DeliveryNode | undefined): Evidence {
+  if (!node) return looking.evidence(SOURCE, '/delivery/nodes', { living_nodes: 0 })
+  const fields = fieldsOf(node, 'node_id', 'stale', 'mailbox_listener_alive', 'reconciliation_loop_alive', 'updated_at')
+  return looking.evidence(SOURCE, '/delivery/nodes', fields)
+}
+
+function commandEvidence(looking: Looking, command: DeliveryCommand): Evidence {
+  const { user_id, client_id, command_id, state, overdue, admission, attempts } = command
+  const { at, deadline_at, scope_id } = admission
+  return looking.evidence(SOURCE, requestOf('/delivery/status', { user_id, client_id, command_id }), {
+    state,
+    overdue,
+    admitted_at: at,
+    deadline_at,
+    scope_id,
+    attempts: attempts.count,
+  })
+}
+
+const subjectOf = ({ user_id, client_id, command_id }: DeliveryCommand) => ({ user_id, client_id, command_id })
+
+export const COMMANDS_OVERDUE = along<DeliveryCommand>({
+  kinds: ['command_overdue'],
+  needs: ['delivery_commands'],
+  source: SOURCE,
+  entry: DeliveryCommand,
+  list: ({ delivery }, page, ask) => delivery.listCommands?.({ overdue: true }, page, ask),
+  async find(commands, looking) {
+    const node = latestOf(await nodesOf(looking), () => true)
+    return commands.flatMap((command) => {
+      const { deadline_at } = command.admission
+      if (!command.overdue || deadline_at === null || (node && !hasPassed(node, deadline_at))) return []
+      const evidence = [commandEvidence(looking, command), nodeEvidence(looking, node)]
+      return [finding('command_overdue', subjectOf(command), deadline_at, evidence)]
+    })
+  },
+})
+
+/** Clients that have a command in hand, behind which others wait their turn; `null` where there are more than a page. */
+async function busyClients(looking: Looking): Promise<Set<string> | null> {
+  const list = async (page: PageQuery, ask: Ask) => {
+    const listed = await looking.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ask)
+    return listed ?? { items: [], next_cursor: null, has_more: false }
+  }
+  const { records, next } = await looking.page(SOURCE, { entry: DeliveryCommand, list }, FIRST)
+  if (next !== null) looking.cut.add(SOURCE)
+  return next === null ? new Set(records.map((command) => JSON.stringify([command.user_id, command.client_id]))) : null
+}
+
+export const COMMANDS_WAITING = along<DeliveryCommand>({
+  kinds: ['command_waiting_though_listened', 'command_waiting_for_nobody'],
+  needs: ['delivery_commands', 'registry'],
+  source: SOURCE,
+  entry: DeliveryCommand,
+  list: ({ delivery }, page, ask) => delivery.listCommands?.({ state: 'waiting' }, page, ask),
+  async find(all, looking) {
+    const commands = all.filter(({ state, overdue }) => state === 'waiting' && !overdue)
+    if (commands.length === 0) return []
+    const holderOf = await looking.holders(commands)
+    const node = latestOf(await nodesOf(looking), ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
+    const busy = commands.some((command) => holderOf(command) !== null) ? await busyClients(looking) : null
+    return commands.flatMap((command): Finding[] => {
+      const { user_id, client_id, admission } = command
+      const holder = holderOf(command)
+      const evidence = [commandEvidence(looking, command), holderEvidence(looking, command, holder)]
+      if (holder === null) return [finding('command_waiting_for_nobody', subjectOf(command), admission.at, evidence)]
+      if (!node || !busy || busy.has(JSON.stringify([user_id, client_id])) || !hasPassed(node, admission.at)) return []
+      return [
+        finding('command_waiting_though_listened', subjectOf(command), admission.at, [
+          ...evidence,
+          nodeEvidence(looking, node),
+        ]),
+      ]
+    })
+  },
+})
+
+export const RESERVATIONS_WITHOUT_COMMAND = along<DeliveryTenant>({
+  kinds: ['reservation_without_command'],
+  needs: ['delivery', 'delivery_commands'],
+  source: SOURCE,
+  entry: DeliveryTenant,
+  list: ({ delivery }, page, ask) => delivery.listTenants(page, ask),
+  async find(tenants, looking) {
+    const now = looking.view.now()
+    const late = tenants.filter(
+      ({ reserved_commands, oldest_deadline_at }) =>
+        reserved_commands > 0 && oldest_deadline_at !== null && Date.parse(oldest_deadline_at) <= now,
+    )
+    if (late.length === 0) return []
+    const list = async (page: PageQuery, ask: Ask) =>
+      (await looking.inspectors.delivery.listCommands?.({ overdue: true }, page, ask)) ?? NOTHING
+    const { records, next } = await looking.page(SOURCE, { entry: DeliveryCommand, list }, FIRST)
+    // Of the scopes beyond that page nothing is known.
+    if (next !== null) {
+      looking.cut.add(SOURCE)
+      return []
+    }
+    const scopes = new Set(records.map(({ admission }) => admission.scope_id))
+    return late
+      .filter(({ scope_id }) => !scopes.has(scope_id))
+      .map((tenant) => {
+        const { scope_id, oldest_deadline_at } = tenant
+        return finding('reservation_without_command', { scope_id }, oldest_deadline_at, [
+          looking.evidence(
+            SOURCE,
+            requestOf('/delivery/tenants', { scope_id }),
+            fieldsOf(tenant, 'reserved_commands', 'oldest_deadline_at'),
+          ),
+          looking.evidence(SOURCE, requestOf('/delivery/commands', { scope_id, overdue: 'true' }), { commands: 0 }),
+        ])
+      })
+  },
+})
+
+const NOTHING = { items: [], next_cursor: null, has_more: false }
+
+/** Silent nodes of a page whose connections are looked for: one question each. */
+const SILENT_MAX = 20
+
+/** A connection that is recorded as connected at `node_id`. */
+async function connectionAt(node_id: string, looking: Looking): Promise<Connection | undefined> {
+  const { registry } = looking.inspectors
+  if (!registry) return undefined
+  const list = (page: PageQuery, ask: Ask) => registry.listConnections({ node_id, status: 'connected' }, page, ask)
+  const { records } = await looking.page('registry', { entry: Connection, list }, { cursor: null, limit: 1 })
+  // A registry that does not know the filter lists anybody's.
+  return records.find((connection) => connection.node_id === node_id && connection.status === 'connected')
+}
+
+export const SILENT_NODES = along<DeliveryNode>({
+  kinds: ['silent_node_holds'],
+  needs: ['delivery'],
+  source: SOURCE,
+  entry: DeliveryNode,
+  list: ({ delivery }, page, ask) => delivery.listNodes(page, ask),
+  async find(nodes, looking) {
+    const silent = nodes.filter(({ stale }) => stale === true)
+    if (silent.length > SILENT_MAX) looking.cut.add(SOURCE)
+    const found = await Promise.all(silent.slice(0, SILENT_MAX).map((node) => ofSilent(node, looking)))
+    return found.flat()
+  },
+})
+
+async function ofSilent(node: DeliveryNode, looking: Looking): Promise<Finding[]> {
+  const { node_id, connection_waiters, active_drainers, updated_at } = node
+  const held = await connectionAt(node_id, looking)
+  if (!held && !connection_waiters && !active_drainers) return []
+  const evidence = [
+    looking.evidence(
+      SOURCE,
+      '/delivery/nodes',
+      fieldsOf(node, 'stale', 'updated_at', 'connection_waiters', 'active_drainers'),
+    ),
+  ]
+  if (held)
+    evidence.push(
+      looking.evidence(
+        'registry',
+        requestOf('/connections', { node_id, status: 'connected' }),
+        fieldsOf(held, 'connection_id', 'user_id', 'client_id', 'last_seen_at'),
+      ),
+    )
+  return [finding('silent_node_holds', { node_id }, updated_at, evidence)]
+}

@@ -1,0 +1,134 @@
+/** What looks for findings: one page of one list at a time, held against what other sources say. */
+import type * as z from 'zod'
+import type { Capability } from '../../contract/capabilities.js'
+import type { SourceName } from '../../contract/completeness.js'
+import type { ClientOfUser } from '../../contract/connections.js'
+import type { Present } from '../../contract/families.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
+import { Refusal } from '../../refusal.js'
+import { type Holders, readHolders } from '../clients.js'
+import { type Budget, budgetOf, type Entries, readable, readPage, type ViewAsk, viewOf } from '../reading.js'
+import type { Evidence, Finding, FindingKind } from './finding.js'
+
+/** Thrown where what one request may examine of a source is spent. */
+export class Spent extends Error {}
+
+/** Thrown in the place of what a source threw, which has been told. */
+export class SourceFailed extends Error {}
+
+/** What one look has for all that look: inspectors, what it may yet examine of each source, and what came in its way. */
+export class Looking {
+  readonly budgets = new Map<SourceName, Budget>()
+  /** Sources of which something was passed over. */
+  readonly cut = new Set<SourceName>()
+  readonly failed = new Map<SourceName, unknown>()
+  /** Sources that were asked anything. */
+  readonly asked = new Set<SourceName>()
+
+  /** @param share The part of the bounds of a request that this look may use. */
+  constructor(
+    readonly inspectors: Present,
+    readonly view: ViewAsk,
+    private readonly share: number,
+  ) {}
+
+  budget(source: SourceName): Budget {
+    const known = this.budgets.get(source)
+    if (known) return known
+    const budget = this.whole()
+    this.budgets.set(source, budget)
+    return budget
+  }
+
+  /** Entries of a source that were looked at. */
+  examined(source: SourceName): number {
+    return this.whole().entries - this.budget(source).entries
+  }
+
+  private whole(): Budget {
+    const budget = budgetOf(this.view)
+    const part = (all: number) => Math.max(1, Math.floor(all * this.share))
+    return { ...budget, entries: part(budget.entries), pages: part(budget.pages) }
+  }
+
+  /** What `source` answers. @throws SourceFailed, Spent. */
+  async ask<T>(source: SourceName, work: (view: ViewAsk, budget: Budget) => Promise<T>): Promise<T> {
+    const budget = this.budget(source)
+    if (budget.entries <= 0 || budget.pages <= 0) throw new Spent()
+    this.asked.add(source)
+    try {
+      return await work(viewOf(this.view, source), budget)
+    } catch (error) {
+      // A cursor of a list that is not its own is the client's.
+      if (error instanceof Spent || (error instanceof Refusal && error.code === 'invalid_cursor')) throw error
+      this.view.onError(source, error)
+      this.failed.set(source, error)
+      throw new SourceFailed()
+    }
+  }
+
+  /** One page of a list, with the records that can be read. @throws SourceFailed, Spent. */
+  page<T>(
+    source: SourceName,
+    { entry, list }: Entries<T>,
+    { cursor, limit }: PageQuery,
+  ): Promise<{ records: T[]; next: string | null }> {
+    return this.ask(source, async (view, budget) => {
+      const page = await readPage(list, cursor, limit, budget, view)
+      const records = readable(source, entry, page, view)
+      if ((page.omitted ?? 0) > 0 || records.length < page.items.length) this.cut.add(source)
+      return { records, next: page.has_more ? page.next_cursor : null }
+    })
+  }
+
+  /** Who holds the clients of `records` now. @throws SourceFailed, Spent. */
+  holders(records: readonly ClientOfUser[]): Promise<Holders> {
+    return this.ask('registry', (view, budget) =>
+      readHolders(this.inspectors.registry, records, budget, view, () => new Spent()),
+    )
+  }
+
+  evidence(source: SourceName, route: string, fields: Evidence['fields']): Evidence {
+    return { source, route, fields, observed_at: toTimestamp(this.view.now()) }
+  }
+}
+
+/** What a detector saw of one page of its list. */
+export interface Seen {
+  findings: Finding[]
+  /** Where its list goes on, if it does. */
+  next: string | null
+}
+
+/** Looks for findings of some kinds along one list. */
+export interface Detector {
+  kinds: readonly FindingKind[]
+  /** All of these are needed. */
+  needs: readonly Capability[]
+  /** Whose list it goes along. */
+  source: SourceName
+  look(looking: Looking, page: PageQuery): Promise<Seen>
+}
+
+/** A detector that goes along `list` and says of each page of records what it finds in them. */
+export function along<T>(
+  definition: Pick<Detector, 'kinds' | 'needs' | 'source'> & {
+    entry: z.ZodType<T>
+    list(inspectors: Present, page: PageQuery, ask: Ask): Awaitable<Page<unknown> | undefined>
+    find(records: T[], looking: Looking): Awaitable<Finding[]>
+  },
+): Detector {
+  const { kinds, needs, source, entry, list, find } = definition
+  return {
+    kinds,
+    needs,
+    source,
+    async look(looking, page) {
+      // It is there: what a detector needs is asked for first.
+      const listed = (query: PageQuery, ask: Ask) => list(looking.inspectors, query, ask) as Awaitable<Page<unknown>>
+      const { records, next } = await looking.page(source, { entry, list: listed }, page)
+      return { findings: records.length === 0 ? [] : await find(records, looking), next }
+    },
+  }
+}

@@ -1,0 +1,130 @@
+/** What a finding is: two observations that do not agree, or one that is overdue by its own clock, and what that means. */
+import * as z from 'zod'
+import { Completeness, SourceName } from '../../contract/completeness.js'
+import { digest64 } from '../../contract/digest.js'
+import { Timestamp, utf8Length } from '../../contract/ids.js'
+import { type JsonObject, JsonRecord } from '../../contract/json.js'
+import { ID_BYTES } from '../../contract/limits.js'
+import { pageOf } from '../../contract/page.js'
+
+/** What each kind proves, and what it does not. */
+const WORDS = {
+  command_overdue: [
+    'The deadline of the command has passed and no end is recorded, though a loop has passed since or no node is alive.',
+    'It does not mean that the command had no effect, nor that it had one: nobody recorded an end.',
+  ],
+  command_waiting_though_listened: [
+    'The command was admitted before the last pass of a living node, its client is connected, and it was never attempted.',
+    'It does not mean that the client refuses it: it may never have attached a mailbox.',
+  ],
+  command_waiting_for_nobody: [
+    'The command waits and its client is not connected: nobody is there to take it.',
+    'It does not mean that it is lost: it is delivered when the client attaches before the deadline.',
+  ],
+  reservation_without_command: [
+    'The scope holds a reservation whose deadline has passed, and no command of the scope is past its deadline.',
+    'It does not mean that the scope is full: compare its reservations with its capacity.',
+  ],
+  silent_node_holds: [
+    'The node has stopped reporting, and connections, waiters or drainers are still recorded as its own.',
+    'It does not mean that these clients are gone: they may have moved, or the node may only be slow.',
+  ],
+  session_without_connector: [
+    'The session is active and the client that handles its actions is not connected.',
+    'It does not mean that viewers get no events: publishing needs no connector.',
+  ],
+  call_overdue: [
+    'The deadline of the call has passed and nobody has taken it away: the node that opened it is silent.',
+    'It does not mean that the action was not run: its reply may have had nobody to go to.',
+  ],
+  call_to_superseded_instance: [
+    'The call went to an instance that does not hold the client any more.',
+    'It does not mean that the call fails: that instance may still answer.',
+  ],
+  worker_of_disconnected_client: [
+    'The worker carries a task and its client is not connected.',
+    'It does not mean that the task failed, nor that its effect did not happen.',
+  ],
+  context_of_disconnected_client: [
+    'The context is active and its client is not connected.',
+    'It does not mean that the tab or flow is gone: it was last reported at the time shown.',
+  ],
+  window_of_disconnected_client: [
+    'The window is open and its client is not connected.',
+    'It does not mean that the window is closed: it was last reported at the time shown.',
+  ],
+  counts_disagree: [
+    'Two sources count the same things and did not agree in two readings in a row, while neither changed.',
+    'It does not say which of them is right.',
+  ],
+} as const satisfies Record<string, readonly [means: string, doesNotMean: string]>
+
+export type FindingKind = keyof typeof WORDS
+export const FindingKind = z
+  .enum(Object.keys(WORDS) as [FindingKind, ...FindingKind[]])
+  .describe('What contradicts what, or what is overdue by its own clock.')
+
+/** One observation that a finding rests on. */
+export const Evidence = z
+  .object({
+    source: SourceName.describe('Who said it.'),
+    route: z.string().describe('The request that shows it, below the prefix.'),
+    fields: JsonRecord.describe('What it said there, as far as it matters.'),
+    observed_at: Timestamp.describe('When it was read.'),
+  })
+  .describe('One observation that a finding rests on.')
+export type Evidence = z.infer<typeof Evidence>
+
+/** One finding. It rests on its `evidence` alone; nothing is measured against a threshold of the library. */
+export const Finding = z
+  .object({
+    finding_id: z.string().describe('The same for the same finding in every answer.'),
+    kind: FindingKind.describe('What contradicts what, or what is overdue.'),
+    subject: z.record(z.string(), z.string()).describe('The ids of what it is about, by their names.'),
+    evidence: z.array(Evidence).min(1).describe('What it rests on: nothing else.'),
+    since: Timestamp.nullable().describe('Since when it holds; `null` where the evidence does not say.'),
+    means: z.string().describe('What a finding of this kind proves.'),
+    does_not_mean: z.string().describe('What it does not prove.'),
+  })
+  .describe('Two observations that do not agree, or one that is overdue by its own clock.')
+export type Finding = z.infer<typeof Finding>
+
+/** Filters of `/findings`. */
+export const FindingFilter = z.object({ kind: FindingKind.optional().describe('Only findings of this kind.') })
+export type FindingFilter = z.infer<typeof FindingFilter>
+
+/** A page of findings, kind by kind. */
+export const FindingPage = pageOf(Finding)
+  .extend({
+    completeness: Completeness.describe('How far the sources were read for this page.'),
+    not_looked_for: z
+      .array(FindingKind)
+      .describe('Kinds that were asked for and that no inspector of this deployment can show.'),
+  })
+  .describe('A page of findings, kind by kind. It may be shorter than its limit, or empty, and still go on.')
+export type FindingPage = z.infer<typeof FindingPage>
+
+/** A finding with its words and its id. */
+export function finding(
+  kind: FindingKind,
+  subject: Record<string, string>,
+  since: string | null,
+  evidence: Evidence[],
+): Finding {
+  const [means, does_not_mean] = WORDS[kind]
+  const ids = Object.values(subject).map(encodeURIComponent).join('/')
+  const named = `${kind}:${ids}`
+  const finding_id = utf8Length(named) <= ID_BYTES ? named : `${kind}:${digest64(ids)}`
+  return { finding_id, kind, subject, evidence, since, means, does_not_mean }
+}
+
+/** The path and query of a request that shows something, below the prefix. */
+export function requestOf(path: string, query: Record<string, string> = {}): string {
+  const search = new URLSearchParams(query).toString()
+  return search === '' ? path : `${path}?${search}`
+}
+
+/** Some fields of a record, as evidence shows them. */
+export function fieldsOf<T extends object>(record: T, ...names: (keyof T & string)[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, record[name]])) as JsonObject
+}

@@ -1,0 +1,274 @@
+/** What `/findings` says of contradicting sources: each kind brought about, its healthy twin beside it, and its bounds. */
+import { describe, expect, it } from 'vitest'
+import type { ConnectionFilter } from '../../src/contract/connections.js'
+import type { Inspectors } from '../../src/contract/families.js'
+import type { PageQuery } from '../../src/contract/page.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import type { FakeWorld } from '../../src/testing/kits.js'
+import { type Finding, FindingKind, FindingPage } from '../../src/views/findings/finding.js'
+import { createSubject, createWatched, expectProblem, get, type RouterOptions } from './subject.js'
+import { browserWindow, call, connection, context, NOW, node } from './world.js'
+
+const at = (ms: number) => new Date(NOW + ms).toISOString()
+const desk = connection({ client_id: 'desk', instance_id: 'inst-1' })
+const gone = { user_id: 'alice', client_id: 'gone' }
+
+/** A command as the fakes hold it, `ms` after its admission, of which nobody has recorded anything. */
+const command = (over: object = {}, admittedAt = at(-60_000), deadlineAt = at(60_000)) => ({
+  user_id: 'alice',
+  client_id: 'desk',
+  command_id: 'cmd-1',
+  admission: { state: 'admitted' as const, at: admittedAt, scope_id: 'alice', deadline_at: deadlineAt },
+  attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+  acknowledgement: { state: 'none' as const, at: null, instance_id: null },
+  recovery: { count: 0, last_at: null, reason: null },
+  terminal: null,
+  ...over,
+})
+// Fakes go by a time of their own, at which a deadline of last year has passed.
+const PAST = '2025-06-01T00:00:00.000Z'
+const overdue = command({}, '2025-05-31T00:00:00.000Z', PAST)
+const attempted = { count: 1, confirmed: 0, last_at: at(-59_000), last_node_id: 'node-1', last_outcome: null }
+
+async function findingsOf(world: FakeWorld, query = '', options: RouterOptions = {}): Promise<FindingPage> {
+  const router = createSubject({ inspectors: createFakeInspectors(world), ...options })
+  const { status, body } = await get(router, `/findings${query}`)
+  expect(status).toBe(200)
+  return FindingPage.parse(body)
+}
+
+/** A world that has the finding, the same world without it, and what it is about. */
+const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWorld, Record<string, string>]> = {
+  command_overdue: [
+    { delivery: { statuses: [overdue], nodes: [node()] } },
+    // The loop has not passed since.
+    { delivery: { statuses: [overdue], nodes: [node({ updated_at: PAST })] } },
+    { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
+  ],
+  command_waiting_though_listened: [
+    { connections: [desk], delivery: { statuses: [command()], nodes: [node()] } },
+    // One before it is in the client's hands.
+    {
+      connections: [desk],
+      delivery: { statuses: [command(), command({ command_id: 'cmd-0', attempts: attempted })], nodes: [node()] },
+    },
+    { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
+  ],
+  command_waiting_for_nobody: [
+    { connections: [desk], delivery: { statuses: [command(gone)], nodes: [node()] } },
+    { connections: [desk], delivery: { statuses: [command({}, at(-10))], nodes: [node()] } },
+    { ...gone, command_id: 'cmd-1' },
+  ],
+  reservation_without_command: [
+    {
+      delivery: {
+        statuses: [command()],
+        summary: { tracked_commands: 1 },
+        tenants: [{ scope_id: 'leaky', reserved_commands: 1, oldest_deadline_at: PAST }],
+        nodes: [node({ updated_at: PAST })],
+      },
+    },
+    {
+      delivery: {
+        statuses: [overdue],
+        summary: { tracked_commands: 1 },
+        tenants: [{ scope_id: 'alice', reserved_commands: 1, oldest_deadline_at: PAST }],
+        nodes: [node({ updated_at: PAST })],
+      },
+    },
+    { scope_id: 'leaky' },
+  ],
+  silent_node_holds: [
+    { delivery: { nodes: [node({ stale: true, connection_waiters: 3, active_drainers: null })] } },
+    { delivery: { nodes: [node({ stale: true, connection_waiters: null, active_drainers: null })] } },
+    { node_id: 'node-1' },
+  ],
+  session_without_connector: [
+    {
+      sessions: [{ session_id: 's-1', site_id: 'notes', state: 'active', connector: gone, connector_connected: false }],
+    },
+    {
+      sessions: [
+        { session_id: 's-1', site_id: 'notes', state: 'active', connector: gone, connector_connected: null },
+        { session_id: 's-2', site_id: 'notes', state: 'closed', connector: gone, connector_connected: false },
+      ],
+    },
+    { session_id: 's-1', site_id: 'notes' },
+  ],
+  call_overdue: [
+    { calls: [call({ deadline_at: PAST, overdue: true })] },
+    { calls: [call({ deadline_at: null }), call({ correlation_id: 'call-2' })] },
+    { correlation_id: 'call-1', user_id: 'alice', client_id: 'desk' },
+  ],
+  call_to_superseded_instance: [
+    { connections: [desk], calls: [call({ instance_id: 'inst-0' })] },
+    { connections: [desk], calls: [call(), call({ correlation_id: 'call-2', instance_id: null })] },
+    { correlation_id: 'call-1', user_id: 'alice', client_id: 'desk' },
+  ],
+  worker_of_disconnected_client: [
+    { connections: [desk], contexts: [context({ ...gone, task_id: 'task-1' })] },
+    { connections: [desk], contexts: [context({ task_id: 'task-1' }), context({ ...gone, context_id: 'ctx-2' })] },
+    { ...gone, context_id: 'ctx-1' },
+  ],
+  context_of_disconnected_client: [
+    { connections: [desk], contexts: [context({ ...gone, status: 'active' })] },
+    { connections: [desk], contexts: [context({ status: 'active' }), context({ ...gone, status: 'closed' })] },
+    { ...gone, context_id: 'ctx-1' },
+  ],
+  window_of_disconnected_client: [
+    { connections: [desk], browserWindows: [browserWindow(gone)] },
+    { connections: [desk], browserWindows: [browserWindow(), browserWindow({ ...gone, status: 'closed' })] },
+    { ...gone, window_id: 'win-1' },
+  ],
+}
+
+describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
+  it('is found, with its evidence and its words', async () => {
+    const { items, has_more } = await findingsOf(bad)
+    expect(items.map((one) => [one.kind, one.subject])).toEqual([[kind, subject]])
+    const [found] = items as [Finding]
+    expect(found.finding_id.startsWith(`${kind}:`)).toBe(true)
+    for (const { route, observed_at } of found.evidence) {
+      expect(observed_at).toBe(at(0))
+      // Whoever reads it can look at it.
+      const shown = await get(createSubject({ inspectors: createFakeInspectors(bad) }), route)
+      expect([route, shown.status]).toEqual([route, 200])
+    }
+    expect(found.means).not.toBe(found.does_not_mean)
+    expect(has_more).toBe(false)
+    // The same finding has the same id.
+    expect((await findingsOf(bad)).items[0]?.finding_id).toBe(found.finding_id)
+  })
+
+  it('is not found where nothing contradicts', async () => {
+    expect((await findingsOf(good)).items.filter((one) => one.kind === kind)).toEqual([])
+  })
+})
+
+describe('counts that disagree', () => {
+  const world = (tracked: number, reserved: number): FakeWorld => ({
+    delivery: {
+      summary: { tracked_commands: tracked },
+      tenants: [
+        { scope_id: 'a', reserved_commands: reserved, oldest_deadline_at: at(9_000) },
+        { scope_id: 'b', reserved_commands: 2, oldest_deadline_at: at(9_000) },
+      ],
+    },
+  })
+
+  it('are found', async () => {
+    const { items } = await findingsOf(world(7, 4), '?kind=counts_disagree')
+    expect(items).toMatchObject([
+      {
+        kind: 'counts_disagree',
+        subject: { what: 'tracked_commands' },
+        evidence: [{ fields: { tracked_commands: 7 } }, { fields: { tracked_commands: 6 } }],
+      },
+    ])
+    expect((await findingsOf(world(6, 4), '?kind=counts_disagree')).items).toEqual([])
+  })
+
+  it('are not found while the numbers move', async () => {
+    let tracked = 100
+    const { router } = createWatched({ inspectors: createFakeInspectors(world(7, 4)) }, async ({ name, proceed }) => {
+      const answer = (await proceed()) as object
+      return name === 'delivery.summary' ? { ...answer, tracked_commands: tracked++ } : answer
+    })
+    expect((await get(router, '/findings?kind=counts_disagree')).body.items).toEqual([])
+  })
+})
+
+describe('/findings', () => {
+  /** Contexts of clients that are gone, each behind healthy ones. */
+  const crowd = (count: number): FakeWorld => ({
+    connections: [desk],
+    contexts: Array.from({ length: count }, (_, i) =>
+      context({ context_id: `ctx-${i}`, status: 'active', ...(i % 3 === 0 ? gone : {}) }),
+    ),
+  })
+
+  it('tells what it sees twice, and not what has passed by the second look', async () => {
+    let looks = 0
+    const { router } = createWatched({ inspectors: createFakeInspectors(crowd(4)) }, async ({ name, proceed }) => {
+      const answer = await proceed()
+      if (name !== 'contextRegistry.listContexts') return answer
+      const { items } = answer as { items: { context_id: string }[] }
+      // By the second look one of the two has been closed.
+      return { ...(answer as object), items: looks++ < 2 ? items : items.filter((one) => one.context_id !== 'ctx-0') }
+    })
+    const { body } = await get(router, '/findings')
+    expect(body.items.map(({ subject }: Finding) => subject.context_id)).toEqual(['ctx-3'])
+  })
+
+  it('is walked page by page: each finding once, none left out', async () => {
+    const found: string[] = []
+    let cursor = ''
+    do {
+      const page = await findingsOf(crowd(300), `?limit=30${cursor}`)
+      expect(page.items.length).toBeLessThanOrEqual(30)
+      found.push(...page.items.map(({ subject }) => subject.context_id as string))
+      cursor = page.has_more ? `&cursor=${page.next_cursor}` : ''
+    } while (cursor !== '')
+    expect(found).toEqual(Array.from({ length: 100 }, (_, i) => `ctx-${3 * i}`))
+  })
+
+  it('comes to its end within any bound on what it may examine', async () => {
+    for (const examined of [1, 2, 7, 50]) {
+      let pages = 0
+      let cursor = ''
+      const seen = new Set<string>()
+      do {
+        const page = await findingsOf(crowd(60), `?limit=5${cursor}`, { limits: { examined } })
+        for (const [source, count] of Object.entries(page.completeness.examined))
+          expect([source, count <= examined + 1]).toEqual([source, true])
+        for (const { finding_id } of page.items) seen.add(finding_id)
+        cursor = page.has_more ? `&cursor=${page.next_cursor}` : ''
+      } while (cursor !== '' && ++pages < 1_000)
+      expect(pages).toBeLessThan(1_000)
+      expect([examined, seen.size]).toEqual([examined, 20])
+    }
+  })
+
+  it('asks the registry once a page of contexts, whoever they are of', async () => {
+    const contexts = Array.from({ length: 200 }, (_, i) =>
+      context({ context_id: `ctx-${i}`, status: 'active', client_id: `c-${i}` }),
+    )
+    const { router, calls } = createWatched({ inspectors: createFakeInspectors({ connections: [desk], contexts }) })
+    await get(router, '/findings?kind=context_of_disconnected_client&limit=500')
+    expect(calls.filter(({ name }) => name.startsWith('registry')).length).toBe(2)
+  })
+
+  it('asks a registry that names no holders for each client, and finds the same', async () => {
+    const inspectors = createFakeInspectors(crowd(6))
+    const { listConnections, getConnection } = inspectors.registry as NonNullable<Inspectors['registry']>
+    const registry = {
+      listConnections: (filter: ConnectionFilter, page: PageQuery, ask: never) => listConnections(filter, page, ask),
+      getConnection,
+    }
+    const router = createSubject({ inspectors: { ...inspectors, registry } })
+    const { body } = await get(router, '/findings')
+    expect(body.items).toHaveLength(2)
+  })
+
+  it('names the kinds that it cannot look for, and the source that failed', async () => {
+    const absent = await findingsOf({ connections: [desk], contexts: [context()] })
+    expect(absent.not_looked_for).toEqual(FindingKind.options.filter((kind) => !/^(context|worker)_of/.test(kind)))
+    const { router } = createWatched({}, ({ name, proceed }) => {
+      if (name.startsWith('rpc')) throw new Refusal('unavailable')
+      return proceed()
+    })
+    const { status, body } = await get(router, '/findings')
+    expect(status).toBe(200)
+    expect(body.completeness).toMatchObject({ complete: false, truncated_sources: ['rpc'] })
+    expect(body.not_looked_for).toEqual([])
+  })
+
+  it('refuses a place that there is none', async () => {
+    const router = createSubject({ inspectors: createFakeInspectors(crowd(60)) })
+    const { body } = await get(router, '/findings?limit=5')
+    expect(body.has_more).toBe(true)
+    expectProblem(await get(router, `/findings?limit=5&cursor=${body.next_cursor}x`), 422, 'invalid_cursor')
+    expectProblem(await get(router, '/findings?kind=nope'), 422, 'invalid_query')
+  })
+})

@@ -1,0 +1,17 @@
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
+import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { findingsBattery } from '../contract/findings.js'
+
+findingsBattery('memory', () => {
+  const facilities = createMemoryFacilities()
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
+  return {
+    facilities,
+    async get(path) {
+      const answer = await router(new Request(`http://localhost${path}`))
+      return { status: answer.status, body: await answer.json() }
+    },
+  }
+})

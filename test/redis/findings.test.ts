@@ -1,0 +1,13 @@
+import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { findingsBattery } from '../contract/findings.js'
+import { describeStores } from './matrix.js'
+import { createObserver, get } from './router.js'
+
+describeStores('the findings over Redis', (kind, place) => {
+  findingsBattery(kind, () => {
+    const where = place()
+    const facilities = createRedisFacilities(where)
+    const observer = createObserver(where)
+    return { facilities, get: (path) => get(observer, path) }
+  })
+})
