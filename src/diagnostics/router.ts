@@ -18,7 +18,7 @@ import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import { ROUTES } from './routes.js'
 import type { RouteEntry } from './service-index.js'
-import { familiesOf, tagOf, versionOf } from './tags.js'
+import { familiesOf, tagOf, versionWithin } from './tags.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface DiagnosticsRouter extends Mountable {
@@ -146,7 +146,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       const { inspectors, service, users } = authorize ? await sightOf(route, question, deadline) : whole
       const ask = createAsk(deadline, askLimits, (error) => handleError(visit, error, source))
       const asked = prepared.isCompared ? JSON.stringify([route.path, params, search, users ?? null]) : null
-      const version = asked === null ? null : await deadline.race(versionOf(prepared.families, inspectors, ask))
+      const version = asked === null ? null : await versionWithin(deadline, prepared.families, inspectors, ask)
       const named = request.headers.get('if-none-match')
       if (asked !== null && version !== null && named !== null) {
         const tag = tagOf(asked, version, '', prepared)

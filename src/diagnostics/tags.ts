@@ -1,4 +1,5 @@
 /** The entity tags of lists and counts: what their sources say of their own changes, or else what the answer says. */
+import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
 import type { Ask, Versioned } from '../contract/page.js'
@@ -12,10 +13,11 @@ export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyN
 }
 
 /**
- * What the sources of an answer say of themselves together; `null` where one of them does not say, or cannot be asked now.
- * Equal texts are equal answers to the same question.
+ * What the sources of an answer say of themselves together; `null` where one of them does not say, or not in time. Equal
+ * texts are equal answers to the same question.
  */
-export async function versionOf(
+export async function versionWithin(
+  deadline: Deadline,
   families: readonly FamilyName[],
   inspectors: Present,
   ask: Ask,
@@ -23,7 +25,7 @@ export async function versionOf(
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
   if (!sources.every(({ version }) => version)) return null
   try {
-    const versions = await Promise.all(sources.map((source) => source.version?.(ask)))
+    const versions = await deadline.race(Promise.all(sources.map((source) => source.version?.(ask))))
     return versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
   } catch {
     // The question itself will say what is wrong.

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
-import { CASES, createSubject, createWatched, get, withQuery } from './subject.js'
+import { CASES, createSubject, createWatched, get, never, withQuery } from './subject.js'
 import { call, connection, NOW, node } from './world.js'
 
 const isList = ({ response }: { response: unknown }) => 'items' in ((response as { shape?: object }).shape ?? {})
@@ -72,6 +72,12 @@ describe('a tag', () => {
     ['throws', () => Promise.reject(new Error('no'))],
     ['does not know now', () => null],
     ['answers nonsense', () => 7 as never],
+    [
+      'fails',
+      () => {
+        throw new Error('no')
+      },
+    ],
   ])('of a source whose version %s is made of the answer', async (_what, version) => {
     const { registry } = createFakeInspectors({ connections: [connection()] })
     const tags = [{ ...registry }, { ...registry, version }].map(async (one) => {
@@ -81,6 +87,13 @@ describe('a tag', () => {
     const [plain, given] = await Promise.all(tags)
     expect(given).toBe(plain)
   })
+})
+
+it('of a source whose version hangs is waited for until the deadline, and not beyond', async () => {
+  const { registry } = createFakeInspectors({ connections: [connection()] })
+  const inspectors = { registry: { ...registry, version: never } } as ReturnType<typeof createFakeInspectors>
+  const answer = await get(createSubject({ inspectors, deadlineMs: 20 }), '/connections')
+  expect([answer.status, answer.body.items.length]).toEqual([200, 1])
 })
 
 describe('over live objects in memory', () => {

@@ -190,7 +190,7 @@ describeRedis('a route, with one reply that does not come', () => {
     const meet = async (path: string, truth: Answer, sent: string, [fault, bounds]: (typeof CASES)[number]) => {
       const { answer } = await ask(path, bounds, { sent, fault })
       const what = wrongIn(answer, truth)
-      if (what !== undefined) wrong.push(`${path}, ${fault} ${sent.slice(0, 120)}: ${what.slice(0, 500)}`)
+      if (what !== undefined) wrong.push(`${path}, ${fault} ${sent.slice(0, 120)}: ${what.slice(0, 3_000)}`)
       const isWhole = answer.status === truth.status && plain(answer.body) === plain(truth.body)
       outcomes[answer.status >= 500 ? 'refused' : isWhole ? 'whole' : 'less']++
     }
