@@ -1,5 +1,6 @@
 /** The face of `relayscope/testing`: fakes for hosts' unit tests, and contract suites. Imports no test runner. */
 export { type BrowserWindowWorld, browserWindowRegistryContract } from './browser-windows.js'
+export type { FakeChurn } from './connection-churn.js'
 export { type ConnectionWorld, registryContract } from './connections.js'
 export { type ContextWorld, contextRegistryContract } from './contexts.js'
 export { type DeduplicatorWorld, deduplicatorContract } from './deduplicator.js'

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ChurnFilter } from '../../src/contract/connections.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { connectionBattery } from '../contract/connections.js'
 import { describeStores } from './matrix.js'
@@ -44,6 +45,33 @@ describeStores('the connection registry in Redis', (kind, place) => {
         { opened: 1, ended: { heartbeat_lost: 1 } },
       ])
       expect(items?.map(({ minute }) => minute.slice(11, 16))).toEqual(['03:04', '03:14'])
+    })
+
+    it('takes connections whatever somebody else has written where they are counted, and tells of it', async () => {
+      const heard: unknown[] = []
+      const clock = createClock()
+      const where = { ...place(), now: clock.now, onError: (error: unknown) => heard.push(error) }
+      const registry = createRedisConnectionRegistry(where)
+      const store = createStore(where)
+      const key = store.key(
+        await store.shardOf('ann'),
+        'connections',
+        'churn',
+        String(Math.floor(clock.now() / 60_000)),
+      )
+      await store.command(['SET', key, 'x'], key)
+      const { connection_id } = await registry.connect({ ...client, user_id: 'ann' })
+      expect(await registry.disconnect(connection_id)).toBe(true)
+      expect(await registry.inspector.connectionChurn?.({}, ASK)).toMatchObject({ items: [] })
+      expect(heard).toHaveLength(1)
+      await store.command(['DEL', key], key)
+      await store.command(
+        ['ZADD', key, '7', 'opened toaster', '1e300', 'opened web', '-4', 'ended x web', '2', ''],
+        key,
+      )
+      expect(await registry.inspector.connectionChurn?.({}, ASK)).toMatchObject({
+        items: [{ opened: 0, ended: { x: 0 } }],
+      })
     })
 
     it('is watched by the loop of a node, though nothing comes or goes', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
+import { createStore } from '../../src/redis/store/store.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { rpcBattery } from '../contract/rpc.js'
@@ -59,6 +60,28 @@ describeStores('the correlator in Redis', (kind, place) => {
         expect(await node.rpc.inspector.summary?.(ASK)).toMatchObject(told)
       })
       await Promise.all([dead.close(), node.close(), result.catch(() => {})])
+    })
+
+    it('opens calls whatever somebody else has written where they are counted, and tells of it', async () => {
+      const heard: unknown[] = []
+      const where = { ...place(), onError: (error: unknown) => heard.push(error) }
+      const rpc = createRedisRpcCorrelator(where)
+      const call = { action: 'a', user_id: 'ann', client_id: 'c' }
+      const store = createStore(where)
+      await rpc.open(call)
+      const key = store.key(await store.shardOf('ann'), 'calls', 'counts')
+      await store.command(['HSET', key, 'opened', 'many', 'since', 'yesterday'], key)
+      await rpc.open(call)
+      const told = { pending: 2, counters: { opened: 0 }, counting_since: null }
+      expect(await rpc.inspector.summary?.(ASK)).toMatchObject(told)
+      expect(heard).toHaveLength(1)
+      await store.command(['DEL', key], key)
+      await store.command(['SET', key, 'x'], key)
+      const { correlation_id } = await rpc.open(call)
+      expect(await rpc.settle(correlation_id, { ok: true, result: 1 })).toBe(true)
+      expect(await rpc.inspector.summary?.(ASK)).toMatchObject(told)
+      expect(heard).toHaveLength(2)
+      await rpc.close()
     })
 
     it('refuses a reply that is too large for the store, and the call goes on waiting', async () => {

@@ -296,7 +296,7 @@ export const REDIS_TABLES = [
     ],
     [
       'in a store, kinds of ends are bounded',
-      "if not redis.call('ZSCORE', key, field) and redis.call('ZCARD', key) >",
+      "if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) >",
       'if false and 0 >',
     ],
   ]),

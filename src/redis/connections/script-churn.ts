@@ -5,13 +5,14 @@ import { CHURN_COMBINATIONS, CHURN_MINUTES, MINUTE_MS, OTHER, UNSPECIFIED } from
 const KEPT_MS = (CHURN_MINUTES + 5) * MINUTE_MS
 
 // `churn:<minute>`: what happened in it and how often, as `opened <type> <node>` and `ended <reason> <type> <node>`, without a
-// node where there is none. A minute is there once somebody has watched it, were it only to find that nothing happens.
+// node where there is none. A minute is there once somebody has watched it, were it only to find that nothing happens. What
+// somebody else has written there is no reason to refuse a connection.
 export const CHURN = `
 local function churn_key(at) return K(t, 'churn', string.format('%.0f', math.floor(at / ${MINUTE_MS}))) end
 
 local function watch()
   local key = churn_key(now)
-  if redis.call('ZADD', key, 'NX', 0, 'watched') == 1 then redis.call('PEXPIRE', key, ${KEPT_MS}) end
+  if redis.pcall('ZADD', key, 'NX', 0, 'watched') == 1 then redis.call('PEXPIRE', key, ${KEPT_MS}) end
 end
 
 -- What happened at \`at\`, or is noticed only now where nobody watched that minute.
@@ -21,10 +22,10 @@ local function churn(what, state, at)
   local type_of = tostring(state.client_type)
   local field = what .. ' ' .. type_of
   if type(state.node_id) == 'string' then field = field .. ' ' .. state.node_id end
-  if not redis.call('ZSCORE', key, field) and redis.call('ZCARD', key) > ${CHURN_COMBINATIONS} then
+  if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) > ${CHURN_COMBINATIONS} then
     field = (what == 'opened' and what or 'ended ${OTHER}') .. ' ' .. type_of
   end
-  redis.call('ZINCRBY', key, 1, field)
+  redis.pcall('ZINCRBY', key, 1, field)
 end
 
 local function churn_end(state, reason, at)
