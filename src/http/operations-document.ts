@@ -88,7 +88,7 @@ export function operationsDocument<R extends Route<Operation<unknown>>>(router: 
       },
     }
   }
-  const operations = routes.flatMap(({ path, methods }) =>
+  const codes = routes.flatMap(({ path, methods }) =>
     Object.values(methods).flatMap((operation) => problemsOf(path, operation, always)),
   )
   return {
@@ -108,7 +108,7 @@ export function operationsDocument<R extends Route<Operation<unknown>>>(router: 
     ),
     components: {
       securitySchemes,
-      examples: problemExamples(new Set(operations)),
+      examples: problemExamples(new Set(codes)),
       schemas: {
         ...toSchemas({ ...BASE_COMPONENTS, ...taken }, 'input'),
         ...toSchemas({ ...BASE_COMPONENTS, ...answered }),

@@ -29,16 +29,19 @@ const nobody = (url) => url.replace(/(?:[\w%-]+-1)(?=[^=]*$)/, 'nobody')
 export async function checkRoutes(document, baseUrl, key) {
   const violations = []
   let asked = 0
+  async function ask(url, headers) {
+    asked += 1
+    const answer = await fetch(`${baseUrl}${url}`, { headers: { 'x-admin-key': key, ...headers } })
+    return { answer, text: await answer.text() }
+  }
   for (const [path, { get: operation }] of Object.entries(document.paths)) {
     const { url: target, missing } = requestOf(path, operation)
     if (missing) {
-      violations.push(`GET ${path}: say in tools/openapi-client../openapi-host.mjs what ${missing.join(' and ')} is`)
+      violations.push(`GET ${path}: say in tools/openapi-host.mjs what ${missing.join(' and ')} is`)
       continue
     }
     for (const { what, url, status, headers } of variants(operation, target)) {
-      const answer = await fetch(`${baseUrl}${url}`, { headers: { 'x-admin-key': key, ...headers } })
-      const text = await answer.text()
-      asked += 1
+      const { answer, text } = await ask(url, headers)
       // In place of a 501 the proxy makes up an answer of its own, which bears none of our headers.
       if (answer.headers.get('referrer-policy') === null && !text.includes('stoplight.io/prism'))
         violations.push(
@@ -46,6 +49,11 @@ export async function checkRoutes(document, baseUrl, key) {
         )
       else if (answer.status !== status || text.includes('stoplight.io/prism'))
         violations.push(`GET ${url} ${what}: ${answer.status} in place of ${status}: ${text.slice(0, 1_000)}`)
+      const tag = answer.headers.get('etag')
+      if (status !== 200 || tag === null) continue
+      const { answer: again, text: more } = await ask(url, { 'if-none-match': tag })
+      if (again.status !== 304)
+        violations.push(`GET ${url} that has not changed: ${again.status}: ${more.slice(0, 1_000)}`)
     }
   }
   return { asked, violations }
