@@ -185,6 +185,8 @@ describeRedis('a route, with one reply that does not come', () => {
       const known = await ask(path, patient)
       expect([path, known.answer.status < 500]).toEqual([path, true])
       expect(known.answer.body.completeness?.complete ?? true).toBe(true)
+      // A busy machine may have kept a source from answering in time.
+      expect((known.answer.body.items ?? []).filter((row: Partial<Row>) => row.answered === false)).toEqual([])
       return known
     }
     const meet = async (path: string, truth: Answer, sent: string, [fault, bounds]: (typeof CASES)[number]) => {
