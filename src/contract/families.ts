@@ -11,6 +11,7 @@ import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
 import { SITE_FAMILY, type SiteInspector } from './sites.js'
+import { SUBSCRIPTION_FAMILY, type SubscriptionInspector } from './subscriptions.js'
 
 /** Whatever of the families a host can look into; an absent one makes its routes answer 501. */
 export interface Inspectors {
@@ -23,6 +24,7 @@ export interface Inspectors {
   delivery?: DeliveryInspector | undefined
   sites?: SiteInspector | undefined
   sessions?: SessionInspector | undefined
+  subscriptions?: SubscriptionInspector | undefined
 }
 
 /** The name of a family among the inspectors. */
@@ -42,6 +44,7 @@ export const FAMILIES = {
   delivery: DELIVERY_FAMILY,
   sites: SITE_FAMILY,
   sessions: SESSION_FAMILY,
+  subscriptions: SUBSCRIPTION_FAMILY,
 } as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
 
 type Probe<Inspector> = (inspector: Inspector, ask: Ask) => Awaitable<unknown>
@@ -60,6 +63,7 @@ export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
   delivery: (delivery, ask) => delivery.listNodes(PAGE_OF_ONE, ask),
   sites: (sites, ask) => sites.listSites({}, PAGE_OF_ONE, ask),
   sessions: (sessions, ask) => sessions.listSessions({}, PAGE_OF_ONE, ask),
+  subscriptions: (subscriptions, ask) => subscriptions.listSubscriptions({}, PAGE_OF_ONE, ask),
 }
 
 /** What compositions call the facilities of the families. */

@@ -159,3 +159,11 @@ export {
   SiteRow,
 } from './sites.js'
 export { userStream } from './streams.js'
+export {
+  type StreamState,
+  SubscriptionFilter,
+  type SubscriptionInspector,
+  type SubscriptionRegistry,
+  SubscriptionRow,
+  type ViewerStream,
+} from './subscriptions.js'

@@ -1,6 +1,7 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
 export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/idempotency.js'
+export type { SubscriptionOptions } from '../contract/subscriptions.js'
 export type { Mountable } from '../http/engine.js'
 export type { CooperativeSiteEventBusOptions } from '../memory/cooperative/event-bus.js'
 export { createCooperativeSiteEventBus } from '../memory/cooperative/event-bus.js'
@@ -10,6 +11,7 @@ export type { SessionRegistryOptions } from '../memory/cooperative/sessions.js'
 export { createSessionRegistry } from '../memory/cooperative/sessions.js'
 export type { SiteRegistryOptions } from '../memory/cooperative/sites.js'
 export { createSiteRegistry } from '../memory/cooperative/sites.js'
+export { createSubscriptionRegistry } from '../memory/cooperative/subscriptions.js'
 export type { ApprovalRequest, Approve } from './actions/approval.js'
 export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './actions/dispatch-connector.js'
 export { createDispatchConnector } from './actions/dispatch-connector.js'

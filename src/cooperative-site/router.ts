@@ -18,6 +18,7 @@ import {
 } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
+import type { SubscriptionRegistry } from '../contract/subscriptions.js'
 import { createEngine, type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import { toProblemError } from '../http/refusals.js'
@@ -45,6 +46,8 @@ export interface CooperativeSiteRouterOptions
   sessions: Pick<SessionRegistry, 'get' | 'watch'>
   /** Where events are published, and streams subscribe. */
   bus: SiteEventBus
+  /** Who is told of the event streams that are open, for `/subscriptions`. Without it nobody is. */
+  subscriptions?: SubscriptionRegistry | undefined
   /** Who publishes and declares sites: an application. */
   authenticateHost: Authenticate
   /** Who watches and invokes. */
@@ -75,6 +78,7 @@ const OPTIONS: Shape<CooperativeSiteRouterOptions> = {
   ...boundsIn(BOUNDS),
   bus: needed({ ...having('publish', 'subscribe'), said: 'an event bus, as createCooperativeSiteEventBus makes one' }),
   ingest: needed({ ...FUNCTION, said: 'the ordinary ingest, as `facilities.ingest` is one' }),
+  subscriptions: having('add'),
   authenticateHost: needed(FUNCTION),
   authenticateViewer: needed(FUNCTION),
   prefix: TEXT,
@@ -123,8 +127,18 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, BOUNDS)
   const { now = Date.now, newId = () => crypto.randomUUID() } = options
   const onError = guardErrorHook(options.onError)
-  const { sites, sessions, bus, ingest } = options
-  const streams = createSessionStreams({ sites, sessions, policy, bus, heartbeatMs, now, newId, onError })
+  const { sites, sessions, bus, ingest, subscriptions } = options
+  const streams = createSessionStreams({
+    sites,
+    sessions,
+    policy,
+    bus,
+    subscriptions,
+    heartbeatMs,
+    now,
+    newId,
+    onError,
+  })
   const gate = openGate({ ...options, onError })
   const withinDeadline = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
   const relay: Relay = {

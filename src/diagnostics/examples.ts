@@ -10,6 +10,7 @@ import { EXAMINED_MAX } from '../contract/limits.js'
 import type { PendingCall, RpcSummary } from '../contract/rpc.js'
 import type { SessionRow } from '../contract/sessions.js'
 import { SITE_EXAMPLE, type SiteRow } from '../contract/sites.js'
+import type { SubscriptionRow } from '../contract/subscriptions.js'
 import type { UserObservation } from '../views/user-observation.js'
 
 /** An instant of the example's morning: `09:41` and so many seconds. */
@@ -197,4 +198,17 @@ export const SESSION: SessionRow = {
   shares: 2,
   next_share_expires_at: at(59),
   viewers: 1,
+}
+
+export const SUBSCRIPTION: SubscriptionRow = {
+  subscription_id: '3d0e-bea',
+  session_id: SESSION.session_id,
+  site_id: SITE.site_id,
+  user_id: 'bea',
+  node_id: 'node-1',
+  opened_at: at(2),
+  pending: 3,
+  dropped: 0,
+  last_position: '9f2c:38',
+  last_taken_at: at(26),
 }

@@ -12,6 +12,7 @@ import { SERVICE_ROUTES } from './service.js'
 import { SESSION_ROUTES } from './sessions.js'
 import { SITE_ROUTES } from './sites.js'
 import { SOURCE_ROUTES } from './sources.js'
+import { SUBSCRIPTION_ROUTES } from './subscriptions.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
@@ -32,6 +33,7 @@ export const SECTIONS: readonly RouteSection[] = [
   DELIVERY_ROUTES,
   SITE_ROUTES,
   SESSION_ROUTES,
+  SUBSCRIPTION_ROUTES,
 ]
 
 export const ROUTES: readonly DiagnosticsRoute[] = SECTIONS.flatMap(({ routes }) => routes)

@@ -9,6 +9,7 @@ export type { HistoryOptions } from '../contract/history-bounds.js'
 export type { RpcCounters, RpcOptions } from '../contract/rpc.js'
 export type { SessionOptions } from '../contract/sessions.js'
 export type { SiteOptions } from '../contract/sites.js'
+export type { ReportedOptions, SubscriptionOptions } from '../contract/subscriptions.js'
 export { createFileBucket, createFileSpillStore, type FileBucketOptions } from '../spill/file-bucket.js'
 export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from '../spill/object-store.js'
 export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows/facility.js'
@@ -47,3 +48,8 @@ export { createRedisSiteRegistry, type RedisSiteRegistryOptions } from './sites/
 export type { IoRedisClient, Listener, NodeRedisClient, RedisClient } from './store/client.js'
 export type { StoreOptions } from './store/store.js'
 export { type WatchLinkOptions, watchLink } from './store/watch-link.js'
+export {
+  createRedisSubscriptionRegistry,
+  type RedisSubscriptionRegistry,
+  type RedisSubscriptionRegistryOptions,
+} from './subscriptions/facility.js'

@@ -14,6 +14,7 @@ import type { MakeInspector } from './lists.js'
 import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
 import { fakeSessions, type SessionWorld, sessionContract } from './sessions.js'
 import { fakeSites, type SiteWorld, siteContract } from './sites.js'
+import { fakeSubscriptions, type SubscriptionWorld, subscriptionContract } from './subscriptions.js'
 
 /**
  * What the fakes know. An absent key is an absent inspector or operation; `[]` and `{}` are present and empty.
@@ -31,7 +32,8 @@ export interface FakeWorld
     DeduplicatorWorld,
     DeliveryWorld,
     SiteWorld,
-    SessionWorld {}
+    SessionWorld,
+    SubscriptionWorld {}
 
 /** What the inspectors hold and no list of theirs shows. */
 export interface KnownEntries {
@@ -58,6 +60,7 @@ export const WORLD: Shape<FakeWorld> = {
   delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, statuses: LIST }),
   sites: LIST,
   sessions: LIST,
+  subscriptions: LIST,
 }
 
 /** What one family gives. */
@@ -76,4 +79,5 @@ export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   delivery: { fake: fakeDelivery, contract: deliveryContract },
   sites: { fake: fakeSites, contract: siteContract },
   sessions: { fake: fakeSessions, contract: sessionContract },
+  subscriptions: { fake: fakeSubscriptions, contract: subscriptionContract },
 }

@@ -6,6 +6,7 @@ import type { RegistryInspector } from '../contract/connections.js'
 import type { Ask, Awaitable } from '../contract/page.js'
 import { type Connector, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import { SiteRow } from '../contract/sites.js'
+import type { SubscriptionInspector } from '../contract/subscriptions.js'
 import { type ViewAsk, viewOf } from './reading.js'
 
 /** An answer for each of `keys`, in their order; `null` for unknown. */
@@ -59,12 +60,13 @@ export async function withSessions(
 /** The inspectors that know more of a session than its registry. */
 export interface AboutSessions {
   registry?: RegistryInspector | undefined
+  subscriptions?: SubscriptionInspector | undefined
 }
 
-/** `sessions` with what is known of their connectors, where they do not say it themselves. */
+/** `sessions` with what is known of their connectors and viewers, where they do not say it themselves. */
 export async function withLife(
   sessions: readonly SessionRow[],
-  { registry }: AboutSessions,
+  { registry, subscriptions }: AboutSessions,
   view: ViewAsk,
 ): Promise<SessionRow[]> {
   const read = recordsIn(SessionRow, sessions)
@@ -75,11 +77,19 @@ export async function withLife(
   const areConnected: AskAll<Connector, boolean> | undefined =
     registry?.currentInstances &&
     (async (clients, ask) => ((await registry.currentInstances?.(clients, ask)) ?? []).map((held) => held !== null))
-  const connected = await answersOf('registry', connectors, areConnected, view)
+  const watched = rows.flatMap(({ session_id, viewers }) => (viewers === null ? session_id : []))
+  const [connected, viewersOf] = await Promise.all([
+    answersOf('registry', connectors, areConnected, view),
+    answersOf('subscriptions', watched, subscriptions?.countViewers?.bind(subscriptions), view),
+  ])
   return read.map((one, i) => {
     if (one instanceof BadRecord) return sessions[i] as SessionRow
-    const { connector, connector_connected } = one.data
+    const { session_id, connector, connector_connected, viewers } = one.data
     const known = connector && connected.get(connector)
-    return { ...one.data, connector_connected: connector_connected ?? known ?? null }
+    return {
+      ...one.data,
+      connector_connected: connector_connected ?? known ?? null,
+      viewers: viewers ?? viewersOf.get(session_id) ?? null,
+    }
   })
 }

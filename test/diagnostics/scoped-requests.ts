@@ -22,6 +22,7 @@ const IDS: Record<string, string[]> = {
   task_id: forEach((mark) => [`task-${mark}`]).concat('task-shared'),
   scope_id: forEach((mark) => [`scope-${mark}`]),
   command_id: forEach((mark) => [`command-${mark}`]).concat('command-shared'),
+  node_id: ['node', 'nobody'],
   owner: forEach((mark) => [userOf(mark)]),
   site_id: forEach((mark) => [`site-${mark}-first`, `site-${mark}-second`]),
   // Behind two connections of each and what these have called for.

@@ -3,12 +3,13 @@ import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
 import { siteStream } from '../../src/contract/site-messages.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
-import type { Clock } from '../contract/clock.js'
+import { ASK, type Clock, FIRST } from '../contract/clock.js'
+import { soon } from '../redis/wait-for.js'
 
 /** What is told to memory and to a shared store alike. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions'
+  'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions' | 'subscriptions'
 > & {
   rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open'>
   dispatcher: Pick<ReturnType<typeof createMemoryFacilities>['dispatcher'], 'dispatch'>
@@ -43,7 +44,8 @@ export class Ids {
 
 /** Tells of `users` alone; what happens to them, and when, does not depend on who they are. */
 export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, sessions, bus } = facilities
+  const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, sessions, subscriptions, bus } =
+    facilities
   const each = async (act: (mark: Mark, i: number) => Promise<void>) => {
     for (const [i, mark] of MARKS.entries()) {
       clock.advance(1_000)
@@ -140,8 +142,23 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
       const { session_id } = await sessions.open({ site_id, owner: user_id, connector })
       await sessions.activate(session_id)
       await sessions.share(session_id, { user_id: 'guest', rights: ['view'] })
+      // Ben watches what is Ann's, too.
+      for (const session of mark === BEN ? [session_id, `id-${ANN}-${session_id.split('-').at(-1)}`] : [session_id])
+        subscriptions.add({
+          subscription_id: `watch-${mark}-${session}`,
+          session_id: session,
+          site_id,
+          user_id,
+          opened_at: published_at,
+          state: () => ({ pending: 2, dropped: 1, last_position: `of-${mark}:1`, last_taken_at: published_at }),
+        })
       if (kind === 'second') await sessions.close(session_id, `closed_${mark}`)
     }
   })
   clock.advance(15_000)
+  // Over a store they are told a little later, and by the clock of that moment.
+  await soon(async () => {
+    const { items } = await subscriptions.inspector.listSubscriptions({}, FIRST, ASK)
+    if (items.length < users.length * 2 + (users.includes(BEN) ? 2 : 0)) throw new Error('not all are told of yet')
+  })
 }

@@ -7,6 +7,7 @@ import type { HistoryMessage, HistoryStream } from '../../src/contract/history.j
 import type { PendingCall } from '../../src/contract/rpc.js'
 import type { SessionRow } from '../../src/contract/sessions.js'
 import type { SiteRow } from '../../src/contract/sites.js'
+import type { SubscriptionRow } from '../../src/contract/subscriptions.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -183,6 +184,22 @@ function session(over: Partial<SessionRow> = {}): SessionRow {
   }
 }
 
+function subscription(over: Partial<SubscriptionRow> = {}): SubscriptionRow {
+  return {
+    subscription_id: 'sub-1',
+    session_id: 'session-1',
+    site_id: 'notes-1',
+    user_id: 'alice',
+    node_id: 'node-1',
+    opened_at: at(-5_000),
+    pending: 1,
+    dropped: 0,
+    last_position: 'epoch-1:7',
+    last_taken_at: at(-40),
+    ...over,
+  }
+}
+
 const many = <T>(count: number, make: (i: number) => T) => Array.from({ length: count }, (_, i) => make(i + 1))
 
 /** A fresh world: several users, and several entries of every kind. */
@@ -267,6 +284,16 @@ export function createWorld(): Required<FakeWorld> {
         connector: null,
         state: 'closed',
         close_reason: 'done',
+      }),
+    ],
+    subscriptions: [
+      ...many(3, (i) => subscription({ subscription_id: `sub-${i}`, pending: i })),
+      subscription({
+        subscription_id: 'sub-4',
+        user_id: 'bob',
+        session_id: 'session-2',
+        last_position: null,
+        last_taken_at: null,
       }),
     ],
   }

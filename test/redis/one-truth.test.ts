@@ -51,6 +51,9 @@ const LISTS = [
   `/sessions?owner=${encodeURIComponent('a/b')}`,
   '/sessions?state=expired',
   '/sessions?owner=bob&state=active',
+  '/subscriptions',
+  `/subscriptions?user_id=${encodeURIComponent('a/b')}`,
+  '/subscriptions?site_id=site-5-1',
   '/sites',
   `/sites?owner=${encodeURIComponent('a/b')}`,
   '/sites?mode=observe',
@@ -91,6 +94,8 @@ const SINGLES = [
   '/deduplicator/users/ann',
   '/deduplicator/users/nobody',
   ...[1, 5, 6, 10, 20, 30, 40, 50, 60].map((n) => `/sessions/${`id-${n}`.padEnd(32, 'x')}`),
+  '/subscriptions?order=slowest&limit=7',
+  '/subscriptions?order=slowest&user_id=zoe',
   '/sites/site-2-1',
   '/sites/site-7-0',
   '/sites/site-8-0',
@@ -155,6 +160,8 @@ describeStores('one truth', (kind, place, servers) => {
       rpc: { newId: createIds() },
       newId: createIds(),
       bus: { newId: () => 'epoch' },
+      nodeId: 'node',
+      connections: { nodeId: null },
     })
     memory = await tell(createMemoryFacilities(options()))
     const end = clock.now()

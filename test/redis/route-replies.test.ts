@@ -54,6 +54,7 @@ const ASKED: Record<string, string[]> = {
   '/sites': ['/sites?limit=3', '/sites?owner=bob'],
   '/sites/{site_id}': ['/sites/site-1-0'],
   '/sources': ['/sources'],
+  '/subscriptions': ['/subscriptions?limit=3', '/subscriptions?order=slowest', '/subscriptions?user_id=bob'],
   '/users': ['/users?limit=3', '/users?limit=500'],
   '/users/{user_id}/summary': ['/users/bob/summary', '/users/nobody/summary'],
   '/workers': ['/workers?user_id=bob'],

@@ -3,12 +3,21 @@ import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
 import { siteStream } from '../../src/contract/site-messages.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
-import type { Clock } from '../contract/clock.js'
+import { ASK, type Clock, walk } from '../contract/clock.js'
+import { soon } from './wait-for.js'
 
 /** What memory and Redis facilities have in common. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
-  'connections' | 'history' | 'deduplicator' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions'
+  | 'connections'
+  | 'history'
+  | 'deduplicator'
+  | 'contexts'
+  | 'browserWindows'
+  | 'ingest'
+  | 'sites'
+  | 'sessions'
+  | 'subscriptions'
 > & {
   rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'>
   bus: Pick<SiteEventBus, 'publish'>
@@ -40,7 +49,8 @@ export function createIds(): () => string {
 
 /** Tells it. Everything that could be random is not. */
 export async function live(facilities: Facilities, clock: Clock): Promise<void> {
-  const { connections, contexts, browserWindows, ingest, rpc, sites, sessions, bus } = facilities
+  const watched: [session_id: string, site_id: string][] = []
+  const { connections, contexts, browserWindows, ingest, rpc, sites, sessions, subscriptions, bus } = facilities
   for (const [i, user_id] of USERS.entries()) {
     clock.advance(1_000)
     for (let c = 0; c <= i % 3; c++) {
@@ -115,6 +125,7 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
         ...(n ? { ttlMs: 60_000 } : {}),
       })
       if (i % 2) await sessions.activate(session_id)
+      watched.push([session_id, site_id])
       for (let s = 0; s < i % 3; s++) {
         const expires_at = s ? toTimestamp(clock.now() + 80_000 + 1_000 * i) : null
         await sessions.share(session_id, { user_id: `guest-${s}`, rights: ['view'], expires_at })
@@ -132,5 +143,26 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
     instance_id: 'i',
     client_type: 'web',
     actions: ['open'],
+  })
+  for (const [i, [session_id, site_id]] of watched.entries())
+    for (let n = 0; n < i % 4; n++)
+      subscriptions.add({
+        subscription_id: `subscription-${i}-${n}`,
+        session_id,
+        site_id,
+        user_id: USERS[(i + n) % USERS.length] as string,
+        opened_at: toTimestamp(clock.now()),
+        state: () => ({
+          pending: (7 * i + n) % 5,
+          dropped: i % 3,
+          last_position: n ? `epoch:${i}` : null,
+          last_taken_at: n ? toTimestamp(clock.now()) : null,
+        }),
+      })
+  const all = watched.reduce((sum, _, i) => sum + (i % 4), 0)
+  // Over a store they are told a little later.
+  await soon(async () => {
+    const listed = await walk((page) => subscriptions.inspector.listSubscriptions({}, page, ASK))
+    if (listed.length < all) throw new Error('not all are told of yet')
   })
 }

@@ -12,7 +12,18 @@ export async function createLivedFacilities() {
   const clock = createClock()
   let ids = 0
   const facilities = createMemoryFacilities({ now: clock.now, newId: () => `id-${++ids}` })
-  const { connections, contexts, browserWindows, rpc, history, deduplicator, dispatcher, sites, sessions } = facilities
+  const {
+    connections,
+    contexts,
+    browserWindows,
+    rpc,
+    history,
+    deduplicator,
+    dispatcher,
+    sites,
+    sessions,
+    subscriptions,
+  } = facilities
   for (const [i, user_id] of USERS.entries()) {
     const client_type = TYPES[i % TYPES.length] ?? 'web'
     for (const client_id of ['desk', 'phone']) {
@@ -57,6 +68,17 @@ export async function createLivedFacilities() {
         const connector = n === 0 ? null : { user_id, client_id: 'desk' }
         const { session_id } = await sessions.open({ site_id, owner: user_id, connector, ...(n ? {} : { ttlMs: 1 }) })
         if (n === 2) await sessions.close(session_id)
+        const state = { pending: n, dropped: i, last_position: 'epoch:1', last_taken_at: null }
+        const opened_at = new Date(clock.now()).toISOString()
+        const stream = {
+          subscription_id: `${site_id}-${n}`,
+          session_id,
+          site_id,
+          user_id,
+          opened_at,
+          state: () => state,
+        }
+        if (n < 2) subscriptions.add(stream)
       }
     }
     const command = { user_id, client_id: 'desk', command_id: `command-${i}` }

@@ -8,6 +8,7 @@ import type {
   TakeEvents,
 } from '../../contract/event-bus.js'
 import type { EndReason, GapFrame, ReadyFrame } from '../../contract/stream-frames.js'
+import type { StreamState } from '../../contract/subscriptions.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
 import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
@@ -49,6 +50,8 @@ export interface SessionStream {
   frames: Chunks
   /** Says why, and ends. */
   end(reason: EndReason): void
+  /** How it stands: what waits for the reader and what it was not sent, and how long ago it last took anything. */
+  state(): Omit<StreamState, 'last_taken_at'> & { taken_ms_ago: number | null }
   /** Writes a heartbeat when the reader waits and nothing else was written for long enough. */
   tick(): void
 }
@@ -72,6 +75,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let farewell: Bytes | undefined
   let over = false
   let wroteAt = now()
+  let hasTaken = false
   // What a bus that knows no portions has handed over beyond what was written.
   let rest: EventRun | undefined
 
@@ -136,6 +140,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
 
   function write(value: Bytes): void {
     wroteAt = now()
+    hasTaken = true
     give({ done: false, value })
   }
 
@@ -207,6 +212,18 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
       },
     },
     end,
+    state() {
+      const { position } = subscription
+      // What was handed over and is not written lies ahead of what was sent.
+      const held = rest?.events ?? []
+      const sent = { epoch: position.epoch, seq: position.seq - held.length }
+      return {
+        pending: subscription.pending + held.length,
+        dropped: resumed + subscription.dropped,
+        last_position: position.epoch === '' ? null : toEventId(sent),
+        taken_ms_ago: hasTaken ? Math.max(0, now() - wroteAt) : null,
+      }
+    },
     tick() {
       if (!over && taker && now() - wroteAt >= heartbeatMs) write(HEARTBEAT)
     },

@@ -3,13 +3,17 @@
 import { steady } from '../../async/clock.js'
 import { createTicker } from '../../async/timer.js'
 import type { SiteEventBus } from '../../contract/event-bus.js'
+import { toTimestamp } from '../../contract/ids.js'
 import type { Principal } from '../../contract/sessions.js'
+import type { SubscriptionRegistry, ViewerStream } from '../../contract/subscriptions.js'
 import type { Chunks } from '../../http/respond.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './grants.js'
 import { openSessionStream, type SessionStream } from './stream.js'
 
 interface SessionStreamsOptions extends SessionGrantsOptions {
   bus: SiteEventBus
+  /** Who is told of the streams. */
+  subscriptions: SubscriptionRegistry | undefined
   heartbeatMs: number
   newId: () => string
 }
@@ -27,7 +31,7 @@ export type SessionStreams = ReturnType<typeof createSessionStreams>
 
 /** The streams of one relay. Without streams it keeps no timer. */
 export function createSessionStreams(options: SessionStreamsOptions) {
-  const { bus, heartbeatMs, newId, now, onError } = options
+  const { bus, subscriptions, heartbeatMs, newId, now, onError } = options
   const grants = createSessionGrants(options)
   const clock = steady(now)
   const streams = new Set<SessionStream>()
@@ -38,6 +42,23 @@ export function createSessionStreams(options: SessionStreamsOptions) {
   function tick(): void {
     grants.tick()
     for (const stream of streams) stream.tick()
+  }
+
+  /** Tells of a stream. What a registry of a host's own makes of it changes nothing. @returns how to end that. */
+  function show(stream: ViewerStream): () => void {
+    try {
+      const end: unknown = subscriptions?.add(stream)
+      return () => {
+        try {
+          if (typeof end === 'function') end()
+        } catch (error) {
+          onError?.(error)
+        }
+      }
+    } catch (error) {
+      onError?.(error)
+      return () => {}
+    }
   }
 
   function leave(stream: SessionStream | undefined): void {
@@ -56,20 +77,39 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     open({ viewer, ...asked }: OpenStream): Chunks {
       let stream: SessionStream | undefined
       let over = false
+      let hide = () => {}
+      const subscription_id = newId()
       stream = openSessionStream({
         ...asked,
         bus,
         heartbeatMs,
         now: clock,
         onError,
-        subscription_id: newId(),
+        subscription_id,
         hold: (holder) => grants.hold(holder, viewer, asked.session_id),
         onEnd() {
           over = true
+          hide()
           leave(stream)
         },
       })
-      if (!over) streams.add(stream)
+      const { state } = stream
+      const { user_id } = viewer
+      const { session_id, site_id } = asked
+      if (!over) {
+        streams.add(stream)
+        hide = show({
+          subscription_id,
+          session_id,
+          site_id,
+          user_id,
+          opened_at: toTimestamp(now()),
+          state() {
+            const { taken_ms_ago, ...stands } = state()
+            return { ...stands, last_taken_at: taken_ms_ago === null ? null : toTimestamp(now() - taken_ms_ago) }
+          },
+        })
+      }
       ticker.start()
       if (streams.size === 0) leave(undefined)
       if (closed) stream.end('shutdown')

@@ -27,6 +27,7 @@ import {
   type SessionRegistryOptions,
 } from '../cooperative/sessions.js'
 import { createSiteRegistry, SITE_REGISTRY_OPTIONS, type SiteRegistryOptions } from '../cooperative/sites.js'
+import { createSubscriptionRegistry } from '../cooperative/subscriptions.js'
 import { createDeduplicator, DEDUPLICATOR_OPTIONS, type DeduplicatorOptions } from '../deduplicator.js'
 import {
   COMMAND_DISPATCHER_OPTIONS,
@@ -110,6 +111,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   const bus = createCooperativeSiteEventBus({ now, ...options.bus })
   const sites = createSiteRegistry({ now, bus, ...options.sites })
   const sessions = createSessionRegistry({ now, newId, sites, ...options.sessions })
+  const subscriptions = createSubscriptionRegistry(node)
   const ingest: Ingest = createIngest({ connections, deduplicator, history })
   return {
     connections,
@@ -122,6 +124,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     bus,
     sites,
     sessions,
+    subscriptions,
     ingest,
     /** Waits for nobody. */
     async close(): Promise<Ending> {

@@ -20,6 +20,7 @@ export interface InspectedFacilities {
   dispatcher?: InspectedBy<Inspectors['delivery']>
   sites?: InspectedBy<Inspectors['sites']>
   sessions?: InspectedBy<Inspectors['sessions']>
+  subscriptions?: InspectedBy<Inspectors['subscriptions']>
 }
 
 /** What any of the facilities must be, and what is beside them in what makes all of them. */

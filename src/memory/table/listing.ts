@@ -32,6 +32,9 @@ export function createListing<E extends Arrived>(fields: Readonly<Record<string,
     /** The place of the next entry. */
     arrive: (): number => ++arrivals,
 
+    /** How many entries have `value` in a field. */
+    sizeOf: (field: string, value: string): number => indexes.get(field)?.get(value)?.size ?? 0,
+
     add(entry: E): void {
       all.insert(entry)
       for (const [field, byValue] of indexes) {

@@ -13,6 +13,7 @@ import { FUNCTION, optionsOf, resolveBounds, type Shape, TEXT } from '../../cont
 import { RPC_OPTIONS, type RpcOptions } from '../../contract/rpc.js'
 import { SESSION_BOUNDS, SESSION_OPTIONS, type SessionOptions } from '../../contract/sessions.js'
 import { SITE_OPTIONS, type SiteOptions } from '../../contract/sites.js'
+import { REPORTED_OPTIONS, type ReportedOptions } from '../../contract/subscriptions.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
@@ -31,6 +32,7 @@ import { SWEEP_SESSIONS } from '../sessions/scripts.js'
 import { siteRegistryOn } from '../sites/facility.js'
 import { runScript } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { subscriptionRegistryOn } from '../subscriptions/facility.js'
 
 export interface RedisFacilitiesOptions extends StoreOptions {
   /** What connections and delivery records say of this node; unique in the deployment. @default random */
@@ -50,6 +52,8 @@ export interface RedisFacilitiesOptions extends StoreOptions {
   bus?: EventBusOptions
   sites?: SiteOptions
   sessions?: SessionOptions
+  /** What this node tells of its viewer streams. */
+  subscriptions?: ReportedOptions
 }
 
 /** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
@@ -63,6 +67,7 @@ const TABLES: Record<FacilityName, readonly string[]> = {
   dispatcher: [],
   sites: [],
   sessions: [],
+  subscriptions: ['subscriptions'],
 }
 const LEASED = Object.values(TABLES).flat()
 
@@ -81,6 +86,7 @@ const OPTIONS: Shape<RedisFacilitiesOptions> = {
   bus: optionsOf(EVENT_BUS_OPTIONS),
   sites: optionsOf(SITE_OPTIONS),
   sessions: optionsOf(SESSION_OPTIONS),
+  subscriptions: optionsOf(REPORTED_OPTIONS),
 }
 
 /** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
@@ -121,6 +127,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const bus = eventBusOn(store, { ...options.bus })
   const sites = siteRegistryOn(store, { ...options.sites })
   const sessions = sessionRegistryOn(store, { newId, sites, ...options.sessions })
+  const subscriptions = subscriptionRegistryOn(store, { nodeId, ...options.subscriptions })
   // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
   const ingest: Ingest = createIngestOver(connections, retainOn(store, kept, claims))
   return {
@@ -134,6 +141,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     bus,
     sites,
     sessions,
+    subscriptions,
     ingest,
     /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
     async close(): Promise<Ending> {

@@ -16,6 +16,7 @@ import { createRpcInspector } from '../rpc/inspector.js'
 import { createSessionInspector } from '../sessions/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
 
 export interface RedisCompositionOptions extends StoreOptions {
@@ -27,7 +28,7 @@ export interface RedisCompositionOptions extends StoreOptions {
   contexts?: boolean
   /** Whether to show browser windows. @default true */
   browserWindows?: boolean
-  /** Whether to show the cooperative sites and their sessions. @default true */
+  /** Whether to show the cooperative sites, their sessions and viewer streams. @default true */
   cooperative?: boolean
 }
 
@@ -61,6 +62,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     delivery: createDeliveryInspector(store, legacy),
     sites: cooperative ? createSiteInspector(store) : undefined,
     sessions: cooperative ? createSessionInspector(store) : undefined,
+    subscriptions: cooperative ? createSubscriptionInspector(store) : undefined,
   }
   for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ask) => pingShards(store, ask)
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }

@@ -6,7 +6,7 @@ import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
 import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
 import { userStream } from '../../contract/streams.js'
-import { scopeSessions, scopeSites } from './cooperative.js'
+import { scopeSessions, scopeSites, scopeSubscriptions } from './cooperative.js'
 import { listOfUsers } from './list.js'
 import { scopeConnections, scopeContexts, scopeWindows } from './registries.js'
 import { ifSeen, refuse, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
@@ -27,8 +27,18 @@ import { ifSeen, refuse, type Seen, scopeUsers, seenOf, type UserScope } from '.
  */
 export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspectors {
   const seen = seenOf(scope)
-  const { history, registry, rpc, deduplicator, contextRegistry, browserWindowRegistry, delivery, sites, sessions } =
-    inspectors
+  const {
+    history,
+    registry,
+    rpc,
+    deduplicator,
+    contextRegistry,
+    browserWindowRegistry,
+    delivery,
+    sites,
+    sessions,
+    subscriptions,
+  } = inspectors
   // One by one: what is new is closed until somebody has thought about it.
   return {
     history: history && scopeHistory(history, seen),
@@ -40,6 +50,7 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
     delivery: delivery && scopeDelivery(delivery, seen),
     sites: sites && scopeSites(sites, seen),
     sessions: sessions && scopeSessions(sessions, seen),
+    subscriptions: subscriptions && scopeSubscriptions(subscriptions, seen),
   }
 }
 

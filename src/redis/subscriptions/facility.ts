@@ -1,0 +1,144 @@
+/** The viewer streams of one node, told to the deployment while they last: whoever asks any node, or an observer, sees them. */
+import { createTicker } from '../../async/timer.js'
+import type { Inspected } from '../../contract/inspectors.js'
+import { resolveBounds } from '../../contract/options.js'
+import {
+  REPORTED_OPTIONS,
+  type ReportedOptions,
+  SUBSCRIPTION_BOUNDS,
+  SUBSCRIPTION_OPTIONS,
+  type SubscriptionInspector,
+  type SubscriptionOptions,
+  type SubscriptionRegistry,
+  type ViewerStream,
+} from '../../contract/subscriptions.js'
+import { shardOf } from '../store/keys.js'
+import { runScript } from '../store/script.js'
+import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createSubscriptionInspector } from './inspector.js'
+import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
+
+/** How soon the store is told of what has begun or ended. */
+const SOON_MS = 500
+/** How often it is told of all. */
+const REPORT_MS = 5_000
+/** How long a node that says nothing more is believed: two reports may be lost. */
+const LEASE_MS = 15_000
+/** Streams of one script: a few milliseconds of the store. */
+const BATCH = 100
+
+export type RedisSubscriptionRegistryOptions = StoreOptions & SubscriptionOptions & ReportedOptions
+
+/** A registry of viewer streams. `close()` takes out those of this node; without it they leave within 15 s. */
+export type RedisSubscriptionRegistry = Inspected<SubscriptionRegistry, SubscriptionInspector> & {
+  close(): Promise<void>
+}
+
+/** A stream that the store was, or is to be, told of. */
+interface Held {
+  readonly stream: ViewerStream
+  isReported: boolean
+}
+
+/**
+ * A registry of viewer streams in Redis, for the relay routers of one node. The store is told of them in batches, within half a
+ * second of their beginning and their end, and every five seconds of how they stand; those of a node that has died leave within 15 s.
+ *
+ * @throws RangeError for a bound that is not a whole number from 1.
+ *
+ * @example
+ * const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ */
+export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegistryOptions): RedisSubscriptionRegistry {
+  const shape = { ...STORE_OPTIONS, ...SUBSCRIPTION_OPTIONS, ...REPORTED_OPTIONS }
+  return subscriptionRegistryOn(createStore(options, shape), options)
+}
+
+/** Lists of at most `BATCH` of `all` that are in one shard. */
+function* batchesOf<T>(all: Iterable<T>, shardFor: (one: T) => number): Generator<{ shard: number; some: T[] }> {
+  const byShard = new Map<number, T[]>()
+  for (const one of all) {
+    const shard = shardFor(one)
+    const some = byShard.get(shard) ?? []
+    byShard.set(shard, some)
+    if (some.push(one) < BATCH) continue
+    byShard.delete(shard)
+    yield { shard, some }
+  }
+  for (const [shard, some] of byShard) yield { shard, some }
+}
+
+export function subscriptionRegistryOn(
+  store: Store,
+  options: SubscriptionOptions & ReportedOptions,
+): RedisSubscriptionRegistry {
+  const { nodeId: node_id = crypto.randomUUID() } = options
+  const { maxReported } = resolveBounds(options, SUBSCRIPTION_BOUNDS)
+  const open = new Set<Held>()
+  const ended = new Set<ViewerStream>()
+  let reportAt = 0
+  let underWay: Promise<void> = Promise.resolve()
+  const ticker = createTicker(() => {
+    underWay = pass().catch((error) => store.onError(error))
+    return underWay
+  }, SOON_MS)
+
+  const partsOf = ({ stream }: Held) => {
+    const { subscription_id, user_id, session_id, site_id, opened_at } = stream
+    return [subscription_id, user_id, session_id, site_id, JSON.stringify({ node_id, opened_at, ...stream.state() })]
+  }
+
+  async function report(some: Iterable<Held>, shards: number): Promise<void> {
+    const given = { lease: LEASE_MS, is_short: open.size > maxReported ? '1' : '' }
+    const told = new Set<number>()
+    for (const { shard, some: batch } of batchesOf(some, ({ stream }) => shardOf(stream.user_id, shards))) {
+      told.add(shard)
+      for (const held of batch) held.isReported = true
+      await runScript(store, REPORT_STREAMS, shard, { ...given, streams: batch.flatMap(partsOf) })
+    }
+    // A viewer whose stream is left out may be of any shard.
+    for (let shard = 0; given.is_short !== '' && shard < shards; shard++)
+      if (!told.has(shard)) await runScript(store, REPORT_STREAMS, shard, { ...given, streams: [] })
+  }
+
+  /** What has ended is told once: where that is lost, its time runs out. */
+  async function end(shards: number): Promise<void> {
+    const over = [...ended]
+    ended.clear()
+    for (const { shard, some } of batchesOf(over, ({ user_id }) => shardOf(user_id, shards)))
+      await runScript(store, END_STREAMS, shard, { ids: some.map(({ subscription_id }) => subscription_id) })
+  }
+
+  /** One at a time: what is told later has happened later. */
+  async function pass(): Promise<void> {
+    if (open.size === 0 && ended.size === 0) return ticker.stop()
+    const isDue = performance.now() >= reportAt
+    const first = [...open].slice(0, maxReported)
+    const news = isDue ? first : first.filter(({ isReported }) => !isReported)
+    if (news.length === 0 && ended.size === 0) return
+    // Also where it fails: a store that is away is not asked twice a second.
+    if (isDue) reportAt = performance.now() + REPORT_MS
+    const shards = await store.claimShards()
+    await end(shards)
+    await report(news, shards)
+  }
+
+  return {
+    inspector: createSubscriptionInspector(store),
+    add(stream) {
+      const held: Held = { stream, isReported: false }
+      open.add(held)
+      ticker.start()
+      return () => {
+        if (open.delete(held) && held.isReported) ended.add(stream)
+      }
+    },
+    async close() {
+      ticker.stop()
+      await underWay
+      for (const { stream, isReported } of open) if (isReported) ended.add(stream)
+      open.clear()
+      if (ended.size > 0) await end(await store.claimShards()).catch((error) => store.onError(error))
+    },
+  }
+}

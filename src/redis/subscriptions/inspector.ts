@@ -1,0 +1,47 @@
+/** Reads the viewer streams of a deployment. */
+import { type Ask, examinable } from '../../contract/page.js'
+import type { SubscriptionInspector } from '../../contract/subscriptions.js'
+import type { Store } from '../store/store.js'
+import { gather } from '../table/gather.js'
+import { readPage } from '../table/pages.js'
+import { readIndex } from '../table/rows.js'
+import { allShards, readShards } from '../table/shards.js'
+import { BEYOND, SUBSCRIPTIONS } from './format.js'
+
+export function createSubscriptionInspector(store: Store): SubscriptionInspector {
+  return {
+    listSubscriptions: (filter, page, ask) => readPage(store, SUBSCRIPTIONS, filter, page, ask),
+    countViewers: (sessionIds, ask) => countViewers(store, sessionIds, ask),
+  }
+}
+
+/**
+ * One read script a shard: streams are in the shards of their viewers, which may be any. Of a session whose streams were not
+ * all reached, and of all where a shard is lost or a node reports fewer streams than it has, nobody knows how many they are.
+ */
+async function countViewers(store: Store, sessionIds: readonly string[], ask: Ask): Promise<(number | null)[]> {
+  const [shards, now] = await Promise.all([allShards(store, ask), store.time(ask)])
+  const viewers = new Map<string, number | null>(sessionIds.map((id) => [id, 0]))
+  const values = [...viewers.keys()]
+  if (values.length === 0) return []
+  const wanted = {
+    index: 'session_id',
+    values,
+    most: Math.floor(examinable(ask) / shards.length),
+    shards: shards.length,
+  }
+  const { answers, truncated } = await readShards(shards, ask, async (shard) => {
+    const key = store.key(shard, SUBSCRIPTIONS.name, BEYOND)
+    const [beyond] = await Promise.all([
+      readIndex(store, ['GET', key], ask),
+      gather(store, SUBSCRIPTIONS, shard, wanted, ask, (sessionId, { rows, isBad, isCut }) => {
+        const before = viewers.get(sessionId) ?? null
+        const open = rows.filter((row) => row && SUBSCRIPTIONS.read(row, now)?.session_id === sessionId).length
+        viewers.set(sessionId, before === null || isBad || isCut ? null : before + open)
+      }),
+    ])
+    return beyond !== null && !(Number(beyond) <= now)
+  })
+  const isShort = truncated || answers.includes(true)
+  return sessionIds.map((id) => (isShort ? null : (viewers.get(id) ?? null)))
+}

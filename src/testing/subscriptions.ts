@@ -1,0 +1,66 @@
+/** The contract suite of an inspector of viewer streams. */
+import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
+import { ASK, type ContractCase, checkEnds, checkEqual, notTested, toCases } from './expect.js'
+import { FAKE_TIME, fill, type Make, type Partly, pageOf } from './fake-records.js'
+import { NOBODY } from './filters.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
+
+/** Holds an inspector of viewer streams to its contract. `make` gives one with the same streams each time. */
+export function subscriptionContract(make: MakeInspector<SubscriptionInspector>): ContractCase[] {
+  return toCases([
+    ...listCases<SubscriptionInspector, SubscriptionRow>(make, {
+      name: 'listSubscriptions',
+      list: (subscriptions, filter) => (page, ask) =>
+        subscriptions.listSubscriptions(filter as SubscriptionFilter, page, ask),
+      item: SubscriptionRow,
+      id: 'subscription_id',
+      filters: SubscriptionFilter.keyof().options,
+    }),
+    { name: 'countViewers counts the streams of each session', run: () => checkViewers(make) },
+  ])
+}
+
+async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise<void> {
+  const subscriptions = await make()
+  if (!subscriptions?.countViewers) return notTested('there is no countViewers')
+  const rows = await walk<SubscriptionRow>(
+    (page, ask) => subscriptions.listSubscriptions({}, page, ask),
+    100,
+    'listSubscriptions',
+  )
+  const sessions = [...new Set(rows.map(({ session_id }) => session_id)).values()].slice(0, 100).concat(NOBODY)
+  const counts = await subscriptions.countViewers(sessions, ASK)
+  checkEqual(counts.length, sessions.length, 'countViewers must answer for each session that it was asked about')
+  for (const [i, session_id] of sessions.entries()) {
+    const viewers = rows.filter((row) => row.session_id === session_id).length
+    if (counts[i] !== null) checkEqual(counts[i], viewers, `countViewers of ${session_id}`)
+  }
+  await checkEnds((ask) => subscriptions.countViewers?.(sessions, ask), 'countViewers')
+}
+
+/** What the fakes know of viewer streams. */
+export interface SubscriptionWorld {
+  subscriptions?: Partly<SubscriptionRow>[]
+}
+
+const toSubscription: Make<SubscriptionRow> = (given, place) =>
+  fill(
+    {
+      subscription_id: `subscription-${place}`,
+      session_id: 'session-1',
+      site_id: 'site-1',
+      user_id: 'user-1',
+      node_id: null,
+      opened_at: FAKE_TIME,
+      pending: 0,
+      dropped: 0,
+      last_position: null,
+      last_taken_at: null,
+    },
+    given,
+  )
+
+export function fakeSubscriptions(world: SubscriptionWorld): SubscriptionInspector | undefined {
+  if (!world.subscriptions) return undefined
+  return { listSubscriptions: (filter, page) => pageOf(toSubscription, world.subscriptions, filter, page) }
+}
