@@ -2,7 +2,7 @@
 import { announceDeployment } from './announce-deployment.mjs'
 
 /** Every question that the router answers, with ids of things that are there now. */
-function questions({ connection, context, command, correlation_id, message }) {
+function questions({ connection, context, command, correlation_id, message }, notes) {
   const { user_id, client_id, instance_id, connection_id } = connection
   const { context_id, task_id } = context
   const query = (fields) => new URLSearchParams(fields)
@@ -11,6 +11,7 @@ function questions({ connection, context, command, correlation_id, message }) {
     '/',
     '/openapi.json',
     '/capabilities',
+    '/sources',
     '/users',
     `/users/${at(user_id)}/summary`,
     '/actions',
@@ -20,6 +21,7 @@ function questions({ connection, context, command, correlation_id, message }) {
     `/connections/${at(connection_id)}/history`,
     '/history/streams',
     `/history/messages?${query({ stream: message.stream, limit: 5 })}`,
+    '/rpc/summary',
     '/rpc/pending',
     `/rpc/pending/${at(correlation_id)}`,
     `/rpc/instances/${at(instance_id)}?${query({ user_id, client_id })}`,
@@ -39,6 +41,11 @@ function questions({ connection, context, command, correlation_id, message }) {
     '/delivery/tenants',
     '/delivery/commands',
     `/delivery/status?${query(command)}`,
+    '/sites',
+    `/sites/${at(notes.site_id)}`,
+    '/sessions',
+    `/sessions/${at(notes.session_id)}`,
+    '/subscriptions?order=slowest',
   ]
 }
 
@@ -71,7 +78,7 @@ export function announce({ host, keyText, clients, notes, control, state, living
   const { diagnostics, guest, deployment } = host
   const [url] = host.urls
   const who = [...clients, notes].map(({ user_id, client_id, pid }) => `  ${user_id}/${client_id}  pid ${pid}`)
-  const ask = questions(living).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${diagnostics}${path}'`)
+  const ask = questions(living, notes).map((path) => `  curl -s -H "X-Admin-Key: ${keyText}" '${diagnostics}${path}'`)
   const { client_id, pid } = clients.at(-1)
   console.log(
     [

@@ -10,10 +10,18 @@ export const COOPERATIVE_PREFIX = '/cooperative'
  * viewer who comes early, or back after a restart, waits instead of being turned away. Until the application declares
  * its site itself, the site can be watched and nothing can be invoked.
  */
-export async function openCooperation({ live, connector, authenticateHost, app, guests, viewersFile, closeTimeoutMs }) {
+export async function openCooperation({
+  facilities,
+  connector,
+  authenticateHost,
+  app,
+  guests,
+  viewersFile,
+  closeTimeoutMs,
+}) {
   const { site_id, session_id, user_id, client_id } = app
   // #region relay
-  const { facilities, sites, sessions, bus } = live
+  const { sites, sessions, subscriptions, bus, ingest } = facilities
   await sites.put({ site_id, owner: user_id, mode: 'observe' })
   // The same after a restart and on every node: a viewer's page still knows it, and a shared store may still have it.
   if ((await sessions.get(session_id))?.state !== 'active') {
@@ -27,7 +35,8 @@ export async function openCooperation({ live, connector, authenticateHost, app, 
     sessions,
     connector,
     bus,
-    ingest: facilities.ingest,
+    ingest,
+    subscriptions,
     policy: createSessionPolicy({ sessions }),
     authenticateHost,
     authenticateViewer: viewers.authenticate,

@@ -1,13 +1,6 @@
 /** The live objects that a node writes to, and the inspectors that look at them: the one place that chooses a store. */
-import { createCooperativeSiteEventBus, createSessionRegistry, createSiteRegistry } from 'relayscope/cooperative-site'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
-import {
-  createRedisEventBus,
-  createRedisFacilities,
-  createRedisSessionRegistry,
-  createRedisSiteRegistry,
-  redisComposition,
-} from 'relayscope/redis'
+import { createRedisFacilities, redisComposition } from 'relayscope/redis'
 
 /** How often clients give a sign of life. */
 export const HEARTBEAT_MS = 2_000
@@ -33,16 +26,8 @@ export function openFacilities({ store, ...node }) {
 }
 
 function openOwn({ nodeId = 'live-host', newSessionId }) {
-  const facilities = createMemoryFacilities({ nodeId, ...PATIENCE })
-  const sites = createSiteRegistry()
-  return {
-    facilities,
-    composition: memoryComposition(facilities),
-    sites,
-    sessions: createSessionRegistry({ sites, newId: newSessionId }),
-    bus: createCooperativeSiteEventBus(),
-    close: () => facilities.close(),
-  }
+  const facilities = createMemoryFacilities({ nodeId, ...PATIENCE, sessions: { newId: newSessionId } })
+  return { facilities, composition: memoryComposition(facilities), close: () => facilities.close() }
 }
 
 async function openShared({ nodeId, newSessionId, url, deploymentId }) {
@@ -52,18 +37,12 @@ async function openShared({ nodeId, newSessionId, url, deploymentId }) {
     .on('error', () => {})
     .connect()
   const shared = { client, deploymentId }
-  const facilities = createRedisFacilities({ ...shared, nodeId, ...PATIENCE })
-  const sites = createRedisSiteRegistry(shared)
-  const sessions = createRedisSessionRegistry({ ...shared, sites, newId: newSessionId })
-  const bus = createRedisEventBus(shared)
+  const facilities = createRedisFacilities({ ...shared, nodeId, ...PATIENCE, sessions: { newId: newSessionId } })
   return {
     facilities,
     composition: redisComposition(shared),
-    sites,
-    sessions,
-    bus,
     async close() {
-      await Promise.all([facilities.close(), sessions.disconnect(), bus.close()])
+      await facilities.close()
       client.destroy()
     },
   }

@@ -24,7 +24,7 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
   const connector = createDispatchConnector(facilities)
   const wire = createWire({ facilities, sessions, connector, signal: ending.signal })
   const { authenticate: authenticateHost } = sessions
-  const cooperation = { live, connector, authenticateHost, app, guests, viewersFile, closeTimeoutMs: GRACE_MS }
+  const cooperation = { facilities, connector, authenticateHost, app, guests, viewersFile, closeTimeoutMs: GRACE_MS }
   const { router, viewers } = await openCooperation(cooperation)
   const handOut = createHandOut({
     '/': () => ({ ticket: sessions.ticket('visitor') }),

@@ -47,6 +47,7 @@ const FACILITIES = {
   deduplicator: 'Deduplicator',
   sites: 'SiteRegistry',
   sessions: 'SessionRegistry',
+  subscriptions: 'SubscriptionRegistry',
   bus: 'SiteEventBus',
   idempotency: 'IdempotencyStore',
   spill: 'SpillStore',

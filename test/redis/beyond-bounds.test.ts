@@ -14,6 +14,9 @@ import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { REPORT_STREAMS } from '../../src/redis/subscriptions/scripts.js'
 import { type Clock, createClock } from '../contract/clock.js'
 import { copyCommand, copyRow, copySessions, copySites, MARK, plantScopes } from './plant.js'
 import { createObserver, get, type Router } from './router.js'
@@ -74,6 +77,13 @@ describeRedis('a store that holds more than a request may look at', () => {
         const timeoutMs = user_id.startsWith('a') ? 200_000 : 900_000
         await rpc.open({ action: 'a', user_id, client_id: 'c', correlation_id: `call-${id}`, timeoutMs })
       }
+      const store = createStore(where)
+      const watch = async (user: string, id: string, lease: number) => {
+        const stands = { pending: 0, dropped: 0, last_position: null, last_taken_at: null }
+        const body = JSON.stringify({ node_id: 'n', opened_at: '2026-01-01T00:00:00.000Z', ...stands })
+        const streams = [`v-${id}`, user, `n-of-${user}`, 's', body]
+        await runScript(store, REPORT_STREAMS, await store.shardOf(user), { lease, is_short: '', streams })
+      }
       const gone = `a-${MARK}`
       await connections.connect({ ...client(gone), instance_id: 'i' })
       await report(gone, MARK)
@@ -84,6 +94,8 @@ describeRedis('a store that holds more than a request may look at', () => {
         ['calls', 'call'],
       ] as const)
         await copyRow(place, table, `${id}-${MARK}`, gone, dead)
+      await watch(gone, MARK, 15_000)
+      await copyRow(place, 'subscriptions', `v-${MARK}`, gone, dead)
       await plantScopes(place, dead, clock.now() + 1_000)
       const ended = { user_id: gone, client_id: 'c', command_id: `d-${MARK}`, scope_id: 'crowd' }
       const brief = createRedisCommandDispatcher({ ...where, retentionMs: 1_000 })
@@ -109,6 +121,8 @@ describeRedis('a store that holds more than a request may look at', () => {
         ['streams', `users/many/${MARK}`],
       ] as const)
         await copyRow(place, table, id, 'many', most)
+      await watch('many', `many-${MARK}`, 900_000)
+      await copyRow(place, 'subscriptions', `v-many-${MARK}`, 'many', most)
       const many = { user_id: 'many', client_id: 'c', command_id: `d-many-${MARK}`, scope_id: 'crowd' }
       await dispatcher.dispatch({ ...many, action: 'a', deadlineMs: 600_000 })
       await copyCommand(place, many, 'waiting', most)
@@ -121,6 +135,7 @@ describeRedis('a store that holds more than a request may look at', () => {
         await living.connect({ ...client(user_id), instance_id: 'i' })
         await report(user_id, user_id)
         await append(user_id, 'log')
+        await watch(user_id, user_id, 900_000)
         await sites.put({ site_id: `s-of-${user_id}`, owner: user_id, mode: 'cooperative' })
         await bySession(`n-of-${user_id}`).open({ site_id: `s-of-${user_id}`, owner: user_id })
         await bySession(`n-of-${user_id}`).activate(`n-of-${user_id}`)
@@ -165,6 +180,7 @@ describeRedis('a store that holds more than a request may look at', () => {
           return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
         },
       ],
+      ['viewer streams', most + 1, (page) => inspectors.subscriptions.listSubscriptions({}, page, ask)],
       [
         'sessions',
         // One of them has ended lately.
@@ -200,6 +216,14 @@ describeRedis('a store that holds more than a request may look at', () => {
         expect((await all((page) => inspectors.registry.listConnections(filter, page, ask))).items).toEqual([])
       const filter = { user_id: 'many', status: 'closed' } as const
       expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ask))).items).toEqual([])
+    })
+
+    it('counts the viewers of each session behind all others, and shows the slowest of a sample that says so', async () => {
+      const sessions = ALIVE.map((user_id) => `n-of-${user_id}`)
+      expect(await inspectors.subscriptions.countViewers?.(sessions, ask)).toEqual(ALIVE.map(() => 1))
+      const { status, body } = await get(router, '/subscriptions?order=slowest&limit=500')
+      expect([status, body.completeness.complete]).toEqual([200, false])
+      expect(body.completeness.examined.subscriptions).toBeLessThanOrEqual(bound)
     })
 
     it('lists the sites of one owner, and by a filter without an index those behind all others', async () => {

@@ -111,6 +111,29 @@ export const REDIS_TABLES = [
       WRITERS,
     ],
   ]),
+  ...weaken('src/redis/subscriptions/format.ts', 'test/redis/subscriptions.test.ts', [
+    ['in a store, a stream of a node that is silent is gone', '(until_ms <= now ? undefined : row)', 'row'],
+  ]),
+  ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [
+    [
+      'viewers that are not all reported are not counted',
+      'const isShort = truncated || answers.includes(true)',
+      'const isShort = false',
+    ],
+    [
+      'viewers that cannot be read are not counted',
+      'before === null || isBad || isCut ? null',
+      'before === null ? null',
+    ],
+  ]),
+  ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions.test.ts', [
+    ['a node reports so many streams', '[...open].slice(0, maxReported)', '[...open]'],
+    [
+      'a node that leaves takes its streams along',
+      'for (const { stream, isReported } of open) if (isReported) ended.add(stream)',
+      '',
+    ],
+  ]),
   ...weaken('src/redis/sessions/scripts.ts', 'test/redis/sessions.test.ts', [
     [
       'in a store, a session moves as it may',

@@ -112,6 +112,10 @@ export const STREAMS = [
       ['a position is spelled in one way', String.raw`!/^(0|[1-9][0-9]{0,15})$/.test(seq) || `, ''],
     ],
   ),
+  ...weaken('src/cooperative-site/sessions/streams.ts', 'test/cooperative-site/subscriptions.test.ts', [
+    ['a stream that has ended is shown no more', '          hide()\n', ''],
+    ['who is told of streams keeps none of them', '      onError?.(error)\n      return () => {}', '      throw error'],
+  ]),
   ...weaken('src/cooperative-site/sessions/streams.ts', 'test/cooperative-site/event-stream-end.test.ts', [
     [
       'a relay that is closed opens no stream',

@@ -106,7 +106,7 @@ export function subscriptionRegistryOn(
     const over = [...ended]
     ended.clear()
     for (const { shard, some } of batchesOf(over, ({ user_id }) => shardOf(user_id, shards)))
-      await runScript(store, END_STREAMS, shard, { ids: some.map(({ subscription_id }) => subscription_id) })
+      await runScript(store, END_STREAMS, shard, { gone: some.map(({ subscription_id }) => subscription_id) })
   }
 
   /** One at a time: what is told later has happened later. */

@@ -35,8 +35,8 @@ return 1`,
 /** Takes out streams that have ended, by their ids. */
 export const END_STREAMS = defineScript(
   'subscriptions.end',
-  { args: [], rest: 'ids', answer: nothing, freesMemory: true },
+  { args: [], rest: 'gone', answer: nothing, freesMemory: true },
   `
-for _, id in ipairs(ids) do drop('subscriptions', id) end
+for _, id in ipairs(gone) do drop('subscriptions', id) end
 return 1`,
 )
