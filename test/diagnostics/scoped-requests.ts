@@ -13,7 +13,7 @@ const IDS: Record<string, string[]> = {
   client_id: forEach((mark) => [`client-${mark}-stays`]).concat('shared-stays', 'shared-left', 'silent'),
   connection_id: forEach((mark) => [`id-${mark}-1`, `id-${mark}-2`]),
   instance_id: forEach((mark) => [`instance-${mark}-shared-stays`, `instance-${mark}-silent`]),
-  node_id: ['nobody', 'here'],
+  node_id: ['nobody', 'here', 'node'],
   ended_reason: forEach((mark) => [`left_${mark}`]).concat('heartbeat_lost', 'new_instance'),
   correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`]),
   action: forEach((mark) => [`call-${mark}`]).concat('shared'),
@@ -22,7 +22,6 @@ const IDS: Record<string, string[]> = {
   task_id: forEach((mark) => [`task-${mark}`]).concat('task-shared'),
   scope_id: forEach((mark) => [`scope-${mark}`]),
   command_id: forEach((mark) => [`command-${mark}`]).concat('command-shared'),
-  node_id: ['node', 'nobody'],
   owner: forEach((mark) => [userOf(mark)]),
   site_id: forEach((mark) => [`site-${mark}-first`, `site-${mark}-second`]),
   // Behind two connections of each and what these have called for.
