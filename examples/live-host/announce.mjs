@@ -17,6 +17,7 @@ function questions({ connection, context, command, correlation_id, message }, no
     '/actions',
     `/connections?${query({ user_id })}`,
     '/connections/count',
+    '/connections/churn',
     `/connections/${at(connection_id)}`,
     `/connections/${at(connection_id)}/history`,
     '/history/streams',
