@@ -29,6 +29,7 @@ const WORLD = {
   },
   sites: [{}],
   sessions: [{}],
+  subscriptions: [{}],
 }
 
 /** What stands in a path or in a query that a route insists on, by the name of the parameter. */

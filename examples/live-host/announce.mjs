@@ -12,6 +12,7 @@ function questions({ connection, context, command, correlation_id, message }, no
     '/openapi.json',
     '/capabilities',
     '/sources',
+    '/findings',
     '/users',
     `/users/${at(user_id)}/summary`,
     '/actions',

@@ -2,6 +2,7 @@
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
 import { siteStream } from '../../src/contract/site-messages.js'
+import type { ViewerStream } from '../../src/contract/subscriptions.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK, type Clock, FIRST } from '../contract/clock.js'
 import { soon } from '../redis/wait-for.js'
@@ -46,6 +47,7 @@ export class Ids {
 export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
   const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, sessions, subscriptions, bus } =
     facilities
+  const streams: ViewerStream[] = []
   const each = async (act: (mark: Mark, i: number) => Promise<void>) => {
     for (const [i, mark] of MARKS.entries()) {
       clock.advance(1_000)
@@ -144,7 +146,7 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
       await sessions.share(session_id, { user_id: 'guest', rights: ['view'] })
       // Ben watches what is Ann's, too.
       for (const session of mark === BEN ? [session_id, `id-${ANN}-${session_id.split('-').at(-1)}`] : [session_id])
-        subscriptions.add({
+        streams.push({
           subscription_id: `watch-${mark}-${session}`,
           session_id: session,
           site_id,
@@ -156,6 +158,8 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
     }
   })
   clock.advance(15_000)
+  // Their node would have told of them again meanwhile, had it been meanwhile.
+  for (const stream of streams) subscriptions.add(stream)
   // Over a store they are told a little later, and by the clock of that moment.
   await soon(async () => {
     const { items } = await subscriptions.inspector.listSubscriptions({}, FIRST, ASK)

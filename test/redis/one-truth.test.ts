@@ -51,6 +51,7 @@ const LISTS = [
   `/sessions?owner=${encodeURIComponent('a/b')}`,
   '/sessions?state=expired',
   '/sessions?owner=bob&state=active',
+  '/findings',
   '/subscriptions',
   `/subscriptions?user_id=${encodeURIComponent('a/b')}`,
   '/subscriptions?site_id=site-5-1',
