@@ -16,7 +16,7 @@ export interface SubscriptionsUnderTest {
   close(): Promise<void>
 }
 
-export const AT_REST: StreamState = { pending: 0, dropped: 0, last_position: null, last_taken_at: null }
+const AT_REST: StreamState = { pending: 0, dropped: 0, last_position: null, last_taken_at: null }
 
 /** A stream of `user_id` in `session_id` at the site `notes`. */
 export const stream = (subscription_id: string, over: Partial<ViewerStream> = {}): ViewerStream => ({

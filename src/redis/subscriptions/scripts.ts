@@ -4,7 +4,7 @@ import { defineScript } from '../store/script.js'
 import { BEYOND } from './format.js'
 
 /** What one stream is in the list of `REPORT_STREAMS`: its ids, and how it stands as JSON. */
-export const STREAM_PARTS = 5
+const STREAM_PARTS = 5
 
 // The state of a row holds what names it and until when it counts, its body how it stands.
 /** `streams` are id, viewer, session, site and body, again and again. `is_short`: `1` where the node has more than it reports. */

@@ -13,6 +13,7 @@ import { createRedisSessionRegistry } from '../../../src/redis/sessions/facility
 import { createRedisSiteRegistry } from '../../../src/redis/sites/facility.js'
 import type { RedisClient } from '../../../src/redis/store/client.js'
 import { createStore } from '../../../src/redis/store/store.js'
+import { createRedisSubscriptionRegistry } from '../../../src/redis/subscriptions/facility.js'
 import type { createFlakySpill } from '../../contract/history.js'
 
 /** Shards of every deployment: some calls write in two. */
@@ -32,6 +33,7 @@ export const FACTORIES = {
   RpcCorrelator: createRedisRpcCorrelator,
   SessionRegistry: createRedisSessionRegistry,
   SiteRegistry: createRedisSiteRegistry,
+  SubscriptionRegistry: createRedisSubscriptionRegistry,
 }
 
 export interface NodeOptions {
@@ -88,6 +90,10 @@ export function createNode({ client, deploymentId, commandTimeoutMs, spill }: No
     sessions: lazy(
       () => FACTORIES.SessionRegistry({ ...options }),
       (made) => made.disconnect(),
+    ),
+    subscriptions: lazy(
+      () => FACTORIES.SubscriptionRegistry(options),
+      (made) => made.close(),
     ),
     store: lazy(() => createStore(options)),
   }

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { ConnectionChurn } from '../../../src/contract/connection-churn.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { notes } from '../../contract/sites.js'
+import { listIn, stream } from '../../contract/subscriptions.js'
 import { soon } from '../wait-for.js'
 import { act, type World } from './act.js'
 
@@ -32,7 +33,28 @@ async function counted({ near }: World) {
   return { left: items.reduce((sum, { opened }) => sum + opened, 0) - endedAs(), endedAs }
 }
 
+/** Told of within half a second, or with the next report of all where that was lost. */
+const watched = ({ near }: World, count: number) =>
+  soon(async () => expect(await listIn(near.subscriptions())).toHaveLength(count))
+
 export const PRESENCE_ACTS = [
+  act({
+    call: 'SubscriptionRegistry.add',
+    isOnce: true,
+    async run(world) {
+      world.far.subscriptions().add(stream('v1'))
+      await watched(world, 1)
+    },
+    effects: async ({ near }) => (await listIn(near.subscriptions())).length,
+  }),
+  act({
+    call: 'SubscriptionRegistry.close',
+    async prepare(world) {
+      world.far.subscriptions().add(stream('v1'))
+      await watched(world, 1)
+    },
+    run: ({ far }) => far.subscriptions().close(),
+  }),
   act({
     call: 'ConnectionRegistry.connect',
     run: ({ far }) => far.connections().connect({ ...client, instance_id: 'i2' }),
