@@ -26,6 +26,7 @@ function capability({ 'x-capability': one, 'x-any-capability': any }) {
 function domainOf(document, given) {
   const schema = resolve(document, given.schema)
   if (schema.enum) return schema.enum.map(code).join(' ')
+  if (schema.type === 'array') return `text, at most ${schema.maxItems} times`
   if (schema.type === 'boolean') return '`true` `false`'
   if (schema.type === 'integer') return `${schema.minimum}–${schema.maximum}, default ${schema.default}`
   return schema.maxLength ? `text, at most ${schema.maxLength} bytes` : 'text'

@@ -20,9 +20,12 @@ const EVENT_LENGTH = 2_097_152
 
 /**
  * @returns a function that takes the next piece of decoded text.
- * @throws RangeError from that function for an event over 2 Mi characters.
+ * @throws RangeError from that function for an event over `maxLength` characters.
  */
-export function createEventStreamDecoder({ onEvent, onRetry }: EventStreamReader): (text: string) => void {
+export function createEventStreamDecoder(
+  { onEvent, onRetry }: EventStreamReader,
+  maxLength = EVENT_LENGTH,
+): (text: string) => void {
   let rest = ''
   let afterCarriageReturn = false
   let type = ''
@@ -57,7 +60,7 @@ export function createEventStreamDecoder({ onEvent, onRetry }: EventStreamReader
     lines[0] = rest + lines[0]
     rest = lines.pop() as string
     for (const line of lines) readLine(line)
-    if (rest.length + length > EVENT_LENGTH)
-      throw new RangeError(`an event of the stream is longer than ${EVENT_LENGTH} characters`)
+    if (rest.length + length > maxLength)
+      throw new RangeError(`an event of the stream is longer than ${maxLength} characters`)
   }
 }

@@ -41,7 +41,7 @@ export interface Sight {
 interface SightOptions<Principal extends AdminPrincipal> {
   inspectors: Inspectors
   authorize: Authorize<Principal> | undefined
-  describe(inspectors: Inspectors, isOpen?: (route: DiagnosticsRoute) => boolean): Service
+  describe(inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'narrows'>) => boolean): Service
 }
 
 /**
@@ -83,4 +83,4 @@ export function createSights<Principal extends AdminPrincipal>(options: SightOpt
   return { whole, sightOf }
 }
 
-const isNarrowable = ({ narrows }: DiagnosticsRoute) => narrows === true
+const isNarrowable = ({ narrows }: Pick<DiagnosticsRoute, 'narrows'>) => narrows === true

@@ -34,6 +34,8 @@ import { SECTIONS } from './routes.js'
 import { InstanceStatus } from './rpc.js'
 import { OpenApiDocument, RouteEntry, ServiceIndex } from './service-index.js'
 import { SourceList, SourceRow } from './sources.js'
+import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from './watch/frames.js'
+import { WATCH, WATCH_PROBLEMS, watchOperation } from './watch/route.js'
 
 export interface OpenApiOptions {
   /** The limits of the router that is described. */
@@ -62,6 +64,11 @@ const VIEWS = {
   UserObservation,
   UserPage,
   UserSummary,
+  WatchDelta,
+  WatchEnd,
+  WatchReset,
+  WatchSnapshot,
+  WatchSync,
   WorkerCounts,
   Workers,
 }
@@ -84,6 +91,8 @@ function responseName({ response, operationId }: DiagnosticsRoute): string {
   const element = items instanceof z.ZodArray ? NAMED.get(items.element as z.ZodType) : undefined
   return NAMED.get(response) ?? (element ? `${element}Page` : `Answer_${operationId}`)
 }
+
+const WATCH_SECTION = { tag: 'watch', about: 'Lists as they change.' }
 
 const ALWAYS: ProblemCode[] = [
   'forbidden',
@@ -166,8 +175,8 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
     servers: [{ url: parsePrefix(options.prefix ?? '').path || '/' }],
     // Either; which of them, the host says by its `auth`.
     security: [{ adminKey: [] }, { bearerKey: [] }],
-    tags: SECTIONS.map(({ tag, about }) => ({ name: tag, description: about })),
-    paths: Object.fromEntries(paths),
+    tags: [...SECTIONS, WATCH_SECTION].map(({ tag, about }) => ({ name: tag, description: about })),
+    paths: Object.fromEntries([...paths, [WATCH.route.path, { get: watchOperation() }]]),
     components: {
       securitySchemes: {
         adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
@@ -196,7 +205,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
           schema: { type: 'string' },
         },
       },
-      examples: problemExamples(new Set(described.flatMap(({ route }) => problemsOf(route)))),
+      examples: problemExamples(new Set([...described.flatMap(({ route }) => problemsOf(route)), ...WATCH_PROBLEMS])),
       schemas,
     },
   }

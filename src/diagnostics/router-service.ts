@@ -8,6 +8,10 @@ import type { ResolvedOptions } from './options.js'
 import type { DiagnosticsRoute } from './route.js'
 import { ROUTES } from './routes.js'
 import { OPENAPI_PATH, type RouteEntry, type Service } from './service-index.js'
+import { WATCH } from './watch/route.js'
+
+/** A route as the index lists it. */
+type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'narrows' | 'operation'>
 
 /**
  * @returns what the router tells of itself over some inspectors, of which each can be answered from on the routes that are
@@ -21,7 +25,7 @@ export function createServices(
     limits,
   }: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits'>,
   prefix: string | undefined,
-): (inspectors: Inspectors, isOpen?: (route: DiagnosticsRoute) => boolean) => Service {
+): (inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'narrows'>) => boolean) => Service {
   let document: JsonObject | undefined
   // Made when it is first asked for: most processes never are.
   function openApi(): JsonObject {
@@ -32,8 +36,8 @@ export function createServices(
   return (inspectors, isOpen = () => true) => {
     const offered = CAPABILITIES.offeredBy(inspectors)
     const offers = (name: string) => offered.has(name)
-    const routes = ROUTES.map(
-      (route): RouteEntry => ({
+    const routes = [...ROUTES, WATCH.route].map(
+      (route: Listed): RouteEntry => ({
         method: 'GET',
         path: route.path,
         summary: route.summary,
@@ -42,7 +46,9 @@ export function createServices(
       }),
     )
     const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
-    const views = ROUTES.flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : []))
+    const views = [...ROUTES, WATCH.route].flatMap(({ operation, path }) =>
+      operation && available.has(path) ? [operation] : [],
+    )
     return {
       index: deepFreeze({
         service: 'relayscope',

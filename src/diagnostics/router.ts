@@ -3,22 +3,25 @@ import { Deadline } from '../async/deadline.js'
 import { BadRecord } from '../contract/bad-record.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import { checkId } from '../contract/ids.js'
-import { createAsk } from '../http/ask.js'
+import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
-import { createEngine, type Mountable, remoteAddressOf, toHandler } from '../http/engine.js'
+import { createEngine, type Mountable, type Route, remoteAddressOf, toHandler } from '../http/engine.js'
 import { isNamed } from '../http/etag.js'
 import { ProblemError } from '../http/problem.js'
-import { type Answer, read, readQuery } from '../http/read.js'
-import { prepareRoute } from '../http/read-route.js'
+import { type Answer, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
-import { createSights } from './authorization.js'
+import { createSights, type Sight } from './authorization.js'
 import { guardHooks } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
+import { type AskedRoute, askedRoute, createQuestions } from './question.js'
 import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import { ROUTES } from './routes.js'
 import type { RouteEntry } from './service-index.js'
-import { familiesOf, tagOf, versionWithin } from './tags.js'
+import { tagOf } from './tags.js'
+import { WATCH } from './watch/route.js'
+import { createOpenView } from './watch/view.js'
+import { createWatches } from './watch/watches.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface DiagnosticsRouter extends Mountable {
@@ -68,8 +71,6 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   const resolved = resolveOptions(options)
   const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId } = resolved
   const hooks = guardHooks(options)
-  // One object for all requests; an inspector that writes to it must not lift the bounds of others.
-  const askLimits = Object.freeze({ examined: limits.examined })
   const { whole, sightOf } = createSights({
     inspectors,
     authorize,
@@ -118,12 +119,33 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
   }
 
-  const engine = createEngine({
+  const asked = ROUTES.map((route) => ({ ...askedRoute(route, limits), path: route.path }))
+  const question = createQuestions(resolved)
+
+  /** What a principal sees on a route; asked after validation and before any inspector. */
+  function sightFor(
+    principal: Principal,
+    { route }: AskedRoute,
+    { params, filters }: Pick<Visit, 'params' | 'filters'>,
+    { request, deadline }: Pick<Visit, 'request' | 'deadline'>,
+  ): Awaitable<Sight> {
+    if (!authorize) return whole
+    // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
+    const copied = { params: { ...params }, filters: { ...filters } }
+    return sightOf(route, { principal, route: route.path, ...copied, request }, deadline)
+  }
+
+  const watches = createWatches<AskedRoute & { path: string }, Principal>({
+    routes: asked,
+    open: createOpenView<Principal>({ question, deadlineMs, now, checkCapability, sightFor, tell: hooks.error }),
+  })
+
+  const engine = createEngine<Route<AskedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
     prefix: options.prefix ?? '',
-    routes: ROUTES.map((route) => ({
-      path: route.path,
-      methods: { GET: { ...prepareRoute(route, limits), route, families: familiesOf(route) } },
-    })),
+    routes: [
+      ...asked.map((route) => ({ path: route.path, methods: { GET: route } })),
+      { path: WATCH.route.path, methods: { GET: WATCH }, endless: true },
+    ],
     checkParam: checkId,
     async authenticate(visit: Visit, route) {
       visit.route = route?.path ?? null
@@ -135,41 +157,31 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     },
     async answer(prepared, { who: principal, params, search }, visit) {
       const { request, deadline, handled } = visit
-      const { route } = prepared
+      if (!('families' in prepared))
+        return watches.begin({ principal, search, request }, async () => {
+          const again = await authenticate({ ...visit, deadline: new Deadline(deadlineMs, request) })
+          return again.name === principal.name
+        })
       visit.params = params
       const given = readQuery(prepared, search)
-      const [need] = route.needs
-      const source = need && CAPABILITIES.inspectorOf(need)
       visit.filters = given.filters
-      // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
-      const question = { principal, route: route.path, params: { ...params }, filters: { ...given.filters }, request }
-      const { inspectors, service, users } = authorize ? await sightOf(route, question, deadline) : whole
-      const ask = createAsk(deadline, askLimits, (error) => handleError(visit, error, source))
-      const asked = prepared.isCompared ? JSON.stringify([route.path, params, search, users ?? null]) : null
-      const version = asked === null ? null : await versionWithin(deadline, prepared.families, inspectors, ask)
+      const sight = await sightFor(principal, prepared, visit, visit)
+      const put = question(prepared, { params, given, sight, deadline }, handled, (error, source) =>
+        handleError(visit, error, source),
+      )
+      const compared = prepared.isCompared
+        ? JSON.stringify([prepared.route.path, params, search, sight.users ?? null])
+        : null
+      const version = compared === null ? null : await put.version()
       const named = request.headers.get('if-none-match')
-      if (asked !== null && version !== null && named !== null) {
-        const tag = tagOf(asked, version, '', prepared)
+      if (compared !== null && version !== null && named !== null) {
+        const tag = tagOf(compared, version, '', prepared)
         if (isNamed(named, tag)) return notModified(tag)
       }
-      visit.answer = await read(
-        prepared,
-        inspectors,
-        { params, given, deployment, users, deadline },
-        {
-          ask,
-          now,
-          service,
-          deadlineMs,
-          onError(source, error) {
-            handled.add(error)
-            handleError(visit, error, source)
-          },
-        },
-      )
+      visit.answer = await put.answer()
       const { text } = visit.answer
-      if (asked === null) return jsonReply(200, text)
-      const etag = tagOf(asked, version, text, prepared)
+      if (compared === null) return jsonReply(200, text)
+      const etag = tagOf(compared, version, text, prepared)
       return isNamed(named, etag) ? notModified(etag) : jsonReply(200, text, { etag })
     },
     refuse(error, visit) {

@@ -77,6 +77,18 @@ const HEADERS: Partial<Record<number, JsonObject>> = {
   503: { 'Retry-After': { description: 'Seconds after which to ask again.', schema: { type: 'integer' } } },
 }
 
+/** The content of an answer that is a stream of events: the names of their schemas by those of the events. */
+export function eventContent(events: Readonly<Record<string, string>>, example: Json): JsonObject {
+  const frames = Object.entries(events).map(([event, name]) => ({
+    type: 'object',
+    properties: { event: { const: event }, data: ref(name) },
+    required: ['event', 'data'],
+  }))
+  const text = { type: 'string', description: 'Frames as WHATWG HTML has them, each one of these.' }
+  const streamed = { ...text, contentMediaType: 'text/event-stream', contentSchema: { oneOf: frames } }
+  return { content: { 'text/event-stream': { schema: streamed, example } } }
+}
+
 /** What stands under `responses` for these problems: one for each status, with an example of each code. */
 export function problemResponses(codes: Iterable<ProblemCode>): JsonObject {
   const byStatus = new Map<number, ProblemCode[]>()

@@ -4,7 +4,15 @@ import type { Json, JsonObject } from '../contract/json.js'
 import { VERSION } from '../version.js'
 import type { Route } from './engine.js'
 import { paramNames } from './match.js'
-import { BASE_COMPONENTS, pathParameters, problemExamples, problemResponses, ref, toSchemas } from './openapi.js'
+import {
+  BASE_COMPONENTS,
+  eventContent,
+  pathParameters,
+  problemExamples,
+  problemResponses,
+  ref,
+  toSchemas,
+} from './openapi.js'
 import type { Operation } from './operation.js'
 import type { ProblemCode } from './problem.js'
 import { parsePrefix } from './target.js'
@@ -32,14 +40,8 @@ function contentOf(
   nameOf: (schema: z.ZodType) => string,
 ) {
   if (events) {
-    const frames = Object.entries(events).map(([event, data]) => ({
-      type: 'object',
-      properties: { event: { const: event }, data: ref(nameOf(data)) },
-      required: ['event', 'data'],
-    }))
-    const text = { type: 'string', description: 'Frames as WHATWG HTML has them, each one of these.' }
-    const streamed = { ...text, contentMediaType: 'text/event-stream', contentSchema: { oneOf: frames } }
-    return { content: { 'text/event-stream': { schema: streamed, example: example as Json } } }
+    const names = Object.entries(events).map(([event, data]): [string, string] => [event, nameOf(data)])
+    return eventContent(Object.fromEntries(names), example as Json)
   }
   if (!schema) return {}
   return { content: { 'application/json': { schema: ref(nameOf(schema)), example: example as Json } } }

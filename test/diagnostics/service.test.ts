@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { createLivedFacilities } from '../testing/lived-facilities.js'
 import { CASES, createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
+
+/** The one route that answers no JSON. */
+const WATCHED = { path: WATCH.route.path, route: WATCH.route }
 
 describe('the index', () => {
   it('says what can be asked, where, and of which deployment', async () => {
@@ -18,7 +22,7 @@ describe('the index', () => {
       mode: 'shared_store',
       dashboard_path: '/board',
       openapi_path: '/openapi.json',
-      routes: CASES.map(({ route, path }) => ({
+      routes: [...CASES, WATCHED].map(({ route, path }) => ({
         method: 'GET',
         path,
         summary: route.summary,
@@ -76,7 +80,7 @@ describe('the capabilities', () => {
     [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands', 'findings']],
   ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
     // What is made of any source is there as soon as there is one.
-    const extensions = { ...NONE.extensions, operations: [...operations, 'sources'] }
+    const extensions = { ...NONE.extensions, operations: [...operations, 'sources', 'watch'] }
     expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags, extensions })
   })
 
@@ -101,7 +105,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
-      extensions: { ...NONE.extensions, operations: ['findings', 'sources'] },
+      extensions: { ...NONE.extensions, operations: ['findings', 'sources', 'watch'] },
     })
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
+import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import {
@@ -283,7 +284,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
 
 it('reads the routes that the router lists', () => {
   expect(createSubject().routes.map((route) => [route.path, route.capability, route.available])).toEqual(
-    CASES.map(({ path, route }) => [path, route.needs[0] ?? null, true]),
+    [...CASES, { path: '/watch', route: WATCH.route }].map(({ path, route }) => [path, route.needs[0] ?? null, true]),
   )
   expect(createSubject({ inspectors: {} }).routes.filter((route) => route.available)).toHaveLength(
     CASES.length - ASKING.length,

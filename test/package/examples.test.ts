@@ -103,7 +103,7 @@ describe('examples/fastify-hooks', () => {
   })
 })
 
-describe.each(['unit-test', 'authorization'])('examples/%s', (name) => {
+describe.each(['unit-test', 'authorization', 'watching'])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
   })

@@ -14,7 +14,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/control-server': 51,
   'relayscope/publisher': 2.7,
   // The contract's own bound is 6.
-  'relayscope/browser': 3.3,
+  'relayscope/browser': 4.4,
   'relayscope/express': 3.9,
   'relayscope/hono': 2.4,
   'relayscope/deno': 2.4,

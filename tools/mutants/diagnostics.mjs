@@ -37,12 +37,35 @@ export const DIAGNOSTICS = [
       'if (principal === null) return given',
       'test/diagnostics/hooks.test.ts',
     ],
+  ]),
+  ...weaken('src/diagnostics/question.ts', 'test/diagnostics', [
     [
       'an inspector cannot lift the bounds of others',
       'Object.freeze({ examined: limits.examined })',
       '{ examined: limits.examined }',
-      'test/diagnostics',
     ],
+  ]),
+  ...weaken('src/diagnostics/watch/watches.ts', 'test/diagnostics/watch.test.ts', [
+    ['watches of one principal are bounded', 'own >= WATCHES_PER_PRINCIPAL', 'own < 0'],
+    ['what could not be read is read for nobody', 'for (const reader of shared) reader.leaveIdle()', ''],
+    [
+      'a watcher who is nobody any more is sent away',
+      "if (!(await isKnown())) return { reason: 'forbidden', retry: null }",
+      '',
+    ],
+    [
+      'a watcher who may see others now begins anew',
+      "return isSame ? null : { reason: 'scope_changed', retry: 0 }",
+      'return null',
+    ],
+    ['who sees some users shares no reader with who sees others', 'JSON.stringify([name, scope])', 'name'],
+  ]),
+  ...weaken('src/diagnostics/watch/feed.ts', 'test/diagnostics/watch.test.ts', [
+    ['nothing is queued for a slow watcher', "pending.set(reader, { kind: 'reset' })", ''],
+  ]),
+  ...weaken('src/views/findings/list.ts', 'test/diagnostics/findings.test.ts', [
+    ['what is seen once is no finding', 'seen.findings.filter(({ finding_id }) => known.has(finding_id))', 'findings'],
+    ['the second look has a part of the bounds', 'view, FIRST_SHARE)', 'view, 1)'],
   ]),
   ...weaken('src/diagnostics/hooks.ts', 'test/diagnostics/hooks.test.ts', [
     ['requests of nobody fill no log', 'if (told >= REFUSED_PER_SECOND) return void suppressed++', ''],

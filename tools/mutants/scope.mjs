@@ -37,7 +37,7 @@ export const SCOPE = [
     ],
   ]),
   ...weaken('src/diagnostics/router.ts', 'test/diagnostics/authorization.test.ts', [
-    ['what the host is asked with is not what is asked', 'filters: { ...given.filters }', 'filters: given.filters'],
+    ['what the host is asked with is not what is asked', 'filters: { ...filters }', 'filters'],
     ['the parameters that the host is asked with are a copy', 'params: { ...params }', 'params'],
   ]),
   ...weaken('src/http/cursor.ts', ROUTES, [

@@ -7,8 +7,27 @@ import { type JsonObject, JsonRecord } from '../../contract/json.js'
 import { ID_BYTES } from '../../contract/limits.js'
 import { pageOf } from '../../contract/page.js'
 
+/** What contradicts what, or what is overdue by its own clock. */
+export const FindingKind = z
+  .enum([
+    'command_overdue',
+    'command_waiting_though_listened',
+    'command_waiting_for_nobody',
+    'reservation_without_command',
+    'silent_node_holds',
+    'session_without_connector',
+    'call_overdue',
+    'call_to_superseded_instance',
+    'worker_of_disconnected_client',
+    'context_of_disconnected_client',
+    'window_of_disconnected_client',
+    'counts_disagree',
+  ])
+  .describe('What contradicts what, or what is overdue by its own clock.')
+export type FindingKind = z.infer<typeof FindingKind>
+
 /** What each kind proves, and what it does not. */
-const WORDS = {
+const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> = {
   command_overdue: [
     'The deadline of the command has passed and no end is recorded, though a loop has passed since or no node is alive.',
     'It does not mean that the command had no effect, nor that it had one: nobody recorded an end.',
@@ -57,12 +76,7 @@ const WORDS = {
     'Two sources count the same things and did not agree in two readings in a row, while neither changed.',
     'It does not say which of them is right.',
   ],
-} as const satisfies Record<string, readonly [means: string, doesNotMean: string]>
-
-export type FindingKind = keyof typeof WORDS
-export const FindingKind = z
-  .enum(Object.keys(WORDS) as [FindingKind, ...FindingKind[]])
-  .describe('What contradicts what, or what is overdue by its own clock.')
+}
 
 /** One observation that a finding rests on. */
 export const Evidence = z

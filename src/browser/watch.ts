@@ -1,0 +1,197 @@
+/** Watches lists of a diagnostics router: keeps their rows by id, and says how far they can be believed. */
+import { onAbort, raceAbort } from '../async/abort.js'
+import { sleep } from '../async/timer.js'
+import { parseObject } from '../relay-client/answer.js'
+import { isObject } from '../relay-client/shape.js'
+import { RETRY_DEFAULT_MS, reconnectDelay } from './backoff.js'
+import { createEventStreamDecoder } from './event-stream.js'
+import type { ClientHeaders } from './send.js'
+
+/** A record of a list, as the router answers it. */
+export type WatchedRow = Readonly<Record<string, unknown>>
+
+/** The router refuses the watch, and asking again would not change that. */
+export class WatchRefused extends Error {
+  override readonly name = 'WatchRefused'
+
+  constructor(
+    /** 401, 403, 404, 422 and the like. */
+    readonly status: number,
+  ) {
+    super(`refused: ${status}`)
+  }
+}
+
+/** One watched list as it is known now. */
+export interface WatchedList {
+  /** In the order of the page. */
+  readonly items: readonly WatchedRow[]
+  /** The page without its items: `has_more`, `next_cursor`, and what the route adds. */
+  readonly page: WatchedRow
+  /** When the router last looked; `null` before it first did. */
+  readonly asOf: string | null
+  /** Nobody knows whether it is so still: the connection is lost, or nobody has looked for half a minute. */
+  readonly stale: boolean
+  /** Whether these are all there are, as far as the page says. */
+  readonly complete: boolean
+}
+
+export interface WatchOptions {
+  /** Paths and queries of lists below the router's prefix: `/connections?status=connected`. At most 8. */
+  views: readonly string[]
+  /** With the key. A function is asked before each connection. */
+  headers?: ClientHeaders
+  /** Called with all lists by their views, after each change of any, of its age or of its staleness. */
+  onChange(lists: Readonly<Record<string, WatchedList>>): void
+  signal?: AbortSignal
+  /** @default globalThis.fetch */
+  fetch?: typeof globalThis.fetch
+}
+
+// Twice what a router lets pass between two signs of life, and some.
+const SILENCE_MS = 25_000
+// An answer of a router has at most 16 MiB, and escaping may grow it.
+const FRAME_LENGTH = 33_554_432
+
+/** What ends a connection: a frame of a state that is not the one here, or the last one. */
+const UNRELATED = new Error()
+
+interface State {
+  version: number
+  rowId: string[]
+  rows: Map<string, WatchedRow>
+  page: WatchedRow
+  asOf: string | null
+  stale: boolean
+}
+
+const idOf = (row: WatchedRow, fields: string[]) =>
+  fields.length === 1 ? String(row[fields[0] as string]) : JSON.stringify(fields.map((field) => row[field]))
+
+/** Puts `upsert` into what is there, takes `remove` out, and orders it. */
+function apply(state: State, upsert: WatchedRow[], remove: string[], order: string[] | null): void {
+  for (const id of remove) state.rows.delete(id)
+  for (const row of upsert) state.rows.set(idOf(row, state.rowId), row)
+  if (order)
+    state.rows = new Map(order.flatMap((id) => (state.rows.has(id) ? [[id, state.rows.get(id) as WatchedRow]] : [])))
+}
+
+const isComplete = (page: WatchedRow) =>
+  page.has_more !== true &&
+  !page.omitted &&
+  (page.completeness as { complete?: boolean } | undefined)?.complete !== false
+
+/**
+ * Watches until `signal` aborts or the router says that it is over; then it resolves. After a lost connection it begins
+ * anew, and so from a snapshot.
+ *
+ * @throws WatchRefused where the router refuses the watch.
+ * @example
+ * await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange: draw })
+ */
+export async function watch(url: string, options: WatchOptions): Promise<void> {
+  const { views, headers = {}, onChange, signal = new AbortController().signal, fetch = globalThis.fetch } = options
+  const states = new Map<string, State>(
+    views.map((view) => [view, { version: -1, rowId: [], rows: new Map(), page: {}, asOf: null, stale: true }]),
+  )
+  let failures = 0
+  let isOver = false
+
+  function tell(): void {
+    const lists = [...states].map(([view, { rows, page, asOf, stale }]): [string, WatchedList] => [
+      view,
+      { items: [...rows.values()], page, asOf, stale, complete: asOf !== null && isComplete(page) },
+    ])
+    try {
+      onChange(Object.fromEntries(lists))
+    } catch (error) {
+      // As an uncaught error is, where there is a place for it.
+      ;(globalThis.reportError ?? console.error)(error)
+    }
+  }
+
+  function lose(): void {
+    for (const state of states.values()) state.stale = true
+    tell()
+  }
+
+  /** Takes one frame in. @throws for what does not follow from what is there. */
+  function take(type: string, data: string): void {
+    const frame = parseObject(data)
+    if (type === 'end') {
+      isOver = frame?.retry === null
+      throw UNRELATED
+    }
+    const state = states.get(String(frame?.view))
+    if (!frame || !state || type === 'reset') return
+    const { version, observed_at, from, page } = frame as {
+      version: number
+      observed_at: string
+      from: number
+      page: WatchedRow
+    }
+    if (type === 'snapshot' && isObject(page)) {
+      const { items, ...rest } = page
+      Object.assign(state, { rowId: frame.row_id, rows: new Map(), page: rest })
+      apply(state, items as WatchedRow[], [], null)
+    } else if (type === 'delta' && isObject(page)) {
+      if (from !== state.version) throw UNRELATED
+      state.page = page
+      apply(state, frame.upsert as WatchedRow[], frame.remove as string[], frame.order as string[] | null)
+    } else if (type === 'sync' && version !== state.version) throw UNRELATED
+    Object.assign(state, { version, asOf: observed_at, stale: false })
+    failures = 0
+    tell()
+  }
+
+  async function connect(): Promise<void> {
+    const connection = new AbortController()
+    const forget = onAbort(signal, () => connection.abort(signal.reason))
+    let silence: ReturnType<typeof setTimeout> | undefined
+    const hear = () => {
+      clearTimeout(silence)
+      silence = setTimeout(() => connection.abort(), SILENCE_MS)
+    }
+    let reader: ReadableStreamDefaultReader<string> | undefined
+    try {
+      hear()
+      const sent = new Headers(typeof headers === 'function' ? await headers() : headers)
+      const search = new URLSearchParams(views.map((view) => ['view', view]))
+      const asked = { headers: sent, redirect: 'manual', cache: 'no-store', signal: connection.signal } as const
+      const response = await raceAbort(fetch(`${url}?${search}`, asked), connection.signal)
+      const { status } = response
+      if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+        isOver = /^4(?!08|29)/.test(`${status}`)
+        throw new WatchRefused(status)
+      }
+      reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+      const decode = createEventStreamDecoder(
+        { onEvent: ({ type, data }) => take(type, data), onRetry: () => {} },
+        FRAME_LENGTH,
+      )
+      while (reader) {
+        const { done, value } = await raceAbort(reader.read(), connection.signal)
+        if (done) return
+        hear()
+        decode(value)
+      }
+    } finally {
+      clearTimeout(silence)
+      forget()
+      connection.abort()
+      reader?.cancel().catch(() => {})
+    }
+  }
+
+  while (!signal.aborted) {
+    try {
+      await connect()
+    } catch (error) {
+      if (isOver && error instanceof WatchRefused && !signal.aborted) throw error
+    }
+    if (signal.aborted) return
+    lose()
+    if (isOver) return
+    await sleep(reconnectDelay(RETRY_DEFAULT_MS, failures++, Math.random()), signal)
+  }
+}

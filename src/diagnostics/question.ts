@@ -1,0 +1,79 @@
+/** How a question is put to the inspectors: with the bounds of one request, once for an answer and again for whoever watches. */
+import type { Deadline } from '../async/deadline.js'
+import { CAPABILITIES } from '../contract/capabilities.js'
+import type { FamilyName } from '../contract/families.js'
+import { createAsk } from '../http/ask.js'
+import { type Answer, read, type readQuery } from '../http/read.js'
+import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
+import type { Sight } from './authorization.js'
+import type { ResolvedOptions } from './options.js'
+import type { DiagnosticsRoute } from './route.js'
+import { familiesOf, versionWithin } from './tags.js'
+
+/** A route with what every question to it needs to know of it. */
+export interface AskedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
+  route: DiagnosticsRoute
+  /** The inspectors that its answers are made of. */
+  families: readonly FamilyName[]
+}
+
+export const askedRoute = (route: DiagnosticsRoute, limits: ResolvedOptions['limits']): AskedRoute => ({
+  ...prepareRoute(route, limits),
+  route,
+  families: familiesOf(route),
+})
+
+/** What is asked, by whom, and until when. */
+interface Asked {
+  params: Record<string, string>
+  given: ReturnType<typeof readQuery>
+  sight: Sight
+  deadline: Deadline
+}
+
+/** A question that can be put. */
+export interface Question {
+  /** What the sources say of their changes, or `null`. */
+  version(): Promise<string | null>
+  answer(): Promise<Answer>
+}
+
+/** Where what goes wrong is told: of one source, or of nobody in particular. */
+type Tell = (error: unknown, source?: string) => void
+
+/** @returns what makes questions of one router. */
+export function createQuestions({
+  deployment,
+  deadlineMs,
+  limits,
+  now,
+}: Pick<ResolvedOptions, 'deployment' | 'deadlineMs' | 'limits' | 'now'>) {
+  // One object for all requests; an inspector that writes to it must not lift the bounds of others.
+  const askLimits = Object.freeze({ examined: limits.examined })
+
+  return (
+    asked: AskedRoute,
+    { params, given, sight, deadline }: Asked,
+    handled: Set<unknown>,
+    tell: Tell,
+  ): Question => {
+    const { inspectors, service, users } = sight
+    const [need] = asked.route.needs
+    const source = need && CAPABILITIES.inspectorOf(need)
+    const ask = createAsk(deadline, askLimits, (error) => tell(error, source))
+    const view = {
+      ask,
+      now,
+      service,
+      deadlineMs,
+      onError(failed: string, error: unknown) {
+        handled.add(error)
+        tell(error, failed)
+      },
+    }
+    return {
+      version: () => versionWithin(deadline, asked.families, inspectors, ask),
+      answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
+    }
+  }
+}

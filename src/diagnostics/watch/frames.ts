@@ -1,0 +1,57 @@
+/** The frames of a watch, as its document tells of them. */
+import * as z from 'zod'
+import { Timestamp } from '../../contract/ids.js'
+import { JsonRecord } from '../../contract/json.js'
+
+const view = z.string().describe('The view, as whoever watches has named it.')
+const version = z.int().min(1).describe('Which state of the view it is of: the one that follows is one more.')
+const observed_at = Timestamp.describe('When somebody looked.')
+const rows = z.array(JsonRecord)
+
+/** What there is. It stands in place of whatever was there before. */
+export const WatchSnapshot = z
+  .object({
+    view,
+    version,
+    observed_at,
+    row_id: z.array(z.string()).describe('The fields that name a row: the value of one, or the JSON list of several.'),
+    page: JsonRecord.describe('The page that a GET of the view answers.'),
+  })
+  .describe('What there is. It stands in place of whatever was there before.')
+
+/** What has changed. A client refuses one whose `from` is not its own version. */
+export const WatchDelta = z
+  .object({
+    view,
+    from: z.int().min(1).describe('The version that it goes on from. A client refuses one that is not its own.'),
+    version,
+    observed_at,
+    upsert: rows.describe('Rows that are new or another, whole.'),
+    remove: z.array(z.string()).describe('Ids of rows that are not there any more.'),
+    order: z
+      .array(z.string())
+      .nullable()
+      .describe('Ids of all rows in order; `null` where what stays stands as it did, and behind it what is new.'),
+    page: JsonRecord.describe('The page without its items.'),
+  })
+  .describe('What has changed since a version.')
+
+/** Nothing has changed, and somebody looked: at least every 15 s while the sources answer. */
+export const WatchSync = z
+  .object({ view, version, observed_at })
+  .describe('Nothing has changed, and somebody looked: at least every 15 s while the sources answer.')
+
+/** The server cannot tell what this client has missed: a snapshot follows. */
+export const WatchReset = z
+  .object({ view })
+  .describe('The server cannot tell what this client has missed. A snapshot follows.')
+
+/** The last frame. */
+export const WatchEnd = z
+  .object({
+    reason: z
+      .enum(['forbidden', 'scope_changed'])
+      .describe('Whoever watches may not any more, or may see other users now.'),
+    retry: z.int().min(0).nullable().describe('Milliseconds after which to come back; `null` for not at all.'),
+  })
+  .describe('The last frame.')

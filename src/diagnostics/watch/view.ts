@@ -1,0 +1,60 @@
+/** How a view is read for whoever watches it: each time as a request of its own, with its own deadline and bounds. */
+import { Deadline } from '../../async/deadline.js'
+import type { Awaitable } from '../../contract/page.js'
+import { readQuery } from '../../http/read.js'
+import type { Sight } from '../authorization.js'
+import type { ErrorPlace } from '../hooks.js'
+import type { AskedRoute, createQuestions, Question } from '../question.js'
+import type { FoundView, OpenView, Watcher } from './watches.js'
+
+/** For what no client waits for. */
+const NOBODY = { signal: new AbortController().signal }
+
+interface OpenViewOptions<P> {
+  question: ReturnType<typeof createQuestions>
+  deadlineMs: number
+  now(): number
+  /** Throws where no inspector can answer. */
+  checkCapability(needs: AskedRoute['route']['needs']): void
+  sightFor(
+    principal: P,
+    asked: AskedRoute,
+    matched: { params: Record<string, string>; filters: Readonly<Record<string, unknown>> },
+    visit: { request: Request; deadline: Deadline },
+  ): Awaitable<Sight>
+  tell(error: unknown, place: ErrorPlace): void
+}
+
+/** @returns what a watcher may see of a view, or a throw that says why it is none. */
+export function createOpenView<P>(options: OpenViewOptions<P>) {
+  const { question, deadlineMs, now, checkCapability, sightFor, tell } = options
+  return async (
+    { route: asked, params, search }: FoundView<AskedRoute>,
+    { request, principal }: Watcher<P>,
+  ): Promise<OpenView> => {
+    const { route } = asked
+    checkCapability(route.needs)
+    const given = readQuery(asked, search)
+    const opening = new Deadline(deadlineMs, request)
+    const sight = await sightFor(principal, asked, { params, filters: given.filters }, { request, deadline: opening })
+    opening.clear()
+    const put = async <T>(work: (question: Question) => Promise<T>): Promise<T> => {
+      const deadline = new Deadline(deadlineMs, NOBODY)
+      const place = (source?: string) => ({ route: route.path, ...(source === undefined ? {} : { source }) })
+      try {
+        return await work(
+          question(asked, { params, given, sight, deadline }, new Set(), (error, source) => tell(error, place(source))),
+        )
+      } finally {
+        deadline.clear()
+      }
+    }
+    return {
+      scope: JSON.stringify(sight.users ?? null),
+      compared: route.compared as OpenView['compared'],
+      read: () => put(async (one) => (await one.answer()).text),
+      version: () => put((one) => one.version()),
+      now,
+    }
+  }
+}

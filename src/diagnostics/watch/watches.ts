@@ -1,0 +1,164 @@
+/** The watches of one router: which views a request names, who shares a reader, and whether they may still look. */
+import { createTicker } from '../../async/timer.js'
+import { checkId } from '../../contract/ids.js'
+import { eventStreamReply } from '../../http/event-stream.js'
+import { createMatcher } from '../../http/match.js'
+import { type FieldError, ProblemError } from '../../http/problem.js'
+import type { HttpReply } from '../../http/respond.js'
+import { parsePrefix } from '../../http/target.js'
+import { createFeed, type Feed, type FeedEnd } from './feed.js'
+import { type View, ViewReader } from './reader.js'
+import { ROWS } from './rows.js'
+
+/** Views of one watch. */
+const VIEWS_MAX = 8
+const VIEW_LENGTH = 2_048
+/** Watches of one principal, and of all together. */
+const WATCHES_PER_PRINCIPAL = 32
+const WATCHES_MAX = 1_000
+/** Between two looks at whether a watcher may still look. */
+const RECHECK_MS = 60_000
+
+/** A view of a request that was found, and may be looked at. */
+export interface FoundView<R> {
+  name: string
+  route: R
+  params: Record<string, string>
+  search: string
+}
+
+/** A view that a principal may look at, and who may share its reader. */
+export interface OpenView extends Omit<View, 'name' | 'fields'> {
+  /** Equal for whoever sees the same. */
+  scope: string
+}
+
+export interface Watcher<P> {
+  principal: P
+  request: Request
+}
+
+export interface WatchesOptions<R, P> {
+  routes: readonly R[]
+  /** What a watcher sees of a view. Throws why it may not, or why it is no question. */
+  open(view: FoundView<R>, watcher: Watcher<P>): Promise<OpenView>
+}
+
+interface Watch {
+  principal: string
+  feed: Feed
+  /** Why it must end; `null` while it need not. */
+  recheck(): Promise<FeedEnd | null>
+}
+
+const invalid = (reason: string) =>
+  new ProblemError('invalid_query', { errors: [{ in: 'query', name: 'view', reason } satisfies FieldError] })
+
+/** The values of the query's one parameter, which may be repeated. */
+function viewsIn(search: string): string[] {
+  const views = search.split('&').map((pair) => {
+    const [name, value = ''] = pair.split(/=(.*)/s)
+    if (name !== 'view') throw invalid('this route takes view, and nothing else')
+    try {
+      return decodeURIComponent(value.replaceAll('+', ' '))
+    } catch {
+      throw invalid('is not valid percent-encoded UTF-8')
+    }
+  })
+  if (views.length > VIEWS_MAX) throw invalid(`must be repeated at most ${VIEWS_MAX} times`)
+  if (new Set(views).size < views.length) throw invalid('must not name the same view twice')
+  return views
+}
+
+export function createWatches<R extends { path: string }, P extends { name: string }>({
+  routes,
+  open,
+}: WatchesOptions<R, P>) {
+  const matcher = createMatcher(parsePrefix(''), routes)
+  const readers = new Map<string, ViewReader>()
+  const watches = new Set<Watch>()
+  const ticker = createTicker(recheckAll, RECHECK_MS)
+
+  async function recheckAll(): Promise<void> {
+    await Promise.all(
+      [...watches].map(async ({ feed, recheck }) => {
+        const why = await recheck()
+        if (why) feed.end(why)
+      }),
+    )
+  }
+
+  function find(name: string): FoundView<R> {
+    const [path = '', search = ''] = name.split(/\?(.*)/s)
+    const found = name.length <= VIEW_LENGTH && path.startsWith('/') ? matcher.match(path) : undefined
+    const fields = found && ROWS[found.route.path]
+    if (!found || !fields) throw invalid('must be the path and query of a list below the prefix')
+    const params = Object.entries(found.params)
+    for (const [param, value] of params)
+      if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
+    return { name, route: found.route, params: Object.fromEntries(params) as Record<string, string>, search }
+  }
+
+  function readerOf({ name, route }: FoundView<R>, { scope, ...view }: OpenView): ViewReader {
+    const key = JSON.stringify([name, scope])
+    const known = readers.get(key)
+    if (known) return known
+    const fields = ROWS[route.path] as readonly string[]
+    const reader = new ViewReader({ ...view, name, fields }, () => {
+      if (readers.get(key) === reader) readers.delete(key)
+    })
+    readers.set(key, reader)
+    return reader
+  }
+
+  return {
+    /** Watches that are open. */
+    get size() {
+      return watches.size
+    },
+    /**
+     * Begins a watch. Every view is read before it does, so that what cannot be read is a problem and no stream.
+     *
+     * @param isKnown Whether the principal of the request is the same still.
+     */
+    async begin(
+      { search, ...watcher }: Watcher<P> & { search: string },
+      isKnown: () => Promise<boolean>,
+    ): Promise<HttpReply> {
+      const found = viewsIn(search).map(find)
+      const { principal, request } = watcher
+      const own = [...watches].filter((watch) => watch.principal === principal.name).length
+      if (own >= WATCHES_PER_PRINCIPAL || watches.size >= WATCHES_MAX) throw new ProblemError('share_exceeded')
+      const opened = await Promise.all(found.map((view) => open(view, watcher)))
+      const shared = found.map((view, i) => readerOf(view, opened[i] as OpenView))
+      try {
+        await Promise.all(shared.map((reader) => reader.begin()))
+      } catch (error) {
+        for (const reader of shared) reader.leaveIdle()
+        throw error
+      }
+      const feed = createFeed(shared, () => {
+        watches.delete(watch)
+        if (watches.size === 0) ticker.stop()
+      })
+      const watch: Watch = {
+        principal: principal.name,
+        feed,
+        async recheck() {
+          try {
+            if (!(await isKnown())) return { reason: 'forbidden', retry: null }
+            const again = await Promise.all(found.map((view) => open(view, watcher)))
+            const isSame = again.every(({ scope }, i) => scope === opened[i]?.scope)
+            return isSame ? null : { reason: 'scope_changed', retry: 0 }
+          } catch {
+            return { reason: 'forbidden', retry: null }
+          }
+        },
+      }
+      watches.add(watch)
+      ticker.start()
+      request.signal.addEventListener('abort', () => void feed.return?.(), { once: true })
+      return eventStreamReply(feed)
+    },
+  }
+}
