@@ -148,6 +148,19 @@ describe('what an inspector hands over', () => {
     expect(text + nodes.text).not.toContain(SECRET)
   })
 
+  it('lifts no bound of the requests that come after, whatever it writes into what it is given', async () => {
+    const examined: unknown[] = []
+    const { router } = createWatched({}, ({ args, proceed }) => {
+      const { limits } = args.at(-1) as { limits: { examined: number } }
+      examined.push(limits.examined)
+      Reflect.set(limits, 'examined', 1_000_000_000)
+      return proceed()
+    })
+    await get(router, '/connections')
+    await get(router, '/connections')
+    expect(examined).toEqual([10_000, 10_000])
+  })
+
   it('an invalid identity is 400 on the status of a command and 422 elsewhere', async () => {
     const { router } = createWatched({}, () => Promise.reject(new Refusal('invalid_identity', SECRET)))
     expectProblem(

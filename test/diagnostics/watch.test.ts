@@ -225,6 +225,20 @@ describe('a watch', () => {
     expect(await take()).toEqual([])
   })
 
+  it('shows each who watches the same the users in sight of that one', async () => {
+    const authorize = ({ request }: { request: Request }) => ({ user_ids: [request.headers.get('x-team') ?? ''] })
+    const router = createSubject({ authorize })
+    const views = ['alice', 'bob'].map(async (team) => {
+      const { take, leave } = await open(router, ['/connections'], {
+        headers: { 'x-admin-key': KEY, 'x-team': team },
+      })
+      const [snapshot] = await take()
+      leave()
+      return new Set(snapshot?.data.page.items.map((row: { user_id: string }) => row.user_id))
+    })
+    expect(await Promise.all(views)).toEqual([new Set(['alice']), new Set(['bob'])])
+  })
+
   it('shows some users only to whoever may see no others, and ends where that changes', async () => {
     let user_ids = ['bob']
     const router = createSubject({ authorize: () => ({ user_ids }) })
@@ -287,6 +301,10 @@ describe('no watch', () => {
     calls.length = 0
     await vi.advanceTimersByTimeAsync(5_000)
     expect([calls, vi.getTimerCount()]).toEqual([[], 0])
+    // Whoever comes then is not shown what was read for nobody.
+    const { leave } = await open(router, ['/connections'])
+    expect(calls.map(({ name }) => name)).toContain('registry.listConnections')
+    leave()
     vi.useRealTimers()
   })
 })
