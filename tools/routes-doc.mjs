@@ -19,7 +19,7 @@ function parametersOf(document, { parameters = [] }, place) {
 const code = (text) => `\`${text}\``
 
 function capability({ 'x-capability': one, 'x-any-capability': any }) {
-  return any ? 'any source' : one ? code(one) : '–'
+  return any ? 'one of several' : one ? code(one) : '–'
 }
 
 /** What a parameter takes, as far as its schema says it in a few words. */

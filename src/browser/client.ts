@@ -26,6 +26,11 @@ const OPTIONS: Shape<CooperativeSiteClientOptions> = {
   headers: ANYTHING,
 }
 
+/** Who listens, by names that a misspelt one is none of. */
+const SUBSCRIBER = { onEvent: FUNCTION, onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
+
+const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING }
+
 /** Exactly two operations. It opens no session, renders nothing, recovers no missed event and interprets no payload. */
 export interface CooperativeSiteClient {
   /**
@@ -68,12 +73,17 @@ export function createCooperativeSiteClient(options: CooperativeSiteClientOption
   const sessionUrl = `${toBase(baseUrl)}/sessions/${toSegment('sessionId', sessionId)}`
   const send = createSend(sessionUrl, fetch, headers)
   return {
-    subscribe({ signal = new AbortController().signal, ...subscriber }) {
+    subscribe(given) {
+      checkOptions(given, SUBSCRIBER)
+      const { signal = new AbortController().signal, ...subscriber } = given
       const ended = subscribe(send, subscriber, signal)
       // Whoever listens to onEnd alone must not be met by an unhandled rejection.
       ended.catch(() => {})
       return ended
     },
-    invoke: (action, parameters, invokeOptions) => invoke(send, action, parameters, invokeOptions),
+    async invoke(action, parameters, invokeOptions = {}) {
+      checkOptions(invokeOptions, INVOKE)
+      return invoke(send, action, parameters, invokeOptions)
+    },
   }
 }

@@ -41,7 +41,7 @@ export function createServices(
         method: 'GET',
         path: route.path,
         summary: route.summary,
-        capability: route.needs[0] ?? null,
+        capability: route.operation ?? route.needs[0] ?? null,
         available: isOpen(route) && (route.needs.length === 0 || route.needs.some(offers)),
       }),
     )

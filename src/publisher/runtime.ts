@@ -22,7 +22,13 @@ export interface PublisherRuntime {
 }
 
 /** What publisher and registry are made with. */
-export const RUNTIME_OPTIONS = { runtime: needed(having('identity', 'authorize')) }
+const WITH_CALLS = having('identity', 'authorize')
+export const RUNTIME_OPTIONS = {
+  runtime: needed({
+    said: `${WITH_CALLS.said}, and with baseUrl`,
+    test: (value) => WITH_CALLS.test(value) && typeof (value as { baseUrl?: unknown }).baseUrl === 'string',
+  }),
+}
 
 /** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
 const ANSWER_BYTES = 131_072

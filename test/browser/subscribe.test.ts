@@ -10,6 +10,12 @@ afterEach(() => {
 })
 
 describe('subscribe', () => {
+  it('refuses a listener by a misspelt name, and a call with an option that there is not', async () => {
+    const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 's' })
+    expect(() => client.subscribe({ onevent() {} } as never)).toThrow(/onevent is unknown/)
+    await expect(client.invoke('a', {}, { timeout: 3 } as never)).rejects.toThrow(/timeout is unknown/)
+  })
+
   it('asks for the stream of its session and tells ready, events and gaps in order', async () => {
     const relay = await startRelay()
     const { hears, heard } = listen(relay, { headers: () => ({ 'x-viewer': 'v' }) })

@@ -169,6 +169,11 @@ describe('counts that disagree', () => {
     expect((await findingsOf(world(6, 4), '?kind=counts_disagree')).items).toEqual([])
   })
 
+  it('are not found of a system that has no scopes to count by', async () => {
+    const delivery = { summary: { tracked_commands: 2 }, tenants: [] }
+    expect((await findingsOf({ delivery }, '?kind=counts_disagree')).items).toEqual([])
+  })
+
   it('are not found while the numbers move', async () => {
     let tracked = 100
     const { router } = createWatched({ inspectors: createFakeInspectors(world(7, 4)) }, async ({ name, proceed }) => {

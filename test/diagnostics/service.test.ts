@@ -26,7 +26,7 @@ describe('the index', () => {
         method: 'GET',
         path,
         summary: route.summary,
-        capability: route.needs[0] ?? null,
+        capability: route.operation ?? route.needs[0] ?? null,
         available: true,
       })),
     })

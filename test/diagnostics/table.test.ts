@@ -284,7 +284,11 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
 
 it('reads the routes that the router lists', () => {
   expect(createSubject().routes.map((route) => [route.path, route.capability, route.available])).toEqual(
-    [...CASES, { path: '/watch', route: WATCH.route }].map(({ path, route }) => [path, route.needs[0] ?? null, true]),
+    [...CASES, { path: '/watch', route: WATCH.route }].map(({ path, route }) => [
+      path,
+      route.operation ?? route.needs[0] ?? null,
+      true,
+    ]),
   )
   expect(createSubject({ inspectors: {} }).routes.filter((route) => route.available)).toHaveLength(
     CASES.length - ASKING.length,

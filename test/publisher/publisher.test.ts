@@ -172,6 +172,11 @@ describe('publish', () => {
     expect(asked).toHaveLength(2)
   })
 
+  it('refuses a runtime that does not say where its relay is', () => {
+    const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), authorize() {} }
+    expect(() => createCooperativeSitePublisher({ runtime } as never)).toThrow(/runtime must be .*baseUrl/)
+  })
+
   it("passes on what the runtime's own functions throw", async () => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
     const offline = new Error('not connected')

@@ -36,7 +36,9 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect(await runScript(other, WRITE, 7, {})).toBe(1)
     for (const shard of [0, 1, 4])
       await expect(runScript(old, WRITE, shard, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
-    expect(told.map(String)).toEqual(Array(3).fill('Refusal: unavailable: shard 0 belongs to 8 shards, not 5'))
+    expect(told.map(String)).toEqual(
+      Array(3).fill('Refusal: unavailable: shard 0 belongs to 8 shards, not to the 5 of this process: see `shards`'),
+    )
   })
 
   it('keeps it out where only the shard that says the number was lost', async () => {
@@ -86,7 +88,11 @@ describeStores('the number of shards', (_kind, place, servers) => {
     const other = createStore({ ...where, shards: 8 })
     for (let shard = 0; shard < 5; shard++)
       await other.command(['SET', other.key(shard, 'shards'), '8'], other.key(shard))
-    await soon(() => expect(told.map(String)).toContain('Refusal: unavailable: shard 0 belongs to 8 shards, not 5'))
+    await soon(() =>
+      expect(told.map(String)).toContain(
+        'Refusal: unavailable: shard 0 belongs to 8 shards, not to the 5 of this process: see `shards`',
+      ),
+    )
     expect(await other.shards()).toBe(8)
   })
 

@@ -52,7 +52,10 @@ export function createDeduplicatorInspector(
         }),
       )
       const sum = (of: (part: (typeof parts)[number]) => number | null) => total(parts.map((part) => of(part) ?? 0))
-      const [capacity, ttl_ms] = [sum((part) => part.capacity), Math.max(...parts.map((part) => part.ttlMs ?? 0))]
+      // A shard that has remembered nothing yet will remember as many as the others.
+      const known = Math.max(...parts.map((part) => part.capacity ?? 0))
+      const capacity = sum((part) => part.capacity ?? known)
+      const ttl_ms = Math.max(...parts.map((part) => part.ttlMs ?? 0))
       return {
         entries: sum((part) => part.entries),
         // Neither is known before the first claim.

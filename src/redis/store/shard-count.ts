@@ -42,7 +42,8 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
     if (stored === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)
       throw conflict('the stored number of shards is not a number from 1 to 64')
     const own = claimed ?? given
-    if (own !== undefined && own !== count) throw conflict(`shard ${shard} belongs to ${count} shards, not ${own}`)
+    if (own !== undefined && own !== count)
+      throw conflict(`shard ${shard} belongs to ${count} shards, not to the ${own} of this process: see \`shards\``)
     return count
   }
 

@@ -25,11 +25,15 @@ interface Pair<T, K> {
   listed: { route: string; entries(inspectors: Present): Entries<T>; add(entry: T): number }
 }
 
-/** The sum over a whole list, or `undefined` where it is longer than a request may read. */
+/**
+ * The sum over a whole list, or `undefined` where it is longer than a request may read, or empty: a system without scopes
+ * has none to count by.
+ */
 async function sumOf<T>({ source, listed }: Pair<T, unknown>, looking: Looking): Promise<number | undefined> {
   const budget = looking.budget(source)
   let cursor: string | null = null
   let sum = 0
+  let entries = 0
   while (budget.entries > 0 && budget.pages > 0) {
     const { records, next }: { records: T[]; next: string | null } = await looking.page(
       source,
@@ -40,7 +44,8 @@ async function sumOf<T>({ source, listed }: Pair<T, unknown>, looking: Looking):
       },
     )
     for (const record of records) sum += listed.add(record)
-    if (next === null) return looking.cut.has(source) ? undefined : sum
+    entries += records.length
+    if (next === null) return looking.cut.has(source) || entries === 0 ? undefined : sum
     cursor = next
     await betweenPages(budget, looking.view.ask)
   }
