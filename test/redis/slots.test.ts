@@ -18,7 +18,12 @@ describeRedis('a Cluster that the client knows a half of', () => {
       await first.cli('CLUSTER', 'MEET', '127.0.0.1', String(second.port))
       await expect.poll(() => first.cli('CLUSTER', 'INFO')).toMatch('cluster_slots_ok:16384')
       for (const deploymentId of ['a', 'b', 'c', 'd', 'e', 'f']) {
-        const contexts = createRedisContextRegistry({ client: connected.client, deploymentId })
+        // Longer than the default: on a busy machine a command to a node that is asked for its slots first takes its time.
+        const contexts = createRedisContextRegistry({
+          client: connected.client,
+          deploymentId,
+          commandTimeoutMs: 20_000,
+        })
         expect(await contexts.report(context)).toMatchObject({ context_id: 'ctx' })
       }
     } finally {

@@ -34,6 +34,10 @@ declare const WebSocketServer: new (options: { server: import('node:http').Serve
 declare const feed: (server: unknown, facilities: object, options: object) => void
 declare const userOf: (request: unknown) => string | null
 declare const heartbeatMs: number
+declare const watch: typeof import('relayscope/browser').watch
+declare const key: string
+declare const left: AbortController
+declare const draw: (view: string, items: readonly unknown[], about: object) => void
 
 // A program's settings.
 declare const port: number
