@@ -103,7 +103,8 @@ function row(name, member, headings, place) {
   const link = heading && `[${heading.toLowerCase()}](#${heading.toLowerCase().replaceAll(' ', '-')})`
   const what = [text, link && `See ${link}.`, place].filter(Boolean).join(' ')
   const said = given === undefined ? '–' : VALUE.test(given) ? `\`${given}\`` : cell(given)
-  const value = member.questionToken ? said : '**required**'
+  // What has a default is never required, though all of it is there once it is resolved.
+  const value = member.questionToken || given !== undefined ? said : '**required**'
   return `| \`${name}\` | \`${cell(type)}\` | ${value} | ${cell(what)} |`
 }
 
