@@ -2,6 +2,7 @@
 import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName } from '../contract/families.js'
+import type { Awaitable } from '../contract/page.js'
 import { createAsk } from '../http/ask.js'
 import { type Answer, read, type readQuery } from '../http/read.js'
 import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
@@ -34,7 +35,7 @@ interface Asked {
 /** A question that can be put. */
 export interface Question {
   /** What the sources say of their changes, or `null`. */
-  version(): Promise<string | null>
+  version(): Awaitable<string | null>
   answer(): Promise<Answer>
 }
 
