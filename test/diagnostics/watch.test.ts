@@ -291,6 +291,25 @@ describe('no watch', () => {
     leave()
   })
 
+  it('is begun beyond the bound by many at once, and none is left of whoever has gone meanwhile', async () => {
+    const router = createSubject()
+    const all = Array.from({ length: 40 }, () => open(router, ['/connections']).catch(() => null))
+    const watches = await Promise.all(all)
+    expect(watches.filter((one) => one?.response.status === 200)).toHaveLength(32)
+    expect(watches.filter((one) => one?.response.status === 429)).toHaveLength(8)
+    for (const one of watches) one?.leave()
+    const gone = new AbortController()
+    const slow = createWatched({ onError: null }, async ({ proceed }) => {
+      gone.abort()
+      return proceed()
+    })
+    await get(slow.router, target('/connections'), { signal: gone.signal })
+    expect(slow.calls.length).toBeGreaterThan(0)
+    const others = await Promise.all(Array.from({ length: 32 }, () => open(slow.router, ['/connections'])))
+    expect(others.filter(({ response }) => response.status === 200)).toHaveLength(32)
+    for (const { leave } of others) leave()
+  })
+
   it('keeps a reader of what could not be read', async () => {
     vi.useFakeTimers()
     const { router, calls } = createWatched({ onError: null }, ({ name, proceed }) => {

@@ -70,13 +70,29 @@ function viewsIn(search: string): string[] {
   return views
 }
 
+/** @returns what finds the view that a name is of. */
+function createFinder<R extends { path: string }>(routes: readonly R[]) {
+  const matcher = createMatcher(parsePrefix(''), routes)
+  return (name: string): FoundView<R> => {
+    const [path = '', search = ''] = name.split(/\?(.*)/s)
+    const found = name.length <= VIEW_LENGTH && path.startsWith('/') ? matcher.match(path) : undefined
+    if (!found || !ROWS[found.route.path]) throw invalid('must be the path and query of a list below the prefix')
+    const params = Object.entries(found.params)
+    for (const [param, value] of params)
+      if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
+    return { name, route: found.route, params: Object.fromEntries(params) as Record<string, string>, search }
+  }
+}
+
 export function createWatches<R extends { path: string }, P extends { name: string }>({
   routes,
   open,
 }: WatchesOptions<R, P>) {
-  const matcher = createMatcher(parsePrefix(''), routes)
+  const find = createFinder(routes)
   const readers = new Map<string, ViewReader>()
   const watches = new Set<Watch>()
+  /** Principals of watches that are being begun: they count, or as many as come at once would pass the bound. */
+  const beginning: string[] = []
   const ticker = createTicker(recheckAll, RECHECK_MS)
 
   async function recheckAll(): Promise<void> {
@@ -86,17 +102,6 @@ export function createWatches<R extends { path: string }, P extends { name: stri
         if (why) feed.end(why)
       }),
     )
-  }
-
-  function find(name: string): FoundView<R> {
-    const [path = '', search = ''] = name.split(/\?(.*)/s)
-    const found = name.length <= VIEW_LENGTH && path.startsWith('/') ? matcher.match(path) : undefined
-    const fields = found && ROWS[found.route.path]
-    if (!found || !fields) throw invalid('must be the path and query of a list below the prefix')
-    const params = Object.entries(found.params)
-    for (const [param, value] of params)
-      if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
-    return { name, route: found.route, params: Object.fromEntries(params) as Record<string, string>, search }
   }
 
   function readerOf({ name, route }: FoundView<R>, { scope, ...view }: OpenView): ViewReader {
@@ -127,15 +132,23 @@ export function createWatches<R extends { path: string }, P extends { name: stri
     ): Promise<HttpReply> {
       const found = viewsIn(search).map(find)
       const { principal, request } = watcher
-      const own = [...watches].filter((watch) => watch.principal === principal.name).length
-      if (own >= WATCHES_PER_PRINCIPAL || watches.size >= WATCHES_MAX) throw new ProblemError('share_exceeded')
-      const opened = await Promise.all(found.map((view) => open(view, watcher)))
-      const shared = found.map((view, i) => readerOf(view, opened[i] as OpenView))
+      const held = [...[...watches].map((watch) => watch.principal), ...beginning]
+      const own = held.filter((name) => name === principal.name).length
+      if (own >= WATCHES_PER_PRINCIPAL || held.length >= WATCHES_MAX) throw new ProblemError('share_exceeded')
+      let opened: OpenView[]
+      let shared: ViewReader[] = []
+      beginning.push(principal.name)
       try {
+        opened = await Promise.all(found.map((view) => open(view, watcher)))
+        shared = found.map((view, i) => readerOf(view, opened[i] as OpenView))
         await Promise.all(shared.map((reader) => reader.begin()))
+        // Nobody would tell of whoever has left by now.
+        request.signal.throwIfAborted()
       } catch (error) {
         for (const reader of shared) reader.leaveIdle()
         throw error
+      } finally {
+        beginning.splice(beginning.indexOf(principal.name), 1)
       }
       const feed = createFeed(shared, () => {
         watches.delete(watch)
