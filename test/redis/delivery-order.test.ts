@@ -39,6 +39,20 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     expect(await attach('b', second.instance_id, 2)).toBe(null)
   })
 
+  it('has nobody wait at it whose node was closed before the store had answered', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const { deploymentId, dispatcher } = make({ client: lossy })
+    const held = plan.meet('held', await runsOf(ATTACH))
+    const attached = Promise.resolve(dispatcher.attach(first, connection().deliver)).catch((error) => error)
+    await held
+    const waiter = keyOf(shardPrefix(deploymentId, 0), ['delivery', 'waiter', first.user_id, first.client_id])
+    expect(await server().cli('EXISTS', waiter)).toBe('1')
+    await dispatcher.close()
+    await plan.release()
+    expect(await attached).toMatchObject({ code: 'closed' })
+    expect(await server().cli('EXISTS', waiter)).toBe('0')
+  })
+
   it('goes on draining to a waiter that an older one had replaced', async () => {
     const { deploymentId, dispatcher } = make({})
     const tab = connection()

@@ -6,6 +6,8 @@ const PRESENCE = 'test/redis/delivery-presence.test.ts'
 const REPLIES = 'test/redis/delivery-replies.test.ts'
 const BOUNDS = 'test/redis/delivery-bounds.test.ts'
 const LISTS = 'test/redis/delivery-lists.test.ts'
+const LATE = 'test/redis/delivery-late.test.ts'
+const NODES = 'test/redis/delivery-nodes.test.ts'
 
 export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/summary.ts', 'test/redis/beyond-bounds-kept.test.ts', [
@@ -30,6 +32,7 @@ export const REDIS_DELIVERY = [
       'in a store, a command that needs a waiter needs a current one',
       `or (needs == 'current' and waiter[2] ~= current) then return false end`,
       'then return false end',
+      LATE,
     ],
     [
       'a waiter at a dead node is none',
@@ -55,25 +58,20 @@ export const REDIS_DELIVERY = [
       'elseif false then',
       [BOUNDS, CONTRACT],
     ],
-    ['a command admitted again is told of again', `if known.phase == 'ready' then call(user, client) end`, '', REPLIES],
+    ['a command admitted again is told of again', `if known.phase == 'ready' then call(user, client) end`, '', LATE],
     [
       'only the waiter claims',
       `if waiter[1] ~= token then return reply({ waiter[1] and 'replaced' or 'missing' }) end`,
       `if not waiter[1] then return reply({ 'missing' }) end`,
       [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
     ],
-    [
-      'a claim of a former number is late',
-      `if number < last then return reply({ 'more' }) end`,
-      '',
-      [REPLIES, 'test/redis/delivery-order.test.ts', PRESENCE],
-    ],
+    ['a claim of a former number is late', `if number < last then return reply({ 'more' }) end`, '', LATE],
     ['a claim whose answer was lost is the same claim', 'if number == last then', 'if false then', REPLIES],
     [
       'an outcome of a former attempt is late, in a store',
       'if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then',
       'if not c or c.terminal or c.last_outcome then',
-      [CONTRACT, REPLIES],
+      LATE,
     ],
     [
       'an attempt has one outcome',
@@ -85,12 +83,13 @@ export const REDIS_DELIVERY = [
       'an outcome after the end changes nothing',
       'if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then',
       'if not c or c.attempts ~= attempt or c.last_outcome then',
-      [CONTRACT, REPLIES, 'test/redis/delivery-faults.test.ts'],
+      LATE,
     ],
     [
       'an expired command in front of a mailbox is passed over',
       `if c and c.phase == 'ready' then\n    local text`,
       `if c then\n    local text`,
+      LATE,
     ],
     ['a command admitted again leaves its former lists', 'unlist(user, ref, c.key)\n  redis.call', 'redis.call', LISTS],
     ['a claimed command is listed as attempted', 'relist(c, from)\n      note(', 'note('],
@@ -98,7 +97,7 @@ export const REDIS_DELIVERY = [
       'a reservation left behind in another shard is over in time',
       `zcall('ZADD', 'scope-until', 'GT', deadline, scope)`,
       '',
-      [REPLIES, 'test/redis/delivery-shared.test.ts'],
+      LATE,
     ],
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', CONTRACT, [
@@ -132,7 +131,7 @@ export const REDIS_DELIVERY = [
       'a command that ended is told of again to who has not heard',
       'if c.terminal then\n  renotify(c)\n  return reply(is_own_end',
       'if c.terminal then\n  return reply(is_own_end',
-      REPLIES,
+      LATE,
     ],
     [
       'a call that ended a command is told so when it comes again',
@@ -179,7 +178,7 @@ export const REDIS_DELIVERY = [
       'in a store, a user’s place comes back once',
       `if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY'`,
       `if zcall('ZREM', 'deadlines', ref) and zcall('HINCRBY'`,
-      [BOUNDS, REPLIES, 'test/redis/delivery-faults.test.ts'],
+      LATE,
     ],
     [
       'a capacity that the host changed is shown',
@@ -200,14 +199,9 @@ export const REDIS_DELIVERY = [
       'a record that is over is none',
       'if c.terminal and tonumber(c.until_ms) <= now then return nil, true end',
       '',
-      [CONTRACT, BOUNDS],
+      LATE,
     ],
-    [
-      'a claim that never reached its node counts against no bound',
-      `'max_attempts', c.max_attempts + 1, `,
-      '',
-      REPLIES,
-    ],
+    ['a claim that never reached its node counts against no bound', `'max_attempts', c.max_attempts + 1, `, '', LATE],
     [
       'without a registry the attached instance speaks for its client',
       'return (attached or c.last_instance_id) ~= instance',
@@ -236,7 +230,7 @@ export const REDIS_DELIVERY = [
       'a former waiter’s node is told',
       `notify(was[2], 'replaced\\n' .. place .. '\\n' .. was[1])`.replaceAll('\\n', '\\\\n'),
       '',
-      ['test/redis/delivery-shared.test.ts', 'test/redis/delivery-order.test.ts'],
+      NODES,
     ],
     [
       'only the waiter that waits detaches',
@@ -263,6 +257,7 @@ export const REDIS_DELIVERY = [
       'a node whose lease ran out learns it',
       'local lapsed = not lease or tonumber(lease) <= now',
       'local lapsed = false',
+      NODES,
     ],
     [
       'records are forgotten in time',
@@ -281,7 +276,7 @@ export const REDIS_DELIVERY = [
       'nodes are bounded',
       `if redis.call('ZCARD', K(t, 'all')) > `,
       `if redis.call('ZCARD', K(t, 'all')) > 1000 * `,
-      [PRESENCE, 'test/redis/hostile.test.ts', BOUNDS],
+      NODES,
     ],
   ]),
   ...weaken('src/redis/delivery/script-lists.ts', CONTRACT, [
@@ -317,9 +312,9 @@ export const REDIS_DELIVERY = [
       ['a list looks at so many entries', 'examined == most or', ''],
     ],
   ),
-  ...weaken('src/redis/delivery/script-notices.ts', REPLIES, [
+  ...weaken('src/redis/delivery/script-notices.ts', NODES, [
     ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
-    ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', '', PRESENCE],
+    ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', ''],
     [
       'what was told is told again until it was heard',
       `redis.call('ZREMRANGEBYSCORE', news, '-inf', after)`,
@@ -337,6 +332,7 @@ export const REDIS_DELIVERY = [
       'in a store, a stale instance does not attach',
       'if (connections && current !== instance.instance_id) throw',
       'if (false) throw',
+      PRESENCE,
     ],
     [
       'an order is taken before the registry is asked',
@@ -355,7 +351,7 @@ export const REDIS_DELIVERY = [
       throw new Refusal('closed')
     }`,
       '',
-      [PRESENCE, CONTRACT],
+      'test/redis/delivery-order.test.ts',
     ],
   ]),
   ...weaken(

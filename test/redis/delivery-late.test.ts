@@ -1,0 +1,158 @@
+/** What is said of a command late, twice or by somebody who is not asked any more: the shard holds to what has become of it. */
+import { expect, it } from 'vitest'
+import { openShard, PATIENCE_MS, PLACE, RETENTION_MS, refOf } from './delivery-shard.js'
+import { describeNode } from './dispatcher-node.js'
+
+describeNode('what a shard of a dispatcher is told late', ({ client }) => {
+  const waiting = async () => {
+    const shard = openShard(client())
+    const node = shard.node('a')
+    await node.attach('i1', 1)
+    return { ...shard, node }
+  }
+
+  it('admits what needs the current instance only where that one waits', async () => {
+    const { node } = await waiting()
+    const other = await node.admit('c1', { needs: 'current', current: 'i2' })
+    expect(other.answer.became).toBe('rejected')
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
+    expect((await node.admit('c2', { needs: 'current', current: 'i1' })).answer.became).toBe('admitted')
+    expect((await node.admit('c3', { needs: 'any', current: '' })).answer.became).toBe('admitted')
+  })
+
+  it('tells of an admission again that is made again, as long as the command waits', async () => {
+    const { node } = await waiting()
+    const call = [`call\n${PLACE}`]
+    expect((await node.admit('c1')).notices).toEqual(call)
+    const again = await node.admit('c1')
+    expect(again).toMatchObject({ notices: call, answer: { became: 'known' }, counted: ['other dispatch_repeated'] })
+    await node.claim('i1', 1)
+    expect((await node.admit('c1')).notices).toEqual([])
+  })
+
+  it('takes nothing out of a mailbox for a claim that a later one has overtaken', async () => {
+    const { node } = await waiting()
+    for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
+    expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c1' })
+    expect((await node.claim('i1', 2)).answer).toMatchObject({ command_id: 'c2', behind: 1 })
+    expect((await node.claim('i1', 1)).answer).toBe('more')
+    expect((await node.status('c3'))?.attempts.count).toBe(0)
+    expect((await node.claim('i1', 2)).answer).toMatchObject({ command_id: 'c2', attempt: 1, behind: 1 })
+    expect((await node.claim('i1', 3)).answer).toMatchObject({ command_id: 'c3', behind: 0 })
+  })
+
+  it('holds an outcome of a former attempt against no later one', async () => {
+    const { clock, node } = await waiting()
+    await node.admit('c1')
+    await node.claim('i1', 1)
+    clock.advance(PATIENCE_MS)
+    await node.reconcile()
+    clock.advance(PATIENCE_MS)
+    await node.reconcile()
+    expect((await node.claim('i1', 2)).answer).toMatchObject({ command_id: 'c1', attempt: 2 })
+    expect((await node.conclude('c1', 1, 'handed_over')).counted).toEqual(['other late_outcome'])
+    expect((await node.status('c1'))?.attempts).toMatchObject({ count: 2, confirmed: 0, last_outcome: null })
+    expect((await node.conclude('c1', 2, 'handed_over')).counted).toEqual(['other attempt_handed_over'])
+    expect((await node.status('c1'))?.attempts).toMatchObject({ count: 2, confirmed: 1, last_outcome: 'handed_over' })
+  })
+
+  it('records no outcome of an attempt whose command has ended, and says the end once more', async () => {
+    const { node } = await waiting()
+    await node.admit('c1')
+    await node.claim('i1', 1)
+    await node.end('c1', 'cancelled', 'x')
+    const ended = await node.status('c1')
+    const late = await node.conclude('c1', 1, 'handed_over')
+    expect(late).toMatchObject({ counted: ['other late_outcome'], notices: [`cancelled\n${refOf('c1')}`] })
+    expect(await node.status('c1')).toEqual(ended)
+    expect(ended?.attempts).toMatchObject({ confirmed: 0, last_outcome: null })
+  })
+
+  it('passes over a command that expired in front of the mailbox, whose end stays what it is', async () => {
+    const { clock, node } = await waiting()
+    await node.admit('c1', { ttl: 500 })
+    await node.admit('c2')
+    clock.advance(500)
+    const claimed = await node.claim('i1', 1)
+    expect(claimed).toMatchObject({ answer: { command_id: 'c2' }, counted: ['outcome expired'] })
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'expired', reason: 'deadline_passed' })
+  })
+
+  it('tells an end again to whoever makes it again, and holds to the first', async () => {
+    const { node } = await waiting()
+    await node.admit('c1')
+    await node.claim('i1', 1)
+    const told = [`resulted\n${refOf('c1')}`]
+    expect(await node.end('c1', 'resulted', 'x')).toMatchObject({ answer: true, notices: told })
+    expect(await node.end('c1', 'resulted', 'x')).toMatchObject({ answer: true, notices: told, counted: [] })
+    expect(await node.end('c1', 'cancelled', 'y')).toMatchObject({ answer: false, notices: told, counted: [] })
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'resulted' })
+  })
+
+  it('gives the place of a user back once, where a pass is what ends the command', async () => {
+    const { clock, node } = await waiting()
+    const admit = async (id: string, ttl = 600_000) => (await node.admit(id, { ttl, max_per_user: 2 })).answer.became
+    await admit('c1', 500)
+    await admit('c2')
+    clock.advance(500)
+    await node.reconcile()
+    expect([await admit('c3'), await admit('c4')]).toEqual(['admitted', 'rejected'])
+  })
+
+  it('knows nothing of a command whose record is over, before any pass has come by', async () => {
+    const { clock, node } = await waiting()
+    await node.admit('c1')
+    await node.end('c1', 'resulted', 'x')
+    clock.advance(RETENTION_MS - 1)
+    expect((await node.admit('c1')).answer.became).toBe('known')
+    clock.advance(1)
+    expect(await node.status('c1')).toBeNull()
+    expect(await node.end('c1', 'resulted', 'x')).toMatchObject({ answer: false, notices: [] })
+    expect((await node.admit('c1')).answer.became).toBe('admitted')
+    expect((await node.status('c1'))?.terminal).toBeNull()
+  })
+
+  it('counts a claim that never reached its node against no bound on attempts', async () => {
+    const { node } = await waiting()
+    await node.admit('c1', { max_attempts: 2 })
+    await node.claim('i1', 1)
+    await node.detach('i1', 1, 1)
+    await node.attach('i2', 2)
+    expect((await node.claim('i2', 1)).answer).toMatchObject({ command_id: 'c1', attempt: 2 })
+    await node.conclude('c1', 2, 'rejected')
+    expect(await node.status('c1')).toMatchObject({
+      terminal: null,
+      recovery: { count: 2, reason: 'deliver_rejected' },
+    })
+  })
+
+  it('puts a lost claim back once, however often its waiter says that it has left', async () => {
+    const { node } = await waiting()
+    await node.admit('c1')
+    await node.claim('i1', 1)
+    for (const _ of [1, 2]) await node.detach('i1', 1, 1)
+    expect((await node.status('c1'))?.recovery).toMatchObject({ count: 1, reason: 'requeued' })
+    await node.attach('i2', 2)
+    expect((await node.claim('i2', 1)).answer).toMatchObject({ command_id: 'c1', behind: 0 })
+    expect((await node.claim('i2', 2)).answer).toBe('empty')
+  })
+
+  it('lets a reservation that was left behind go with its deadline, and all that is kept of its scope', async () => {
+    const { clock, ask, node } = await waiting()
+    expect((await node.reserve('red', 'c1', 500)).answer).toBe(true)
+    expect((await node.reserve('red', 'c1', 900)).answer).toBe(true)
+    expect((await node.reserve('red', 'c2', 900)).answer).toBe(false)
+    const kept = async () => [
+      await ask('EXISTS', ['scope', 'red']),
+      await ask('ZCARD', ['scopes']),
+      await ask('HLEN', ['capacities']),
+      await ask('ZCARD', ['scope-until']),
+    ]
+    clock.advance(899)
+    await node.reconcile()
+    expect(await kept()).toEqual([1, 1, 1, 1])
+    clock.advance(1)
+    await node.reconcile()
+    expect(await kept()).toEqual([0, 0, 0, 0])
+  })
+})

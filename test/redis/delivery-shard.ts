@@ -1,0 +1,91 @@
+/** A shard of a dispatcher without a loop beside it: each script runs as a node would run it, when the test says so. */
+import type { DeliveryStatus } from '../../src/contract/delivery.js'
+import { commandKey } from '../../src/contract/ids.js'
+import { readDeliveryStatus } from '../../src/redis/delivery/format.js'
+import type { NodeArguments, NodeReply } from '../../src/redis/delivery/node-script.js'
+import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
+import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
+import { ADMIT, CLAIM, CONCLUDE, LOOK, RESERVE } from '../../src/redis/delivery/scripts.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
+import { runScript, type Script } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { createClock } from '../contract/clock.js'
+import { client as mailbox } from '../contract/delivery-commands.js'
+
+export const PATIENCE_MS = 10_000
+export const LEASE_MS = 5_000
+export const RETENTION_MS = 60_000
+
+const about = { user: mailbox.user_id, client: mailbox.client_id }
+/** How a shard names the mailbox of the tests, and a command in it. */
+export const PLACE = `${mailbox.user_id}\n${mailbox.client_id}`
+export const refOf = (command_id: string) => commandKey({ ...mailbox, command_id })
+
+let shards = 0
+
+/** A shard that nobody has used yet, on a clock that only the test moves. */
+export function openShard(client: RedisClient) {
+  const clock = createClock()
+  const store = createStore({ client, deploymentId: `shard${++shards}`, shards: 1, now: clock.now })
+  const key = (...parts: string[]) => store.key(0, 'delivery', ...parts)
+  const ask = (name: string, end: string[], ...rest: string[]) =>
+    store.command([name, key(...end), ...rest], key(...end))
+
+  /** A node by its incarnation. What is not given is as any dispatcher has it. */
+  function node(incarnation: string) {
+    const bounds = { incarnation, retention_ms: RETENTION_MS, max_kept: 100, patience_ms: PATIENCE_MS }
+    const run = <Given extends object, Answer>(
+      script: Script<NodeArguments & Given, NodeReply<Answer>>,
+      given: Given,
+    ): Promise<NodeReply<Answer>> => runScript(store, script, 0, { ...bounds, ...given })
+    const ends = { ...about, reason: '', instance: '', was_asked: '', current: '' }
+    return {
+      order: () => run(ORDER, {}),
+      /** `token` is the instance unless it is another. */
+      attach: (instance: string, own_order: number | string, token = instance) =>
+        run(ATTACH, { ...about, token, instance, lease_ms: LEASE_MS, own_order }),
+      detach: (token: string, own_order: number | string, unsure: number | '' = '') =>
+        run(DETACH, { ...about, token, own_order, unsure }),
+      admit: (
+        id: string,
+        more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; max_per_user: number }> = {},
+      ) =>
+        run(ADMIT, {
+          ...about,
+          id,
+          action: 'refresh',
+          scope: about.user,
+          scope_shard: '',
+          capacity: 100,
+          news: '',
+          ttl: 600_000,
+          max_attempts: 3,
+          fingerprint: 'f',
+          text: '1',
+          needs: '',
+          current: '',
+          max_tracked: 100,
+          max_per_user: 100,
+          refused: '',
+          ...more,
+        }),
+      claim: (token: string, claim: number) => run(CLAIM, { ...about, token, node: incarnation, claim }),
+      conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
+        run(CONCLUDE, { ...about, id, attempt, outcome }),
+      acknowledge: (id: string, instance: string, attempt: string) =>
+        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt }),
+      end: (id: string, state: 'resulted' | 'cancelled', attempt: string) => run(END, { ...ends, id, state, attempt }),
+      reserve: (scope: string, id: string, ttl: number) =>
+        run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1' }),
+      take: (after: string) => run(TAKE, { after }),
+      reconcile: (after = '0') =>
+        run(RECONCILE, { max_commands: 200, lease_ms: LEASE_MS, after, waiters: 0, held: [] }),
+      async status(id: string): Promise<DeliveryStatus | null> {
+        const { answer } = await run(LOOK, { ...about, id })
+        return answer === null ? null : (readDeliveryStatus(answer)?.status ?? null)
+      },
+    }
+  }
+
+  return { clock, store, node, ask, key }
+}
