@@ -122,6 +122,16 @@ export function rpcBattery(
       for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32,}$/)
     })
 
+    it('refuses an id that is pending, and takes it again once that call has ended', async () => {
+      const { correlation_id, result } = await open({ correlation_id: 'mine' })
+      await expect(async () => open({ correlation_id })).rejects.toMatchObject({ code: 'command_conflict' })
+      expect(await rpc.settle(correlation_id, { ok: true, result: 1 })).toBe(true)
+      expect(await result).toBe(1)
+      const again = await open({ correlation_id })
+      expect(await rpc.settle(correlation_id, { ok: true, result: 2 })).toBe(true)
+      expect(await again.result).toBe(2)
+    })
+
     it('ends a call that is cancelled', async () => {
       const caller = new AbortController()
       const { correlation_id, result } = await open({ signal: caller.signal })

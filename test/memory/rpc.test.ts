@@ -30,6 +30,7 @@ describe('the correlator in memory', () => {
     const rpc = createRpcCorrelator({ maxPending: 1, newId: () => `id${++opened}` })
     await rpc.open(call)
     await expect(rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await expect(rpc.open({ ...call, user_id: 'other' })).rejects.toMatchObject({ code: 'capacity_exceeded' })
     await rpc.settle('id1', { ok: false, error: 'no' })
     await expect(rpc.open(call)).resolves.toBeDefined()
     await rpc.close()

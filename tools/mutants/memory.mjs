@@ -105,12 +105,7 @@ export const MEMORY = [
       'if (false)',
       ['test/memory/shares.test.ts', 'test/redis/actions-replies.test.ts'],
     ],
-    [
-      'pending calls are bounded',
-      'if (table.size >= maxPending) throw',
-      'if (false) throw',
-      ['test/memory/shares.test.ts', 'test/memory/facilities.test.ts'],
-    ],
+    ['pending calls are bounded', 'if (table.size >= maxPending) throw', 'if (false) throw'],
     ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
   ]),
   ...weaken('src/memory/delivery/calls.ts', DELIVERY, [

@@ -2,6 +2,7 @@
 import { weaken } from './mutant.mjs'
 
 const WRITERS = 'test/redis/hostile-writers.test.ts'
+const LATE_CALLS = 'test/redis/rpc-late.test.ts'
 
 export const REDIS_TABLES = [
   ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
@@ -357,7 +358,7 @@ export const REDIS_TABLES = [
       'in a store, a call past its time has no reply',
       `if not call or call.deadline_at <= now then`,
       `if not call then`,
-      ['test/redis/rpc.test.ts', 'test/redis/actions-replies.test.ts'],
+      LATE_CALLS,
     ],
     [
       'a reply that is dropped counts once, however often it arrives',
@@ -379,11 +380,13 @@ export const REDIS_TABLES = [
       'in a store, an id of a pending call is taken',
       `if was and was.attempt ~= state.attempt then return refuse('command_conflict') end`,
       '',
+      LATE_CALLS,
     ],
     [
       'in a store, pending calls are bounded',
       `if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then`,
       'if false then',
+      LATE_CALLS,
     ],
     [
       'in a store, a user has so many calls pending',
@@ -395,25 +398,25 @@ export const REDIS_TABLES = [
       'an opening that arrives after its end opens nothing',
       ` or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end`,
       ' then return now end',
-      'test/redis/actions-replies.test.ts',
+      LATE_CALLS,
     ],
     [
       'a reply that arrives twice is one',
       `if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end`,
       '',
-      'test/redis/actions-replies.test.ts',
+      LATE_CALLS,
     ],
     [
       'only its own attempt takes a call away',
       'if call and call.attempt == attempt then end_call(id, how) end',
       'if call then end_call(id, how) end',
-      ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
+      LATE_CALLS,
     ],
     [
       'a reply to a former call does not answer this one',
       `redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))`,
       '',
-      ['test/redis/actions-replies.test.ts', 'test/redis/rpc.test.ts'],
+      LATE_CALLS,
     ],
   ]),
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/event-bus.test.ts', [

@@ -1,0 +1,126 @@
+/** Openings, replies and withdrawals that come late or twice: a call is opened once, has one end, and hears its own reply. */
+import { expect, it } from 'vitest'
+import type { RpcSummary } from '../../src/contract/rpc.js'
+import { createRpcInspector } from '../../src/redis/rpc/inspector.js'
+import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/scripts.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { ASK, createClock, FIRST } from '../contract/clock.js'
+import { describeNode } from './dispatcher-node.js'
+
+let shards = 0
+
+/** A shard of calls that nobody has used yet, on a clock that only the test moves, and its scripts one by one. */
+function openShard(client: RedisClient) {
+  const clock = createClock()
+  const store = createStore({ client, deploymentId: `calls${++shards}`, shards: 1, now: clock.now })
+  const inspector = createRpcInspector(store)
+  const bounds = { timeout: 60_000, max_pending: 10, max_per_user: 10 }
+  return {
+    clock,
+    /** Opens `id` as `attempt`, which names one opening of it. */
+    open: (
+      id: string,
+      attempt: string,
+      { user_id = 'ann', ...more }: Partial<typeof bounds & { user_id: string }> = {},
+    ) => {
+      const call = { action: 'a', user_id, client_id: 'c', instance_id: null, correlation_id: id }
+      const fields = JSON.stringify({ ...call, node: 'n', attempt })
+      return runScript(store, OPEN_CALL, 0, { ...bounds, ...more, id, fields })
+    },
+    /** Replies `text` to `id`, by a reply of that name. */
+    settle: (id: string, name: string, text: string) =>
+      runScript(store, SETTLE_CALL, 0, {
+        id,
+        reply: text,
+        how: 'succeeded',
+        counts_late: 1,
+        has_sender: 0,
+        user: '',
+        client: '',
+        instance: '',
+        name,
+      }),
+    replyTo: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: '' }),
+    withdraw: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: 'cancelled' }),
+    pending: async () =>
+      (await inspector.listPending({}, FIRST, ASK)).items.map(({ correlation_id }) => correlation_id),
+    counters: async () => ((await inspector.summary?.(ASK)) as RpcSummary).counters,
+  }
+}
+
+describeNode('what a shard of calls is told late', ({ client }) => {
+  it('refuses an id that is pending, and takes the same opening twice for one', async () => {
+    const { open, pending, counters } = openShard(client())
+    await open('k', 'x')
+    await open('k', 'x')
+    await expect(open('k', 'y')).rejects.toMatchObject({ code: 'command_conflict' })
+    expect(await pending()).toEqual(['k'])
+    expect(await counters()).toMatchObject({ opened: 1 })
+  })
+
+  it('opens no more calls than its bound, whosever they are, until one has ended', async () => {
+    const { open, withdraw, pending } = openShard(client())
+    const most = { max_pending: 2 }
+    await open('k1', 'x1', { ...most, user_id: 'ann' })
+    await open('k2', 'x2', { ...most, user_id: 'bob' })
+    const third = () => open('k3', 'x3', { ...most, user_id: 'cat' })
+    await expect(third()).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    await withdraw('k1', 'x1')
+    await third()
+    expect(await pending()).toEqual(['k2', 'k3'])
+  })
+
+  it('opens nothing for an opening that arrives after its end', async () => {
+    const { open, settle, withdraw, pending, counters } = openShard(client())
+    await open('k', 'x')
+    await settle('k', 'r', '1')
+    await open('k', 'x')
+    await withdraw('never', 'y')
+    await open('never', 'y')
+    expect(await pending()).toEqual([])
+    expect(await counters()).toMatchObject({ opened: 1, succeeded: 1, cancelled: 0 })
+  })
+
+  it('answers a reply that arrives twice what it did, and drops any other', async () => {
+    const { open, settle, replyTo, counters } = openShard(client())
+    await open('k', 'x')
+    expect([await settle('k', 'r', '1'), await settle('k', 'r', '1'), await settle('k', 's', '2')]).toEqual([
+      'settled',
+      'settled',
+      'late',
+    ])
+    expect(await replyTo('k', 'x')).toBe('1')
+    expect(await counters()).toMatchObject({ succeeded: 1, late: 1 })
+  })
+
+  it('takes no reply to a call whose time has passed, though nobody has taken the call away', async () => {
+    const { clock, open, settle, replyTo, counters } = openShard(client())
+    await open('k', 'x', { timeout: 500 })
+    clock.advance(500)
+    expect(await settle('k', 'r', '1')).toBe('late')
+    expect(await replyTo('k', 'x')).toBeNull()
+    expect(await counters()).toMatchObject({ succeeded: 0, late: 1 })
+  })
+
+  it('has no call taken away by what another opening of its id has left', async () => {
+    const { open, withdraw, pending, counters } = openShard(client())
+    await open('k', 'x')
+    await withdraw('k', 'x')
+    await open('k', 'y')
+    await withdraw('k', 'x')
+    expect(await pending()).toEqual(['k'])
+    expect(await counters()).toMatchObject({ opened: 2, cancelled: 1 })
+  })
+
+  it('answers no call with the reply to a former one of its id', async () => {
+    const { open, settle, replyTo } = openShard(client())
+    await open('k', 'x')
+    await settle('k', 'r', '1')
+    await open('k', 'y')
+    expect(await replyTo('k', 'y')).toBeNull()
+    expect(await settle('k', 's', '2')).toBe('settled')
+    expect(await replyTo('k', 'y')).toBe('2')
+  })
+})
