@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig, type Options } from 'tsup'
 import { FACES } from './tools/faces.mjs'
+import { viewerAssets } from './tools/viewer-assets.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 // It is built apart, below.
@@ -16,7 +17,7 @@ const shared = {
   // Deno and Bun know Node's modules by this name alone.
   removeNodeProtocol: false,
   external: [/^node:/],
-  define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
+  define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await viewerAssets()) },
 } satisfies Options
 
 export default defineConfig([

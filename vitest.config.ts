@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { viewerAssets } from './tools/viewer-assets.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
@@ -28,7 +29,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
+  define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await viewerAssets()) },
   test: {
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.

@@ -2,6 +2,7 @@
 import { createDiagnosticsRouter } from 'relayscope'
 import { createDispatchConnector } from 'relayscope/cooperative-site'
 import { startNodeServer } from 'relayscope/node'
+import { createViewer } from 'relayscope/viewer'
 import { openCooperation } from './cooperation.mjs'
 import { HEARTBEAT_MS } from './facilities.mjs'
 import { page } from './page.mjs'
@@ -12,6 +13,8 @@ import { createSessions } from './wire/sessions.mjs'
 
 /** Where the router is mounted. */
 export const PREFIX = '/ops/diagnostics'
+/** Where the page is that shows what it answers. */
+export const DASHBOARD = '/dashboard'
 
 // Streams that are told of the end get to hear it.
 const GRACE_MS = 500
@@ -31,10 +34,12 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     '/notes': async () => ({ ...(await viewers.invite()), session_id: app.session_id }),
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
+  const viewer = createViewer({ api: PREFIX, prefix: DASHBOARD })
 
   async function answer(request) {
     const { pathname } = new URL(request.url)
     if (diagnostics.owns(pathname)) return diagnostics(request)
+    if (viewer.owns(pathname)) return viewer(request)
     if (router.owns(pathname)) return router(request)
     if (pathname.startsWith('/relay/')) return wire(request, pathname)
     if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname)

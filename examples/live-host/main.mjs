@@ -64,7 +64,7 @@ const known = clients.map(({ user_id, client_id, ticket }) => ({ user_id, client
 const plan = { key, clients: known, app: NOTES, state, port: Number(values.port) }
 const host = await start()
 if (host) {
-  announceFirst(host)
+  announceFirst(host, fromEnvironment ? undefined : key)
   const children = startClients({
     urls: host.urls,
     clients,

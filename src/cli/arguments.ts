@@ -15,6 +15,7 @@ export const HELP = `relayscope observe: the diagnostics of one deployment, read
   --port NUMBER       default 4780; 0 takes a free one
   --prefix PATH       in front of every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
+  --no-viewer         serve the routes alone, and no page at /dashboard
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
@@ -37,6 +38,7 @@ export interface ObserveArguments {
   host: string
   port: number
   prefix: string
+  viewer: boolean
   spill: string | undefined
   legacy: { stream: string; group: string } | undefined
 }
@@ -49,6 +51,7 @@ const OPTIONS = {
   prefix: { type: 'string', default: '' },
   spill: { type: 'string' },
   legacy: { type: 'string' },
+  'no-viewer': { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const
@@ -74,6 +77,7 @@ export function readArguments(
     host: values.host,
     port: readPort(values.port),
     prefix: values.prefix,
+    viewer: !values['no-viewer'],
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
   }

@@ -1,15 +1,18 @@
 /** The observation service: a router over one deployment of a store, served until it is told to end. */
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
-import { createDiagnosticsRouter } from '../diagnostics/router.js'
+import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
 import { redisComposition } from '../redis/composition/inspectors.js'
 import { createStore } from '../redis/store/store.js'
 import { createFileSpillStore } from '../spill/file-bucket.js'
+import { createViewer, type Viewer } from '../viewer/viewer.js'
 import { type ObserveArguments, UsageError } from './arguments.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 
 interface Observation {
   url: string
+  /** The page that shows what it answers; `null` for none. */
+  dashboard: string | null
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
   /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
@@ -22,6 +25,17 @@ const CLOSE_TIMEOUT_MS = 4_000
 /** The address cannot be bound. */
 class PortError extends Error {
   override readonly name = 'PortError'
+}
+
+/** Both under one roof: a router without a prefix would take the page's paths for its own. */
+function withViewer(router: DiagnosticsRouter, viewer: Viewer | null): FetchHandler {
+  if (!viewer) return router
+  const of = (pathname: string) => (viewer.owns(pathname) ? viewer : router)
+  const reply: FetchHandler['reply'] = (request, info) => of(new URL(request.url).pathname).reply(request, info)
+  return Object.assign((request: Request, info: unknown) => of(new URL(request.url).pathname)(request, info), {
+    owns: (pathname: string) => of(pathname).owns(pathname),
+    reply,
+  })
 }
 
 async function serve(router: FetchHandler, options: NodeServerOptions) {
@@ -65,9 +79,16 @@ export async function startObservation(
       prefix,
     })
     const allowedHosts = hasKey ? undefined : ['loopback']
-    const server = await serve(router, { host, port, allowedHosts, closeTimeoutMs: CLOSE_TIMEOUT_MS })
+    const viewer = options.viewer ? createViewer({ api: router.prefix }) : null
+    const server = await serve(withViewer(router, viewer), {
+      host,
+      port,
+      allowedHosts,
+      closeTimeoutMs: CLOSE_TIMEOUT_MS,
+    })
     return {
       url: `${server.url}${router.prefix}/`,
+      dashboard: viewer && `${server.url}${viewer.prefix}/`,
       warnings,
       async close() {
         const ended = await server.close()

@@ -20,9 +20,10 @@ async function main(): Promise<number> {
     const started = await Promise.race([startObservation(options, process.env), signalled])
     // Told to end before it began: there is nobody to say goodbye to.
     if (started === undefined) return process.exit(0)
-    const { url, warnings, close } = started
+    const { url, dashboard, warnings, close } = started
     for (const warning of warnings) process.stderr.write(`relayscope: ${warning}\n`)
     process.stdout.write(`observing deployment "${options.deployment}" at ${url}\n`)
+    if (dashboard !== null) process.stdout.write(`look at it in a browser: ${dashboard}\n`)
     await signalled
     const { cut } = await close()
     if (cut > 0) process.stderr.write(`relayscope: cut off ${cut} connections that did not end\n`)

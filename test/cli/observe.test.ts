@@ -26,9 +26,11 @@ describe('the arguments of the command', () => {
       host: '127.0.0.1',
       port: 4_780,
       prefix: '',
+      viewer: true,
       spill: undefined,
       legacy: undefined,
     })
+    expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
     expect(read(...store, '--legacy', 'commands,workers', '--port', '0')).toMatchObject({
       legacy: { stream: 'commands', group: 'workers' },
       port: 0,
@@ -94,6 +96,22 @@ describeRedis('relayscope observe', () => {
     })
     command.signal('SIGTERM')
     expect(await command.ended).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('shows a page that looks at it, unless it is told not to', async () => {
+    const [command, bare] = [
+      observe([...at(server.port), '--prefix', '/ops']),
+      observe([...at(server.port), '--no-viewer']),
+    ]
+    const origin = new URL(await command.ready()).origin
+    const page = await fetch(`${origin}/dashboard`)
+    expect([page.status, page.url]).toEqual([200, `${origin}/dashboard/`])
+    expect(await page.text()).toContain('data-api="../ops"')
+    expect((await fetch(`${origin}/elsewhere`)).status).toBe(404)
+    expect((await fetch(`${await bare.ready()}dashboard/`)).status).toBe(404)
+    for (const each of [command, bare]) each.signal('SIGTERM')
+    expect((await command.ended).out).toContain(`look at it in a browser: ${origin}/dashboard/`)
+    expect((await bare.ended).out).not.toContain('dashboard')
   })
 
   it('answers 503 while the store is away, and goes on when it is back', async () => {

@@ -63,7 +63,7 @@ export async function startLiveHost(args: string[] = [], start = PROGRAM): Promi
     throw new Error('a foreign question')
   return {
     child,
-    url: found(/open (\S+)\/ in a browser/),
+    url: found(/open (\S+)\/ to join as a client/),
     diagnostics,
     key,
     text,

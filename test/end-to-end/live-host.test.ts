@@ -53,9 +53,16 @@ async function openTab(client_id: string, instance_id = 'life-1') {
 }
 
 describe('the live host', () => {
-  it('names the page to open before anything else', () => {
-    const [first] = host.text.split('\n').filter((line) => line.includes('http'))
-    expect(first).toBe(`relayscope live host: open ${host.url}/ in a browser to join as a client`)
+  it('names the page to look at before anything else, with the key where no server sees it, then the one to join by', () => {
+    const [first, second] = host.text.split('\n').filter((line) => line.includes('http'))
+    expect(first).toBe(`relayscope live host: open ${host.url}/dashboard/#key=${host.key} in a browser and look`)
+    expect(second).toBe(`open ${host.url}/ to join as a client`)
+  })
+
+  it('shows that page, which finds its router', async () => {
+    const page = await fetch(`${host.url}/dashboard`)
+    expect([page.status, page.url]).toEqual([200, `${host.url}/dashboard/`])
+    expect(await page.text()).toContain('data-api="../ops/diagnostics"')
   })
 
   it('answers every question that it prints', async () => {

@@ -60,7 +60,7 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
 export function readFiles(folder: string): { path: string; text: string; lines: number }[] {
   const root = join(ROOT, folder)
   return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => {
       const file = join(entry.parentPath, entry.name)
       const text = readFileSync(file, 'utf8')

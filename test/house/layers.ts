@@ -48,6 +48,19 @@ const LAYERS: Record<string, Layer> = {
     packages: ['zod'],
     node: true,
   },
+  // The page's own files know the contract by its types, and the client that watches.
+  'viewer/': {
+    own: [
+      'contract/options.ts',
+      'contract/digest.ts',
+      'http/',
+      'browser/watch.ts',
+      'type contract/',
+      'type views/',
+      'type diagnostics/',
+    ],
+    packages: ['preact'],
+  },
   'testing/': { own: ['contract/', 'refusal.ts', 'async/'] },
   'cli/': { own: [''], packages: ['redis'], node: true },
 }

@@ -14,6 +14,7 @@ const PROMISED = [
   'relayscope/control-server',
   'relayscope/publisher',
   'relayscope/browser',
+  'relayscope/viewer',
   'relayscope/node',
   'relayscope/express',
   'relayscope/hono',

@@ -15,6 +15,8 @@ const BOUNDS: Record<string, number> = {
   'relayscope/publisher': 2.7,
   // The contract's own bound is 6.
   'relayscope/browser': 4.4,
+  // With the page, of which 25 kB are the most.
+  'relayscope/viewer': 58,
   'relayscope/express': 3.9,
   'relayscope/hono': 2.4,
   'relayscope/deno': 2.4,

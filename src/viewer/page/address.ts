@@ -1,0 +1,36 @@
+/** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
+import { useEffect, useState } from 'preact/hooks'
+
+export interface Address {
+  /** Undecoded, as it is asked for: `/users/ada/summary`. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+export type Query = Readonly<Record<string, string | null | undefined>>
+
+/** `path?query`, without what is not given. */
+export function question(path: string, query: Query | URLSearchParams = {}): string {
+  const given = query instanceof URLSearchParams ? [...query] : Object.entries(query)
+  const search = new URLSearchParams(given.filter((pair): pair is [string, string] => Boolean(pair[1])))
+  return search.size > 0 ? `${path}?${search}` : path
+}
+
+/** Where a link goes that shows the answer to a question. */
+export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${question(path, query)}`
+
+export function readAddress(): Address {
+  const [path, search] = location.hash.slice(1).split('?', 2)
+  return { path: path || '/', query: new URLSearchParams(search) }
+}
+
+/** Where the page is; it follows links, back and forward. */
+export function useAddress(): Address {
+  const [address, setAddress] = useState(readAddress)
+  useEffect(() => {
+    const follow = () => setAddress(readAddress())
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return address
+}

@@ -1,0 +1,175 @@
+/**
+ * What the page knows: one entry per question that somebody on the page asks, asked again while somebody does. Lists come by
+ * the one watch of this tab where the router has it, everything else and whatever the watch does not bring by asking.
+ */
+import { ask, type Problem } from './ask.js'
+import { dropKey } from './key.js'
+import { createWatching } from './watching.js'
+
+/** What is known of one question. The last value stays while nobody answers, and grows old. */
+export interface Answer<T = unknown> {
+  readonly value: T | null
+  /** When the router last said so, by this browser's clock; `null` for never. */
+  readonly asOf: number | null
+  readonly problem: Problem | null
+}
+
+interface Entry {
+  readonly path: string
+  readonly isList: boolean
+  answer: Answer
+  etag: string | null
+  readonly listeners: Set<() => void>
+  /** Of the question that is under way. */
+  asking: AbortController | null
+  dueAt: number
+}
+
+const NOTHING: Answer = { value: null, asOf: null, problem: null }
+const EVERY_MS = 2_000
+const TICK_MS = 250
+/** What has not been confirmed for so long is shown as old. */
+const LATE_MS = 4_500
+/** Whether the router answers at all, whatever the view asks. */
+const PULSE = '/capabilities'
+
+const entries = new Map<string, Entry>()
+const onPulse = new Set<() => void>()
+let isPaused = false
+let isRefused = false
+
+const isStill = () => isPaused || isRefused || document.hidden
+
+const watching = createWatching((path, value) => {
+  const entry = entries.get(path)
+  // Whoever asked for it may have left.
+  if (entry) settle(entry, { value, asOf: Date.now(), problem: null })
+})
+
+function settle(entry: Entry, answer: Answer): void {
+  entry.answer = answer
+  for (const listener of entry.listeners) listener()
+  if (entry.path === PULSE) for (const listener of onPulse) listener()
+}
+
+/** The key is not the one, or there is none: nothing is asked until there is another. */
+function refuse(): void {
+  if (isRefused) return
+  isRefused = true
+  dropKey()
+  rest()
+  for (const listener of onPulse) listener()
+}
+
+async function askFor(entry: Entry): Promise<void> {
+  const asking = new AbortController()
+  entry.asking = asking
+  const reply = await ask(entry.path, entry.etag, asking.signal)
+  if (entry.asking !== asking) return
+  entry.asking = null
+  entry.dueAt = Date.now() + EVERY_MS
+  if (reply.kind === 'same') return settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
+  if (reply.kind === 'answer') {
+    entry.etag = reply.etag
+    return settle(entry, { value: reply.value, asOf: Date.now(), problem: null })
+  }
+  if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) return refuse()
+  settle(entry, { ...entry.answer, problem: reply.problem })
+}
+
+/** Ends what is under way. */
+function rest(): void {
+  for (const entry of entries.values()) {
+    entry.asking?.abort()
+    entry.asking = null
+  }
+  watching.follow([])
+}
+
+function tick(): void {
+  if (isStill()) return
+  watching.follow([...entries.values()].filter(({ isList }) => isList).map(({ path }) => path))
+  for (const entry of entries.values())
+    if (!entry.asking && entry.dueAt <= Date.now() && !watching.brings(entry.path)) void askFor(entry)
+}
+
+/** Asks for `path` as long as the returned function has not been called; `listener` hears of each change. */
+export function subscribe(path: string, isList: boolean, listener: () => void): () => void {
+  const entry: Entry = entries.get(path) ?? {
+    path,
+    isList,
+    answer: NOTHING,
+    etag: null,
+    listeners: new Set(),
+    asking: null,
+    dueAt: 0,
+  }
+  entries.set(path, entry)
+  entry.listeners.add(listener)
+  return () => {
+    entry.listeners.delete(listener)
+    if (entry.listeners.size > 0) return
+    entry.asking?.abort()
+    entries.delete(path)
+  }
+}
+
+export const answerOf = (path: string): Answer => entries.get(path)?.answer ?? NOTHING
+
+/** How the page as a whole stands. */
+export interface Pulse {
+  readonly capabilities: unknown
+  readonly asOf: number | null
+  readonly problem: Problem | null
+  readonly isPaused: boolean
+  readonly isRefused: boolean
+  readonly isLate: boolean
+  /** Whether lists come by themselves. */
+  readonly isWatching: boolean
+}
+
+const isLate = (asOf: number | null) => asOf !== null && Date.now() - asOf > LATE_MS
+
+export function pulse(): Pulse {
+  const { value, asOf, problem } = answerOf(PULSE)
+  return {
+    capabilities: value,
+    asOf,
+    problem,
+    isPaused,
+    isRefused,
+    isLate: isLate(asOf),
+    isWatching: watching.isLive(),
+  }
+}
+
+export function followPulse(listener: () => void): () => void {
+  onPulse.add(listener)
+  return () => onPulse.delete(listener)
+}
+
+/** Whether what is shown of `path` may have changed since. */
+export const isOld = (path: string): boolean =>
+  pulse().isLate || answerOf(path).problem !== null || (!watching.brings(path) && isLate(answerOf(path).asOf))
+
+export function setPaused(paused: boolean): void {
+  isPaused = paused
+  if (paused) rest()
+  for (const listener of onPulse) listener()
+}
+
+/** Begins anew with another key. */
+export function readmit(): void {
+  isRefused = false
+  for (const entry of entries.values()) entry.dueAt = 0
+  for (const listener of onPulse) listener()
+  tick()
+}
+
+/** Begins to ask. */
+export function begin(): void {
+  subscribe(PULSE, false, () => {})
+  document.addEventListener('visibilitychange', () => (document.hidden ? rest() : tick()))
+  setInterval(tick, TICK_MS)
+  tick()
+}

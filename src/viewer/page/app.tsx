@@ -1,0 +1,116 @@
+/** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Capabilities } from '../../contract/capabilities.js'
+import { type Address, hrefOf, question, useAddress } from './address.js'
+import { setPaused } from './answers.js'
+import { API } from './ask.js'
+import { usePulse } from './hooks.js'
+import { hadKey } from './key.js'
+import { KeyForm } from './key-form.js'
+import { KeyList, useKeys } from './keys.js'
+import { GROUPS, PAGES, pageOf } from './pages.js'
+import { Text } from './parts/text.js'
+import { spanOf, timeOf } from './words.js'
+
+const nameOf = (capabilities: Capabilities | null) => {
+  const { deployment_id, mode } = capabilities?.extensions ?? {}
+  const name = typeof deployment_id === 'string' ? deployment_id : document.title.split(' · ').at(-1)
+  return {
+    name: name ?? 'relayscope',
+    mode: mode === 'shared_store' ? 'shared store' : mode === 'direct' ? 'one process' : '',
+  }
+}
+
+function Freshness(): JSX.Element {
+  const { asOf, problem, isPaused, isLate, isWatching } = usePulse()
+  if (isPaused) return <span class="fresh paused">paused{asOf !== null && `, as of ${timeOf(asOf)}`}</span>
+  if (asOf === null) return <span class="fresh late">{problem ? problem.title : 'asking'}</span>
+  const age = Date.now() - asOf
+  if (isLate || problem)
+    return (
+      <span class="fresh late">
+        no answer for {spanOf(age)}: what is shown is of {timeOf(asOf)}
+      </span>
+    )
+  return (
+    <span class="fresh live">
+      as of {timeOf(asOf)} <span class="dim">{isWatching ? 'live' : 'asked every 2 s'}</span>
+    </span>
+  )
+}
+
+const Navigation = ({ path }: { path: string }): JSX.Element => (
+  <nav class="views" aria-label="Views">
+    {GROUPS.map(([name, paths]) => (
+      <div key={name}>
+        {name && <h2>{name}</h2>}
+        {paths.map((to) => {
+          const isHere = to === path || (to !== '/' && path.startsWith(`${to}/`))
+          return (
+            <a key={to} href={hrefOf(to)} {...(isHere && { 'aria-current': 'page' as const })}>
+              {PAGES[to]?.title}
+            </a>
+          )
+        })}
+      </div>
+    ))}
+  </nav>
+)
+
+/** The same question for a terminal. */
+const Curl = ({ address: { path, query } }: { address: Address }): JSX.Element => (
+  <p class="curl">
+    <code>
+      <Text value={`curl -H "X-Admin-Key: $KEY" '${API}${question(path, query).replaceAll("'", '%27')}'`} />
+    </code>
+  </p>
+)
+
+export function App(): JSX.Element {
+  const address = useAddress()
+  const { capabilities, isPaused, isRefused, isLate } = usePulse()
+  const [isHelping, setHelping] = useState(false)
+  const { name, mode } = nameOf(capabilities as Capabilities | null)
+  const page = pageOf(address.path)
+  const main = useRef<HTMLElement>(null)
+  const title = page?.title ?? 'record'
+  useEffect(() => {
+    document.title = `${title} · ${name}`
+  }, [title, name])
+  useEffect(() => main.current?.scrollTo(0, 0), [address.path])
+  useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true) })
+  return (
+    <>
+      <header class="top">
+        <b>
+          <Text value={name} />
+        </b>
+        <span class="dim">{mode}</span>
+        <span role="status">
+          <Freshness />
+        </span>
+        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+          {isPaused ? 'go on' : 'pause'}
+        </button>
+        <button type="button" onClick={() => setHelping(true)}>
+          keys <kbd>?</kbd>
+        </button>
+      </header>
+      {isRefused ? (
+        <main>
+          <KeyForm wasRefused={hadKey()} />
+        </main>
+      ) : (
+        <div class="body">
+          <Navigation path={address.path} />
+          <main ref={main} class={isLate ? 'late' : ''}>
+            {page ? page.show(address) : <p class="empty">No page shows this: {address.path}</p>}
+            {address.path !== '/' && <Curl address={address} />}
+          </main>
+        </div>
+      )}
+      {isHelping && <KeyList onClose={() => setHelping(false)} />}
+    </>
+  )
+}

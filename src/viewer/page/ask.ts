@@ -1,0 +1,58 @@
+/** One question to the router: the key goes along, an answer that is known already is not sent again. */
+import { currentKey } from './key.js'
+
+/** Why there is no answer. `status` 0: nobody answered at all. */
+export interface Problem {
+  readonly status: number
+  readonly code: string
+  readonly title: string
+}
+
+export type Reply =
+  | { readonly kind: 'answer'; readonly value: unknown; readonly etag: string | null }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+/** How long nobody may answer. A router ends a request of its own long before. */
+const PATIENCE_MS = 8_000
+
+const UNREACHABLE: Problem = { status: 0, code: 'unreachable', title: 'The router does not answer' }
+
+/** The router, without a slash at its end. */
+export const API = new URL(document.documentElement.dataset.api ?? '', document.baseURI).href.replace(/\/$/, '')
+
+export function keyHeaders(): Record<string, string> {
+  const key = currentKey()
+  return key === null ? {} : { 'x-admin-key': key }
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const { status } = response
+  try {
+    const { code, title, errors } = await response.json()
+    const reasons = (errors ?? []).map(({ name, reason }: { name: string; reason: string }) => `${name} ${reason}`)
+    return { status, code: String(code), title: [title, ...reasons].join('; ') }
+  } catch {
+    return { status, code: 'unexpected', title: `Somebody else answered: ${status}` }
+  }
+}
+
+/** Asks `path` below the router. Never rejects. */
+export async function ask(path: string, etag: string | null, signal: AbortSignal): Promise<Reply> {
+  const patience = new AbortController()
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS)
+  const leave = () => patience.abort()
+  signal.addEventListener('abort', leave)
+  try {
+    const headers = { ...keyHeaders(), ...(etag === null ? {} : { 'if-none-match': etag }) }
+    const response = await fetch(API + path, { headers, cache: 'no-store', redirect: 'error', signal: patience.signal })
+    if (response.status === 304) return { kind: 'same' }
+    if (!response.ok) return { kind: 'problem', problem: await problemOf(response) }
+    return { kind: 'answer', value: await response.json(), etag: response.headers.get('etag') }
+  } catch {
+    return { kind: 'problem', problem: UNREACHABLE }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+  }
+}

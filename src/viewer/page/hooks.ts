@@ -1,0 +1,32 @@
+/** What a part of the page knows of its questions, and when it is drawn again. */
+import { useEffect, useReducer } from 'preact/hooks'
+import { type Answer, answerOf, followPulse, isOld, type Pulse, pulse, subscribe } from './answers.js'
+
+const useRedraw = () => useReducer((count: number) => count + 1, 0)[1]
+
+/** The answer to `path`; `null` asks nothing. A list comes by the watch where there is one. */
+export function useAnswer<T>(path: string | null, isList = false): Answer<T> & { isOld: boolean } {
+  const redraw = useRedraw()
+  useEffect(() => (path === null ? undefined : subscribe(path, isList, () => redraw(undefined))), [path])
+  useSecond()
+  if (path === null) return { value: null, asOf: null, problem: null, isOld: false }
+  return { ...(answerOf(path) as Answer<T>), isOld: isOld(path) }
+}
+
+/** How the page as a whole stands. */
+export function usePulse(): Pulse {
+  const redraw = useRedraw()
+  useEffect(() => followPulse(() => redraw(undefined)), [])
+  useSecond()
+  return pulse()
+}
+
+/** Draws again each second, for what grows old by itself. */
+export function useSecond(): number {
+  const redraw = useRedraw()
+  useEffect(() => {
+    const timer = setInterval(() => redraw(undefined), 1_000)
+    return () => clearInterval(timer)
+  }, [])
+  return Date.now()
+}

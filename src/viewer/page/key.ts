@@ -1,0 +1,40 @@
+/** The administrator's key: taken from the fragment or from its form, kept in memory, and for the tab only where that was asked for. */
+
+const STORED = 'relayscope.key'
+
+let key: string | null = null
+let hadOne = false
+
+/** Storage may be forbidden to the page; then there is none. */
+function stored<T>(use: (storage: Storage) => T): T | null {
+  try {
+    return use(sessionStorage)
+  } catch {
+    return null
+  }
+}
+
+/** Takes the key out of the address bar, so that neither the history nor a glance at the screen has it. */
+export function takeKey(): void {
+  const given = new URLSearchParams(location.hash.slice(1)).get('key')
+  if (given !== null) history.replaceState(null, '', '#/')
+  key = given ?? stored((storage) => storage.getItem(STORED))
+  hadOne = key !== null
+}
+
+export const currentKey = () => key
+
+/** Whether somebody has shown one: then it was refused, and not missing. */
+export const hadKey = () => hadOne
+
+export function setKey(given: string, remember: boolean): void {
+  key = given
+  hadOne = true
+  stored((storage) => (remember ? storage.setItem(STORED, given) : storage.removeItem(STORED)))
+}
+
+/** It was refused: what is kept of it would only be refused again. */
+export function dropKey(): void {
+  key = null
+  stored((storage) => storage.removeItem(STORED))
+}

@@ -1,0 +1,89 @@
+/** Everything by keys: what each does, and the page that lists them. */
+import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { hrefOf } from './address.js'
+import { PAGES } from './pages.js'
+
+const OTHERS: readonly (readonly [string, string])[] = [
+  ['/', 'to the first filter'],
+  ['j k', 'to the next row, to the one before; Enter opens it'],
+  ['p', 'pause, and go on'],
+  ['?', 'these keys'],
+  ['Esc', 'out of a field, and out of here'],
+]
+
+const titled = Object.entries(PAGES).filter(([, { key }]) => key)
+
+const isTyping = (target: EventTarget | null) =>
+  target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)
+
+/** The first link of the next row, or of the one before. */
+function step(by: number): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('tbody tr th a')]
+  const at = links.indexOf(document.activeElement as HTMLAnchorElement)
+  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus()
+}
+
+interface Acts {
+  pause(): void
+  help(): void
+}
+
+/** Listens to the keys of the whole page. */
+export function useKeys({ pause, help }: Acts): void {
+  const acts = useRef({ pause, help })
+  acts.current = { pause, help }
+  useEffect(() => {
+    let isGoing = false
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return
+      const { key, target } = event
+      if (isTyping(target)) {
+        if (key === 'Escape') (target as HTMLElement).blur()
+        return
+      }
+      const goal = isGoing ? titled.find(([, page]) => page.key === key)?.[0] : undefined
+      isGoing = !isGoing && key === 'g'
+      if (goal !== undefined) location.hash = hrefOf(goal)
+      else if (key === '?') acts.current.help()
+      else if (key === 'p') acts.current.pause()
+      else if (key === 'j' || key === 'k') step(key === 'j' ? 1 : -1)
+      else if (key === '/') document.querySelector<HTMLElement>('.filters input, .filters select')?.focus()
+      else return
+      event.preventDefault()
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  }, [])
+}
+
+export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} onClose={onClose} aria-label="Keys">
+      <h2>Keys</h2>
+      <dl class="keys">
+        {OTHERS.map(([keys, said]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{said}</dd>
+          </div>
+        ))}
+        {titled.map(([path, { key, title }]) => (
+          <div key={path}>
+            <dt>
+              <kbd>g</kbd> <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  )
+}

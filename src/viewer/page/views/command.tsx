@@ -1,0 +1,197 @@
+/** One command as a line of evidence: what is proven, what is not, and what nobody knows. */
+import type { ComponentChildren, JSX } from 'preact'
+import type { DeliveryStatus } from '../../../contract/delivery.js'
+import { type Address, question } from '../address.js'
+import { useAnswer } from '../hooks.js'
+import { Card } from '../parts/card.js'
+import { Excerpt } from '../parts/list.js'
+import { ClientRef, InstanceRef, NodeRef, ScopeRef, UserRef } from '../parts/ref.js'
+import { Moment, Word } from '../parts/value.js'
+import { spanOf } from '../words.js'
+import { CONNECTIONS } from './connections.js'
+
+interface StepProps {
+  name: string
+  /** `done`: on record. `open`: it may still come. `missed`: it can not come any more. */
+  stand: 'done' | 'open' | 'missed' | 'bad'
+  at: string | null
+  said: ComponentChildren
+  proves: string
+  not: string
+}
+
+const MARKS = { done: '●', open: '○', missed: '–', bad: '✕' }
+const READS = { done: 'on record', open: 'not on record yet', missed: 'never recorded', bad: 'on record' }
+
+const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element => (
+  <li class={stand}>
+    <span class="mark" title={READS[stand]}>
+      {MARKS[stand]}
+    </span>
+    <div>
+      <h3>
+        {name} <span class="dim">{at === null ? READS[stand] : <Moment at={at} />}</span>
+      </h3>
+      <p>{said}</p>
+      <p class="evidence">
+        <span>
+          <b>Proves</b> {proves}
+        </span>
+        <span>
+          <b>Does not prove</b> {not}
+        </span>
+      </p>
+    </div>
+  </li>
+)
+
+const ENDS: Record<string, readonly [proves: string, not: string]> = {
+  resulted: [
+    'that someone entitled to reported a result to the dispatcher.',
+    'that the result is right, or that an effect happened.',
+  ],
+  failed: ['that a failure was reported, or that the attempts were exhausted.', 'that nothing happened outside.'],
+  expired: ['that the deadline passed first.', 'that the client did not run it, or will not still.'],
+  cancelled: ['that someone asked to stop before the end.', 'that the client stopped.'],
+  rejected: ['that it was refused on arrival and never queued.', 'that it stays refused: it may be sent again.'],
+}
+
+function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }: DeliveryStatus): JSX.Element {
+  const isIn = state === 'admitted'
+  return (
+    <Step
+      name={isIn ? 'Admitted' : 'Rejected'}
+      stand={isIn ? 'done' : 'bad'}
+      at={at}
+      said={
+        <>
+          on account of <ScopeRef id={scope_id} />
+          {deadline_at && (
+            <>
+              ; {terminal ? 'it had to end by' : 'it expires'} <Moment at={deadline_at} />
+            </>
+          )}
+        </>
+      }
+      proves={isIn ? 'that capacity is reserved for it until its end.' : 'that it was never queued.'}
+      not={isIn ? 'that anyone is there to receive it.' : 'that it stays refused: the same may be sent again.'}
+    />
+  )
+}
+
+function Attempts({ attempts, recovery, terminal }: DeliveryStatus): JSX.Element {
+  const { count, confirmed, last_at, last_node_id, last_outcome } = attempts
+  return (
+    <Step
+      name={count > 1 ? `Attempted ${count} times` : 'Attempted'}
+      stand={count > 0 ? (last_outcome === 'rejected' ? 'bad' : 'done') : terminal ? 'missed' : 'open'}
+      at={last_at}
+      said={
+        count === 0 ? (
+          'Nobody has claimed it for a connection.'
+        ) : (
+          <>
+            {confirmed} of {count} known to have been handed over; the last by node <NodeRef id={last_node_id} />:{' '}
+            {last_outcome ? <Word value={last_outcome} /> : 'its outcome is open'}
+            {recovery.count > 0 && (
+              <>
+                . Planned again {recovery.count} times, the last because of <Word value={recovery.reason} />
+              </>
+            )}
+          </>
+        )
+      }
+      proves="that a connection took the write on this side, as often as confirmed."
+      not={
+        count > 1
+          ? 'how often the client received it: it may have seen it more than once.'
+          : 'that it arrived: bytes may lie in a buffer of a client that is gone.'
+      }
+    />
+  )
+}
+
+function Acknowledgement({
+  acknowledgement: { state, at, instance_id },
+  terminal,
+  ...key
+}: DeliveryStatus): JSX.Element {
+  return (
+    <Step
+      name={state === 'refused' ? 'Refused by the client' : 'Acknowledged'}
+      stand={state === 'none' ? (terminal ? 'missed' : 'open') : state === 'refused' ? 'bad' : 'done'}
+      at={at}
+      said={
+        state === 'none' ? (
+          'Nobody who may speak for the client has said anything.'
+        ) : (
+          <>
+            by instance <InstanceRef {...key} instance_id={instance_id} />
+          </>
+        )
+      }
+      proves={
+        state === 'refused'
+          ? 'that the client said it will not run it.'
+          : 'that the client has it: it is never handed over again.'
+      }
+      not={
+        state === 'none'
+          ? 'that the client has not run it: its word may have been lost.'
+          : 'that it began, finished, or will.'
+      }
+    />
+  )
+}
+
+function End({ terminal, admission }: DeliveryStatus): JSX.Element {
+  const [proves, not] = ENDS[terminal?.state ?? ''] ?? [
+    'that it is tracked and holds its reservation.',
+    'that it makes progress.',
+  ]
+  const took = terminal && spanOf(new Date(terminal.at).getTime() - new Date(admission.at).getTime())
+  return (
+    <Step
+      name="Ended"
+      stand={terminal ? (terminal.state === 'resulted' ? 'done' : 'bad') : 'open'}
+      at={terminal?.at ?? null}
+      said={
+        terminal ? (
+          <>
+            <Word value={terminal.state} /> {terminal.reason !== null && <Word value={terminal.reason} />} {took} after
+            it was admitted
+          </>
+        ) : (
+          'No end is recorded.'
+        )
+      }
+      proves={proves}
+      not={not}
+    />
+  )
+}
+
+export function CommandPage({ address: { path, query } }: { address: Address }): JSX.Element {
+  const answer = useAnswer<DeliveryStatus>(question(path, query))
+  const { value } = answer
+  return (
+    <>
+      <Card isMain title="Command" answer={answer} note="No field proves that an effect happened outside.">
+        {(status) => (
+          <>
+            <p>
+              <code>{status.command_id}</code> for <ClientRef {...status} /> of <UserRef id={status.user_id} />
+            </p>
+            <ol class="steps">
+              <Admission {...status} />
+              <Attempts {...status} />
+              <Acknowledgement {...status} />
+              <End {...status} />
+            </ol>
+          </>
+        )}
+      </Card>
+      {value && <Excerpt view={CONNECTIONS} query={{ user_id: value.user_id, client_id: value.client_id }} />}
+    </>
+  )
+}

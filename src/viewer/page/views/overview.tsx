@@ -1,0 +1,266 @@
+/** The state of the relay at a glance: commands as a flow, who delivers, who is connected, what contradicts what. */
+import type { JSX } from 'preact'
+import type { ConnectionChurn } from '../../../contract/connection-churn.js'
+import type { ConnectionCounts } from '../../../contract/connections.js'
+import type { DeliveryCommand, DeliveryNode, DeliverySummary } from '../../../contract/delivery.js'
+import type { RpcSummary } from '../../../contract/rpc.js'
+import type { SourceRow } from '../../../diagnostics/sources.js'
+import type { FindingPage } from '../../../views/findings/finding.js'
+import { hrefOf } from '../address.js'
+import { Churn } from '../charts/churn.js'
+import { type End, Flow, type Stage } from '../charts/flow.js'
+import { Spark } from '../charts/spark.js'
+import { useAnswer } from '../hooks.js'
+import { Card } from '../parts/card.js'
+import type { Listed } from '../parts/list.js'
+import { Table } from '../parts/table.js'
+import { Unknown } from '../parts/text.js'
+import { Moment } from '../parts/value.js'
+import { sampled } from '../samples.js'
+import { agoOf, countOf, plain, spanOf } from '../words.js'
+import { Subject } from './findings.js'
+import { NODES } from './nodes.js'
+
+type Answered<T> = ReturnType<typeof useAnswer<T>>
+
+const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected']
+const NODE_COLUMNS = NODES.columns.filter(({ head }) => !/^(metadata|counted|last word)/.test(head))
+const AT_MOST = '100'
+
+const stateQuestion = (state: string) => `/delivery/commands?state=${state}&limit=${AT_MOST}`
+
+function stageOf(state: string, { value, problem }: Answered<Listed<DeliveryCommand>>, note: string | null): Stage {
+  const items = value?.items ?? []
+  const [first] = items
+  const overdue = items.filter((item) => item.overdue).length
+  return {
+    state,
+    count: value && !problem ? items.length : null,
+    isMore: value?.has_more ?? false,
+    oldest: first ? agoOf(first.admission.at) : null,
+    trouble: overdue > 0 ? `${overdue} past the deadline` : null,
+    note,
+  }
+}
+
+/** Sums of what the nodes have counted; `null` where none has said. */
+function counted(nodes: readonly DeliveryNode[] | undefined) {
+  if (!nodes || nodes.length === 0) return { admitted: null, ends: [] as End[] }
+  const sum = (group: keyof DeliveryNode['counters'], name: string) =>
+    nodes.reduce((total, { counters }) => total + (counters[group][name] ?? 0), 0)
+  return {
+    admitted: sum('other', 'admitted'),
+    ends: ENDS.map((state) => ({ state, count: sum('outcome', state) })),
+  }
+}
+
+function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Element {
+  const summary = useAnswer<DeliverySummary>('/delivery/summary')
+  const waiting = useAnswer<Listed<DeliveryCommand>>(stateQuestion('waiting'), true)
+  const attempted = useAnswer<Listed<DeliveryCommand>>(stateQuestion('attempted'), true)
+  const acknowledged = useAnswer<Listed<DeliveryCommand>>(stateQuestion('acknowledged'), true)
+  const again = attempted.value?.items.filter(({ attempts }) => attempts.count > 1).length ?? 0
+  const { admitted, ends } = counted(nodes.value?.items)
+  const stages = [
+    stageOf('waiting', waiting, null),
+    stageOf('attempted', attempted, again > 0 ? `${again} more than once` : null),
+    stageOf('acknowledged', acknowledged, 'what they did is unknown'),
+  ]
+  return (
+    <Card
+      title={<a href={hrefOf('/delivery/commands')}>Commands</a>}
+      answer={summary}
+      class="wide"
+      note="ends are counted by the nodes since each started"
+    >
+      {({
+        tracked_commands,
+        due_commands,
+        oldest_queued_age_ms,
+        sample_size,
+        legacy_stream_depth,
+        legacy_pending_depth,
+      }) => (
+        <>
+          <Flow admitted={admitted} stages={stages} ends={ends} />
+          <div class="under">
+            <p>
+              <b>{countOf(tracked_commands)}</b> tracked, <b>{countOf(due_commands)}</b> of them due
+              {oldest_queued_age_ms !== null && (
+                <>
+                  ; oldest queued {spanOf(oldest_queued_age_ms)}{' '}
+                  <span class="dim">in a sample of {countOf(sample_size)}</span>
+                </>
+              )}
+              {legacy_stream_depth !== null && (
+                <span class="dim">
+                  ; legacy stream {countOf(legacy_stream_depth)}, pending {countOf(legacy_pending_depth)}
+                </span>
+              )}
+            </p>
+            <Spark name="tracked" samples={sampled('tracked', summary.asOf, tracked_commands)} />
+          </div>
+        </>
+      )}
+    </Card>
+  )
+}
+
+const Findings = ({ answer }: { answer: Answered<FindingPage> }): JSX.Element => (
+  <Card title={<a href={hrefOf('/findings')}>Findings</a>} answer={answer} note="what the sources contradict">
+    {({ items, completeness, has_more }) => (
+      <>
+        <ul class="plain">
+          {items.slice(0, 5).map(({ finding_id, kind, subject, since }) => (
+            <li key={finding_id}>
+              <a class="bad" href={hrefOf('/findings', { kind })}>
+                {plain(kind)}
+              </a>
+              <br />
+              <Subject subject={subject} /> <Moment at={since} />
+            </li>
+          ))}
+        </ul>
+        {items.length > 5 && (
+          <p class="dim">
+            and {items.length - 5}
+            {has_more && ' or'} more
+          </p>
+        )}
+        {items.length === 0 && (
+          <p class="empty">
+            {completeness.complete ? 'None, and every source was read to its end.' : 'None in what was read.'}
+          </p>
+        )}
+      </>
+    )}
+  </Card>
+)
+
+function Connections(): JSX.Element {
+  const counts = useAnswer<ConnectionCounts>('/connections/count?status=connected')
+  const churn = useAnswer<ConnectionChurn>('/connections/churn')
+  return (
+    <>
+      <Card title={<a href={hrefOf('/connections', { status: 'connected' })}>Connected clients</a>} answer={counts}>
+        {({ total, by_client_type }) => (
+          <>
+            <p class="figure">{countOf(total)}</p>
+            <ul class="bars">
+              {Object.entries(by_client_type).map(([type, count]) => (
+                <li key={type}>
+                  <a href={hrefOf('/connections', { status: 'connected', client_type: type })}>{type}</a>
+                  <meter min={0} max={Math.max(1, total)} value={count} aria-label={type} /> <b>{countOf(count)}</b>
+                </li>
+              ))}
+            </ul>
+            <Spark name="connected" samples={sampled('connected', counts.asOf, total)} />
+          </>
+        )}
+      </Card>
+      <Card title="Came and went" answer={churn} note="per minute, the last hour">
+        {({ items, observed_at }) => <Churn items={items} until={observed_at} />}
+      </Card>
+    </>
+  )
+}
+
+const Calls = (): JSX.Element => (
+  <Card title={<a href={hrefOf('/rpc/pending')}>Calls</a>} answer={useAnswer<RpcSummary>('/rpc/summary')}>
+    {({ pending, overdue, oldest_age_ms, counters }) => (
+      <>
+        <p class="figure">
+          {countOf(pending)} <small>wait{oldest_age_ms !== null && `, the oldest for ${spanOf(oldest_age_ms)}`}</small>
+        </p>
+        {overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
+        <p class="dim">
+          {Object.entries(counters)
+            .map(([name, value]) => `${countOf(value)} ${plain(name)}`)
+            .join(' · ')}
+        </p>
+      </>
+    )}
+  </Card>
+)
+
+const Sources = ({ answer }: { answer: Answered<{ items: SourceRow[] }> }): JSX.Element => (
+  <Card title={<a href={hrefOf('/sources')}>Sources</a>} answer={answer} note="asked just now">
+    {({ items }) => (
+      <ul class="inline">
+        {items.map(({ source, answered, duration_ms, code }) => (
+          <li key={source}>
+            {answered ? <span class="ok">✓</span> : <span class="bad">✕</span>} {plain(source)}{' '}
+            <span class={answered ? 'dim' : 'bad'}>{answered ? `${duration_ms} ms` : plain(code ?? 'no answer')}</span>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Card>
+)
+
+/** The first thing that is read: facts, each with where to look. No threshold makes one of them good or bad. */
+function Headline({
+  findings,
+  nodes,
+  sources,
+}: {
+  findings: Answered<FindingPage>
+  nodes: Answered<Listed<DeliveryNode>>
+  sources: Answered<{ items: SourceRow[] }>
+}): JSX.Element {
+  const silent = nodes.value?.items.filter(({ stale }) => stale).length
+  const mute = sources.value?.items.filter(({ answered }) => !answered)
+  const found = findings.value && `${findings.value.items.length}${findings.value.has_more ? '+' : ''}`
+  return (
+    <p class="headline">
+      <a class={found === '0' ? '' : 'bad'} href={hrefOf('/findings')}>
+        {found === null ? <Unknown /> : found === '0' ? 'no' : found} finding{found !== '1' && 's'}
+      </a>
+      <a class={silent ? 'bad' : ''} href={hrefOf('/delivery/nodes')}>
+        {silent === undefined ? <Unknown /> : `${countOf(silent)} of ${countOf(nodes.value?.items.length)}`} nodes
+        silent
+      </a>
+      <a class={mute?.length ? 'bad' : ''} href={hrefOf('/sources')}>
+        {mute === undefined ? (
+          <>
+            sources <Unknown />
+          </>
+        ) : mute.length === 0 ? (
+          'all sources answer'
+        ) : (
+          `no answer from ${mute.map(({ source }) => plain(source)).join(', ')}`
+        )}
+      </a>
+    </p>
+  )
+}
+
+export function Overview(): JSX.Element {
+  const nodes = useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
+  const findings = useAnswer<FindingPage>('/findings?limit=20', true)
+  const sources = useAnswer<{ items: SourceRow[] }>('/sources')
+  return (
+    <>
+      <h1 class="hidden">Overview</h1>
+      <Headline findings={findings} nodes={nodes} sources={sources} />
+      <Commands nodes={nodes} />
+      <div class="cards">
+        <Card title={<a href={hrefOf('/delivery/nodes')}>Nodes</a>} answer={nodes}>
+          {({ items }) => (
+            <Table
+              label="Nodes"
+              rows={items}
+              columns={NODE_COLUMNS}
+              keyOf={NODES.keyOf}
+              {...(NODES.markOf && { markOf: NODES.markOf })}
+            />
+          )}
+        </Card>
+        <Findings answer={findings} />
+        <Connections />
+        <Calls />
+        <Sources answer={sources} />
+      </div>
+    </>
+  )
+}

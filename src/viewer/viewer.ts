@@ -1,0 +1,117 @@
+/** The handler of the viewer: a shell without data, its two files, and what a browser lets the page do. */
+import { checkOptions, needed, type Shape, TEXT } from '../contract/options.js'
+import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
+import { ProblemError } from '../http/problem.js'
+import type { HttpReply } from '../http/respond.js'
+import { parsePrefix } from '../http/target.js'
+import { type Asset, SCRIPT, STYLE } from './assets.js'
+import { shellOf } from './shell.js'
+
+export interface ViewerOptions {
+  /**
+   * Where the diagnostics router is: its whole public path, or a URL of another origin, whose host then allows this one by CORS
+   * (`X-Admin-Key` and `If-None-Match` among the headers, `ETag` exposed).
+   */
+  api: string
+  /** The whole public path under which this process sees the viewer. @default '/dashboard' */
+  prefix?: string | undefined
+  /** What the page is called until the router has named its deployment. @default 'relayscope' */
+  title?: string | undefined
+}
+
+/** The viewer: a fetch-style handler that never rejects, and what a mount needs to know of it. */
+export interface Viewer extends Mountable {
+  /** The prefix in canonical form. */
+  readonly prefix: string
+  /** Whether a request with this path is the viewer's to answer; an adapter passes on what is not. */
+  owns(pathname: string): boolean
+}
+
+const OPTIONS: Shape<ViewerOptions> = {
+  api: needed({ said: 'the path of the diagnostics router, or its URL', test: (value) => typeof value === 'string' }),
+  prefix: TEXT,
+  title: TEXT,
+}
+
+/** Where the router is: `from` the page's own path, and the origin to connect to where that is another one. */
+function locate(api: string, prefix: string): { from: string; origin: string | null } {
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(api)) {
+    // The page lies below its prefix. Upwards and down again, whatever a proxy has put in front of both.
+    const up = '../'.repeat(prefix.split('/').length - 1)
+    return { from: `${up}${parsePrefix(api).path.slice(1)}` || './', origin: null }
+  }
+  const url = URL.canParse(api) ? new URL(api) : null
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    throw new TypeError('api must be a path, or an http(s) URL without credentials, query and fragment')
+  return { from: url.origin + parsePrefix(url.pathname).path, origin: url.origin }
+}
+
+const policyOf = (origin: string | null) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `connect-src 'self'${origin === null ? '' : ` ${origin}`}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+
+/**
+ * Builds the handler of a page that shows what a diagnostics router answers. It holds no data and needs no key: the page asks
+ * for one, keeps it in memory and sends it to the router alone.
+ *
+ * @throws TypeError that names an unusable option.
+ * @example
+ * const viewer = createViewer({ api: '/ops/diagnostics', prefix: '/dashboard' })
+ * await viewer(new Request('http://localhost/dashboard/'))
+ */
+export function createViewer(options: ViewerOptions): Viewer {
+  checkOptions(options, OPTIONS)
+  const { api, title = 'relayscope' } = options
+  const prefix = parsePrefix(options.prefix ?? '/dashboard').path
+  const { from, origin } = locate(api, prefix)
+  const headers = {
+    'content-security-policy': policyOf(origin),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  }
+  const shell = shellOf({ title, api: from, script: SCRIPT.name, style: STYLE.name })
+
+  function showShell({ url }: Request): HttpReply {
+    // Without its slash the page would look for its files one step higher up.
+    if (!new URL(url).pathname.endsWith('/'))
+      return {
+        status: 307,
+        headers: { ...headers, location: `${prefix.slice(prefix.lastIndexOf('/') + 1)}/` },
+        body: '',
+      }
+    const cached = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }
+    return { status: 200, headers: { ...headers, ...cached }, body: shell }
+  }
+
+  const show = ({ type, text }: Asset) => {
+    const cached = { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }
+    return (): HttpReply => ({ status: 200, headers: { ...headers, ...cached }, body: text })
+  }
+
+  const engine = createEngine<Route<(request: Request) => HttpReply>, { request: Request }, null, HttpReply>({
+    prefix,
+    routes: [
+      { path: '/', methods: { GET: showShell } },
+      ...[SCRIPT, STYLE].map((asset) => ({ path: `/${asset.name}`, methods: { GET: show(asset) } })),
+    ],
+    // There is nothing to see in it.
+    authenticate: () => null,
+    checkParam: () => undefined,
+    answer: (handle, _, { request }) => handle(request),
+    refuse: (error) => (error instanceof ProblemError ? error : new ProblemError('internal')),
+  })
+
+  const handler = toHandler((request) => engine.reply({ request }))
+  return Object.assign(handler, { prefix: engine.prefix, owns: engine.owns })
+}

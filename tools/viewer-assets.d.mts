@@ -1,0 +1,1 @@
+export function viewerAssets(): Promise<Record<string, string>>
