@@ -5,13 +5,15 @@ export default {
   // The public faces, of which package.json names the built form; programs that a test or a person starts.
   entry: [
     ...Object.values(FACES),
+    // Bundled into the viewer by the build.
+    'src/viewer/page/main.tsx',
     'examples/**/*.mjs',
     'tools/*.{ts,mjs}',
     'bench/*.{ts,mjs}',
     'test/adapters/hosts/*.ts',
     'test/campaign/{fuzz.mjs,fuzz-run.ts,faults.mjs,faults-run.ts,faults-node.ts}',
   ],
-  project: ['src/**/*.ts', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],
+  project: ['src/**/*.{ts,tsx}', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],
   // A schema and its type share one name; a factory names the type of what it makes.
   exclude: ['duplicates', 'types'],
   // Paths of the live host's server, imported by its pages.
