@@ -40,8 +40,8 @@ const PARTS: Shape<IngestOptions> = {
   history: needed(having('append')),
 }
 
-/** What tells one message from another. */
-const identityOf = ({ user_id, stream, message_id }: AppendInput) => JSON.stringify([user_id, stream, message_id])
+/** What tells one message from another: a canonical stream begins with the name of its user. */
+const identityOf = ({ stream, message_id }: AppendInput) => JSON.stringify([stream, message_id])
 
 /** The message under its canonical stream. @throws Refusal `invalid_input`, `forbidden` */
 function readMessage(given: AppendInput): AppendInput {

@@ -87,16 +87,16 @@ export class FairShare<E> {
     if (holder.entries === 0) this.#holders.delete(holder.user)
   }
 
-  /** What has to go next for `added` to stay: never that itself. */
+  /** What has to go next for `added`, which fits, to stay: never that itself. */
   excess(added: Place<E>): E | undefined {
     const { entries, entriesPerUser, bytes, bytesPerUser } = this.#bounds
     const { holder } = added
     const isOver = (held: number, bound: number | undefined) => bound !== undefined && held > bound
-    const first = (from: Holder<E> | undefined) => (from?.oldest === added ? undefined : from?.oldest?.entry)
-    if (isOver(holder.entries, entriesPerUser) || isOver(holder.bytes, bytesPerUser)) return first(holder)
+    if (isOver(holder.entries, entriesPerUser) || isOver(holder.bytes, bytesPerUser)) return holder.oldest?.entry
+    // Whoever holds nothing but what was added is passed over.
     const sparing = holder.entries === 1 ? holder : undefined
-    if (isOver(this.#entries, entries)) return first(this.#byEntries.top(sparing))
-    if (isOver(this.#bytes, bytes)) return first(this.#byBytes.top(sparing))
+    if (isOver(this.#entries, entries)) return this.#byEntries.top(sparing)?.oldest?.entry
+    if (isOver(this.#bytes, bytes)) return this.#byBytes.top(sparing)?.oldest?.entry
     return undefined
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { resolveBounds, shareOf, shown } from '../../src/contract/options.js'
+import { FairShare } from '../../src/fair-share/fair-share.js'
 import { Holders } from '../../src/fair-share/holders.js'
 
 describe('the bounds of a factory', () => {
@@ -51,5 +52,36 @@ describe('who holds most', () => {
       if (most === 0) expect(holders.fullest).toBeUndefined()
       else expect(counts.get(holders.fullest as string)).toBe(most)
     }
+  })
+})
+
+describe('what must go', () => {
+  it.each([
+    ['for their number', { entries: 4 }],
+    ['for its bytes', { bytes: 40 }],
+  ])('%s is the oldest of whoever holds most, whoever has added', (_, bounds) => {
+    const shares = new FairShare<string>(bounds)
+    for (const entry of ['b1', 'b2', 'b3']) shares.add('bob', entry, 10)
+    shares.add('ann', 'a1', 10)
+    expect(shares.excess(shares.add('ann', 'a2', 10))).toBe('b1')
+  })
+
+  it.each([
+    ['entries', { entriesPerUser: 2 }],
+    ['bytes', { bytesPerUser: 20 }],
+  ])('for the %s of one user is the oldest of that user', (_, bounds) => {
+    const shares = new FairShare<string>(bounds)
+    for (const entry of ['b1', 'b2']) shares.add('bob', entry, 10)
+    for (const entry of ['a1', 'a2']) expect(shares.excess(shares.add('ann', entry, 10))).toBeUndefined()
+    expect(shares.excess(shares.add('ann', 'a3', 10))).toBe('a1')
+  })
+
+  it.each([
+    ['entries', { entries: 1 }],
+    ['bytes', { bytes: 30 }],
+  ])('for all %s is never what a newcomer has added', (_, bounds) => {
+    const shares = new FairShare<string>(bounds)
+    expect(shares.excess(shares.add('ann', 'a1', 10))).toBeUndefined()
+    expect(shares.excess(shares.add('bob', 'b1', 25))).toBe('a1')
   })
 })
