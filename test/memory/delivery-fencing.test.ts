@@ -10,15 +10,30 @@ const { dispatcher, open, advance, status, node } = createSubject<CommandDispatc
 describe('with a connection registry', () => {
   let current: string | null
   let broken: boolean
+  /** What the registry still does before it answers, as it stood when it was asked. */
+  let pauses: Promise<void>[]
   const connections = {
     async currentInstance() {
       if (broken) throw new Refusal('unavailable')
-      return current
+      const answer = current
+      await pauses.shift()
+      return answer
     },
+  }
+  /** Lets the registry answer the next question only when it is told to. */
+  function holdNext(): () => void {
+    let go = () => {}
+    pauses.push(
+      new Promise((resolve) => {
+        go = resolve
+      }),
+    )
+    return () => go()
   }
   beforeEach(async () => {
     current = 'i1'
     broken = false
+    pauses = []
     await open({ connections })
   })
 
@@ -65,6 +80,41 @@ describe('with a connection registry', () => {
     expect(await dispatcher.settle({ ...key('c1'), state: 'resulted', instance_id: 'i1' })).toBe(false)
     expect(await dispatcher.acknowledge({ ...second, command_id: 'c1' })).toBe(true)
     expect((await node()).counters.acknowledgement).toEqual({ fenced: 1, acknowledged: 1 })
+  })
+
+  it('acknowledges nothing that has ended while the registry was asked', async () => {
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1'))
+    await tab.got(1)
+    const answer = holdNext()
+    const acknowledged = dispatcher.acknowledge({ ...first, command_id: 'c1' })
+    expect(await dispatcher.cancel(key('c1'))).toBe(true)
+    answer()
+    expect(await acknowledged).toBe(false)
+    expect(await status('c1')).toMatchObject({ acknowledgement: { state: 'none' }, terminal: { state: 'cancelled' } })
+    expect((await node()).counters.acknowledgement).toEqual({ late: 1 })
+  })
+
+  it('leaves a mailbox to the attach that was begun last, whichever is answered first', async () => {
+    const [old, tab] = [connection(), connection()]
+    const answer = holdNext()
+    const early = dispatcher.attach(first, old.deliver)
+    await dispatcher.attach(first, tab.deliver)
+    answer()
+    await (await early).detach()
+    expect((await dispatcher.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+    await tab.got(1)
+    expect(old.received).toEqual([])
+  })
+
+  it('refuses an attach that another instance has overtaken', async () => {
+    const answer = holdNext()
+    const early = dispatcher.attach(first, connection().deliver)
+    current = 'i2'
+    await dispatcher.attach(second, connection().deliver)
+    answer()
+    await expect(early).rejects.toMatchObject({ code: 'stale_instance' })
   })
 
   it('attaches nobody when it was closed while the registry was asked', async () => {

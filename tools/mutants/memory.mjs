@@ -162,7 +162,7 @@ export const MEMORY = [
       `const command = store.find(commandKey(input))
       if (!command) return refuse('late')
       const state`,
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+      'test/memory/delivery-fencing.test.ts',
     ],
     ['a command acknowledged twice is acknowledged once', `if (command.acknowledged === 'none') {`, 'if (command) {'],
     ['a command past its deadline has ended', 'if (command && !command.terminal) attempts.expire(command)', ''],
@@ -190,11 +190,7 @@ export const MEMORY = [
       'an attach that was begun earlier does not take over',
       'if (former && former.order > order) {',
       'if (false) {',
-      [
-        'test/memory/delivery.test.ts',
-        'test/memory/delivery-fencing.test.ts',
-        'test/memory/delivery-deliverers.test.ts',
-      ],
+      'test/memory/delivery-fencing.test.ts',
     ],
     [
       'a stale instance does not attach',
@@ -219,7 +215,7 @@ export const MEMORY = [
       'an outcome of an earlier attempt is late',
       'command.terminal || command.attempts !== attempt || command.lastOutcome !== null',
       'command.terminal',
-      ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts', 'test/memory/delivery-model.test.ts'],
+      'test/memory/delivery-deliverers.test.ts',
     ],
     [
       'an outcome after the end is late',
