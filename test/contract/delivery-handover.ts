@@ -36,6 +36,17 @@ export function handoverContract({ clock, dispatcher, advance, status, node }: S
       await eventually(async () => expect((await node()).active_drainers).toBe(0))
     })
 
+    it('hands nothing over whose deadline has passed before anybody came to wait', async () => {
+      await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
+      await dispatcher.dispatch(command('c2'))
+      clock.advance(500)
+      const tab = connection()
+      await dispatcher.attach(first, tab.deliver)
+      await tab.got(1)
+      expect(tab.ids()).toEqual(['c2'])
+      expect(await status('c1')).toMatchObject({ attempts: { count: 0 }, terminal: { state: 'expired' } })
+    })
+
     it('records the attempt and that it was handed over', async () => {
       await dispatcher.attach(first, connection().deliver)
       clock.advance(7)

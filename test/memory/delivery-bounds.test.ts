@@ -1,6 +1,9 @@
 /** The bounds of a dispatcher in one process. */
 import { describe, expect, it } from 'vitest'
+import { createClock } from '../../src/async/clock.js'
 import { DEADLINE_MAX_MS } from '../../src/contract/delivery-dispatch.js'
+import { createTrackedCommand } from '../../src/memory/delivery/command.js'
+import { createDeliveryStore } from '../../src/memory/delivery/commands.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { at } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
@@ -52,6 +55,32 @@ describe('bounds', () => {
     await expect(attach(phone)).rejects.toMatchObject({ code: 'capacity_exceeded' })
     await attach({ ...phone, user_id: 'bob' })
     await waiter.detach()
+  })
+
+  it('keeps no mailbox in which nothing lies and at which nobody waits', () => {
+    const clock = createClock(() => 0)
+    const store = createDeliveryStore({ capacity: () => 10, maxRetained: 10, retentionMs: 1_000, clock })
+    const record = createTrackedCommand(command('c1'), {
+      sequence: 1,
+      admittedAt: 0,
+      queuedAt: 0,
+      deadlineAt: 1_000,
+      maxAttempts: 1,
+      fingerprint: 'f',
+      payload: null,
+      payloadBytes: 4,
+    })
+    const mailbox = store.openMailbox(first.user_id, first.client_id)
+    store.admit(record, mailbox)
+    store.setWaiter(mailbox, { instance_id: first.instance_id, order: 1, deliver() {} })
+    store.setWaiter(mailbox, null)
+    expect(store.mailboxes.size).toBe(1)
+    store.end(record, 'cancelled', null, 1)
+    expect(store.mailboxes.size).toBe(0)
+    const another = store.openMailbox(first.user_id, first.client_id)
+    store.setWaiter(another, { instance_id: first.instance_id, order: 2, deliver() {} })
+    store.setWaiter(another, null)
+    expect(store.mailboxes.size).toBe(0)
   })
 
   it('rejects as overloaded beyond the commands, and beyond the payload bytes, of the process', async () => {

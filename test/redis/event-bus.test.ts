@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
+import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
 import { BadRow } from '../../src/redis/table/rows.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 import { describeStores } from './matrix.js'
@@ -223,6 +224,23 @@ describeRedis('the link of an event bus', () => {
       await bus.publish('t', event(1))
       expect(await collect(reader, 1)).toMatchObject([{ type: 'event', event: { seq: 1 } }])
       expect(reported).toEqual([expect.any(BadRow)])
+    })
+
+    it('begins the topic anew that a user with too many of them began first', async () => {
+      const id = `topics-${kind}-${++deployments}`
+      const bus = open(id)
+      const [oldest, newest] = ['users/alice/t0', 'users/alice/t1']
+      const held = (topic: string) => server.cli('EXISTS', keyOf(shardPrefix(id, 0), ['bus', 'topic', topic]))
+      await bus.publish(oldest, event(1))
+      const of = keyOf(shardPrefix(id, 0), ['bus', 'of', 'alice'])
+      const others = Array.from({ length: 9_999 }, (_, n) => [`${Date.now()}`, `other${n}`]).flat()
+      await server.cli('ZADD', of, ...others)
+      await server.cli('ZADD', of, '1', oldest)
+      await bus.publish(oldest, event(2))
+      expect(await held(oldest)).toBe('1')
+      await bus.publish(newest, event(1))
+      expect([await held(oldest), await held(newest)]).toEqual(['0', '1'])
+      expect(await server.cli('ZCARD', of)).toBe('10000')
     })
 
     it('to a store that is down refuses to publish and to prepare, and a subscription waits until it is back', async () => {

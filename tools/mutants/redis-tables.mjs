@@ -188,37 +188,33 @@ export const REDIS_TABLES = [
       ['what must go of a pool is of whoever has most', `if id then return id, user end`, ''],
     ],
   ),
-  ...weaken(
-    'src/redis/store/fair-share.ts',
-    ['test/redis/history.test.ts', 'test/redis/deduplicator.test.ts'],
+  ...weaken('src/redis/store/fair-share.ts', 'test/redis/fair-share.test.ts', [
     [
-      [
-        'in a store, a user holds so many entries',
-        `if over(redis.call('ZSCORE', K(s, 'entries'), user), bounds.entries_per_user)\n    or `,
-        'if ',
-      ],
-      [
-        'in a store, a user holds so many bytes',
-        `\n    or over(redis.call('ZSCORE', K(s, 'bytes'), user), bounds.bytes_per_user) then`,
-        ' then',
-      ],
-      [
-        'in a store, what must go for their number goes from whoever has most',
-        `return oldest(heaviest('entries'))`,
-        'return oldest(user)',
-      ],
-      [
-        'in a store, what must go for its bytes goes from whoever holds most',
-        `return oldest(heaviest('bytes'))`,
-        'return oldest(user)',
-      ],
-      [
-        'in a store, what came just now stays',
-        'if id and id ~= added then return holder, id end',
-        'if id then return holder, id end',
-      ],
+      'in a store, a user holds so many entries',
+      `if over(redis.call('ZSCORE', K(s, 'entries'), user), bounds.entries_per_user)\n    or `,
+      'if ',
     ],
-  ),
+    [
+      'in a store, a user holds so many bytes',
+      `\n    or over(redis.call('ZSCORE', K(s, 'bytes'), user), bounds.bytes_per_user) then`,
+      ' then',
+    ],
+    [
+      'in a store, what must go for their number goes from whoever has most',
+      `return oldest(heaviest('entries'))`,
+      'return oldest(user)',
+    ],
+    [
+      'in a store, what must go for its bytes goes from whoever holds most',
+      `return oldest(heaviest('bytes'))`,
+      'return oldest(user)',
+    ],
+    [
+      'in a store, what came just now stays',
+      'if id and id ~= added then return holder, id end',
+      'if id then return holder, id end',
+    ],
+  ]),
   ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
     ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
@@ -441,14 +437,8 @@ export const REDIS_TABLES = [
       'a position that is none starts a new epoch',
       `if string.find(e, '%c') or not counts then e, spoilt = false, 1 end`,
       '',
-      ['test/redis/hostile-numbers.test.ts', WRITERS],
     ],
-    [
-      'in a store, a user has so many topics',
-      `if redis.call('ZCARD', of) > `,
-      `if redis.call('ZCARD', of) > 1000 * `,
-      'test/redis/actions-replies.test.ts',
-    ],
+    ['in a store, a user has so many topics', `if redis.call('ZCARD', of) > `, `if redis.call('ZCARD', of) > 1000 * `],
   ]),
   ...weaken('src/redis/event-bus/local-topic.ts', 'test/redis/event-bus.test.ts', [
     [

@@ -41,7 +41,7 @@ export function createMailboxes({ store, attempts, connections }: MailboxesOptio
       if (!(await isCurrent(mailbox, waiter))) continue
       const command = mailbox.ready.first()
       // Looked up after the wait: the command or the waiter may be gone by now.
-      if (!command || mailbox.handover || mailbox.waiter !== waiter || attempts.expire(command)) continue
+      if (!command || mailbox.waiter !== waiter || attempts.expire(command)) continue
       attempts.handOver(mailbox, command, waiter)
     }
     // In the same step as the last look at the mailbox, or a kick in between would be lost.
