@@ -460,8 +460,15 @@ export const REDIS_TABLES = [
     ],
     [
       'what is heard before a topic is placed is bounded',
-      'if (earlyMessages.length > queueSize) earlyMessages.shift()',
-      '',
+      'earlyMessages.length > queueSize ? earlyMessages.shift() : undefined',
+      'false ? earlyMessages.shift() : undefined',
+      'test/redis/local-topic.test.ts',
+    ],
+    [
+      'what is heard too early and left out is a gap',
+      'leftOut?.epoch === epoch ? [leftOut, ...messages] : messages',
+      'messages',
+      'test/redis/local-topic.test.ts',
     ],
   ]),
 ]

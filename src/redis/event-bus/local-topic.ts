@@ -111,6 +111,8 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
   })
   /** Heard before the position was known; the ring takes no more than its size anyway. */
   let earlyMessages: Message[] | null = []
+  /** The first of its epoch that was left out of those: where its readers' gap begins. */
+  let leftOut: Message | undefined
   /** Where the store stood ahead of this node at the last look. */
   let behind: number | null = null
   const waits = createWaits()
@@ -150,14 +152,16 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
       }
       if (!earlyMessages) return take(message)
       earlyMessages.push(message)
-      if (earlyMessages.length > queueSize) earlyMessages.shift()
+      const left = earlyMessages.length > queueSize ? earlyMessages.shift() : undefined
+      if (left && left.epoch !== leftOut?.epoch) leftOut = { ...left, text: '' }
       return false
     },
 
     place({ epoch, seq }) {
       if (!earlyMessages) return
       const messages = earlyMessages.filter((message) => message.epoch === epoch)
-      const first = Math.min(...messages.map((message) => message.seq))
+      const heard = leftOut?.epoch === epoch ? [leftOut, ...messages] : messages
+      const first = Math.min(...heard.map((message) => message.seq))
       earlyMessages = null
       topic.begin({ epoch, seq: Math.min(seq, first - 1) })
       for (const message of messages) take(message)
