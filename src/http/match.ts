@@ -1,6 +1,5 @@
 /** Which route a path names. itty-router is behind this file and nowhere else. */
 import { Router } from 'itty-router'
-import { hasEmptySegment } from './spelling.js'
 import { decodeSegment, type Prefix } from './target.js'
 
 const PARAMETER = /\{(\w+)\}/g
@@ -56,9 +55,8 @@ export function createMatcher<R extends { path: string }>(prefix: Prefix, routes
     owns: (pathname) => prefix.owns(pathname) && !hasRespelledLiteral(rest(pathname)),
     match(pathname) {
       const path = rest(pathname)
-      // To itty a slash at the end is none.
-      if (hasEmptySegment(path) || (path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path))
-        return undefined
+      // To itty slashes at the end are none; a segment before the last is never empty to it.
+      if ((path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path)) return undefined
       for (const [i, pattern] of patterns.entries()) {
         const found = pattern.exec(path)
         if (!found) continue

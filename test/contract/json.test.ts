@@ -22,6 +22,12 @@ describe('toJson', () => {
     expect(() => toJson(doubled(32), 1_000_000)).toThrow(expect.objectContaining({ code: 'payload_too_large' }))
   })
 
+  it('counts the bytes of its text, and refuses one more than there may be', () => {
+    expect(toJson('ä'.repeat(9), 20)).toEqual({ text: `"${'ä'.repeat(9)}"`, bytes: 20 })
+    for (const value of ['ä'.repeat(10), 'x'.repeat(19)])
+      expect(() => toJson(value, 20)).toThrow(expect.objectContaining({ code: 'payload_too_large' }))
+  })
+
   it('counts an object in each place where it stands', () => {
     const { text, bytes } = toJson(doubled(3), 1_000)
     expect([text, bytes]).toEqual(['{"a":{"a":{},"b":{}},"b":{"a":{},"b":{}}}', 41])

@@ -52,6 +52,7 @@ describe('what an inspector hands over', () => {
       () => ({ items: { length: 1, 0: connection() }, next_cursor: null, has_more: false }),
     ],
     ['more, without a token', '/connections', () => ({ items: [], next_cursor: null, has_more: true })],
+    ['more, with a token that is no text', '/connections', () => ({ items: [], next_cursor: 5, has_more: true })],
     ['a flag that is no boolean', '/connections', () => ({ items: [], next_cursor: null, has_more: 'no' })],
   ])('%s is a fixed 500', async (_what, path, answer) => {
     const result = await get(createWatched({}, answer).router, path)

@@ -12,6 +12,7 @@ describe('what inspectors are asked with', () => {
     const ask = createAsk(deadline, LIMITS, () => {})
     expect({ ...ask }).toMatchObject({ signal: deadline.signal, limits: LIMITS })
     expect(Object.keys(ask)).toEqual(['limits', 'signal'])
+    expect(Reflect.ownKeys({ ...ask })).toEqual(['limits', 'signal'])
     deadline.clear()
   })
 

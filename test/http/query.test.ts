@@ -44,6 +44,11 @@ describe('parseQuery', () => {
     ])
   })
 
+  it('knows no parameter by a name that every object has', () => {
+    expect(errorsOf('constructor=1')).toEqual(['constructor'])
+    expect(errorsOf('__proto__=1&toString=1')).toEqual(['(unreadable)', '(unreadable)'])
+  })
+
   it('gives any id back as it was, in either encoding of a space', () => {
     const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((text) => Id.safeParse(text).success)
     fc.assert(

@@ -1,6 +1,6 @@
 /** Who waits at a mailbox is decided by the order of the attaches, however late any answer is. */
 import { expect, it, vi } from 'vitest'
-import { ATTACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
+import { ATTACH, DETACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
@@ -51,6 +51,31 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     await plan.release()
     expect(await attached).toMatchObject({ code: 'closed' })
     expect(await server().cli('EXISTS', waiter)).toBe('0')
+  })
+
+  it('hears again that its waiter has left where that did not come through', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const { deploymentId, dispatcher } = make({ client: lossy, onError: null })
+    const waiter = await dispatcher.attach(first, connection().deliver)
+    void plan.meet('unsent', await runsOf(DETACH))
+    await waiter.detach()
+    await dispatcher.reconcile()
+    const left = keyOf(shardPrefix(deploymentId, 0), ['delivery', 'left', first.user_id, first.client_id])
+    await soon(async () => expect(await server().cli('EXISTS', left)).toBe('1'))
+  })
+
+  it('hands nothing to an instance that was superseded since it attached, and has it wait no more', async () => {
+    let current = first.instance_id
+    const { deploymentId, dispatcher } = make({ connections: { currentInstance: async () => current } })
+    const [old, tab] = [connection(), connection()]
+    await dispatcher.attach(first, old.deliver)
+    current = second.instance_id
+    await dispatcher.dispatch(command('c1'))
+    const waiter = keyOf(shardPrefix(deploymentId, 0), ['delivery', 'waiter', first.user_id, first.client_id])
+    await soon(async () => expect(await server().cli('EXISTS', waiter)).toBe('0'))
+    await dispatcher.attach(second, tab.deliver)
+    await soon(() => expect(tab.ids()).toEqual(['c1']))
+    expect(old.ids()).toEqual([])
   })
 
   it('goes on draining to a waiter that an older one had replaced', async () => {

@@ -60,6 +60,20 @@ describe('scopeInspectors', () => {
       expect(ask).toThrow(new Refusal('not_narrowable'))
   })
 
+  it('counts the sessions of sites whose owner is in sight, and asks for no others', async () => {
+    const asked: unknown[] = []
+    const source = createFakeInspectors(createWorld()).sessions
+    if (!source) throw new Error('the world has no sessions')
+    const countSessions: typeof source.countSessions = (sites) => {
+      asked.push(...sites.map(({ owner }) => owner))
+      return sites.map(() => 3)
+    }
+    const { sessions } = scopeInspectors({ sessions: { ...source, countSessions } }, only('alice'))
+    const sites = ['bob', 'alice', 'carol'].map((owner) => ({ owner, site_id: 'notes' }))
+    expect(await sessions?.countSessions?.(sites, ASK)).toEqual([null, 3, null])
+    expect(asked).toEqual(['alice'])
+  })
+
   it('shows the calls of those in sight alone, those that are overdue where they are asked for', async () => {
     const calls = ['alice', 'bob', 'carol'].flatMap((user_id) =>
       [false, true].map((overdue) => ({ user_id, overdue, correlation_id: `${user_id} ${overdue}` })),

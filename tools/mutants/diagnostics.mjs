@@ -89,7 +89,7 @@ export const DIAGNOSTICS = [
       'test/contract/ids.test.ts',
     ],
   ]),
-  ...weaken('src/contract/page.ts', 'test/memory/table.test.ts', [
+  ...weaken('src/contract/page.ts', 'test/contract/page.test.ts', [
     ['a token of a sequence is one that was handed out', '!SEQUENCE.test(cursor) ||', ''],
   ]),
   ...weaken('src/contract/limits.ts', 'test/diagnostics/service.test.ts', [

@@ -86,7 +86,6 @@ export const HTTP = [
     ],
   ]),
   ...weaken('src/http/match.ts', 'test/http/match.test.ts', [
-    ['a path with an empty segment names nothing', 'hasEmptySegment(path) ||', ''],
     ['a slash at the end names nothing', `(path.length > 1 && path.endsWith('/')) ||`, ''],
     ['a path in another spelling matches nothing', '|| hasRespelledLiteral(path)', ''],
     [
@@ -156,7 +155,7 @@ export const HTTP = [
       'a name of a prototype is unknown',
       'if (!Object.hasOwn(fields, name)) {',
       'if (!(name in fields)) {',
-      'test/diagnostics/queries.test.ts',
+      'test/http/query.test.ts',
     ],
     ['an unknown name is not repeated to its sender', `PLAIN_NAME.test(name) ? name : '(unreadable)'`, 'name'],
     ['a parameter is not repeated', `else if (Object.hasOwn(values, name)) refuse(name, 'must not be repeated')`, ''],
@@ -231,13 +230,13 @@ export const HTTP = [
       'a text is refused for what it holds',
       'if (reason !== undefined) throw',
       'if (false) throw',
-      'test/control-server/routes.test.ts',
+      'test/http/body.test.ts',
     ],
     [
       'the place of an error is not repeated to its sender',
       `PLAIN_PLACE.test(place) ? place : '(unreadable)'`,
       'place',
-      'test/control-server/routes.test.ts',
+      'test/http/body.test.ts',
     ],
   ]),
   ...weaken('src/async/deadline.ts', 'test/http/deadline.test.ts', [
@@ -286,7 +285,6 @@ export const HTTP = [
       'an inspector cannot change the filters of a cursor',
       'filter: { ...filters } as never',
       'filter: filters as never',
-      ['test/diagnostics/hooks.test.ts', 'test/diagnostics/cursors.test.ts', 'test/diagnostics/table.test.ts'],
     ],
   ]),
   ...weaken('src/http/ask.ts', 'test/http/ask.test.ts', [

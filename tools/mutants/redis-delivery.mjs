@@ -363,7 +363,12 @@ export const REDIS_DELIVERY = [
         `!wasNotRun(error)) leaving.add(waiter)`,
         `!wasNotRun(error)) leaving.size`,
       ],
-      ['a client that left is said to have left', 'leaving.add(waiter)\n      onError(error)', 'onError(error)'],
+      [
+        'a client that left is said to have left',
+        'leaving.add(waiter)\n      onError(error)',
+        'onError(error)',
+        'test/redis/delivery-order.test.ts',
+      ],
       [
         'a waiter that was replaced is dropped',
         `drop(waiter)
@@ -385,6 +390,7 @@ export const REDIS_DELIVERY = [
     await waiters.leave(waiter)
     return false`,
         'return true',
+        'test/redis/delivery-order.test.ts',
       ],
       [
         'a step that failed is tried again',

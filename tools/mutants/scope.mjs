@@ -97,6 +97,7 @@ export const SCOPE = [
       'sessions at sites of others are not counted',
       'countSessions: eachInSight(seen, ({ owner }) => owner, countSessions.bind(sessions))',
       'countSessions',
+      VIEW,
     ],
   ]),
   ...weaken('src/views/scope/seen.ts', VIEW, [

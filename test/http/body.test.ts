@@ -1,0 +1,43 @@
+/** What becomes of a body: what its text holds is refused before anything is built, and no name from outside is told. */
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { parseBody, readJson } from '../../src/http/body.js'
+import type { ProblemError } from '../../src/http/problem.js'
+
+const post = (text: string) =>
+  new Request('http://h/', { method: 'POST', body: text, headers: { 'content-type': 'application/json' } })
+
+describe('readJson', () => {
+  it.each([
+    ['names a member twice', '{"a":1,"a":2}'],
+    ['nests too deep', `${'['.repeat(33)}${']'.repeat(33)}`],
+    ['holds too many lists', `[${'[],'.repeat(40_000)}[]]`],
+  ])('refuses a text that %s', async (_, text) => {
+    const errors = [{ in: 'body', name: 'body', reason: expect.any(String) }]
+    await expect(readJson(post(text))).rejects.toMatchObject({ code: 'invalid_body', extra: { errors } })
+  })
+
+  it('gives what any other text says', async () => {
+    expect(await readJson(post('{"a":[1,{"a":null}]}'))).toEqual({ a: [1, { a: null }] })
+  })
+})
+
+describe('parseBody', () => {
+  const schema = z.object({ counts: z.record(z.string(), z.number()) })
+  const errorsOf = (value: unknown) => {
+    try {
+      parseBody(schema, value)
+      return []
+    } catch (error) {
+      return (error as ProblemError).extra.errors?.map(({ name }) => name)
+    }
+  }
+
+  it('names the place of an error where it reads like one of ours, and no other', () => {
+    expect(errorsOf({ counts: { a: 1 } })).toEqual([])
+    expect(errorsOf({ counts: { fine_1: 'x' } })).toEqual(['counts.fine_1'])
+    for (const name of ['Secret', 'a\nb', '<b>', 'x'.repeat(200)])
+      expect(errorsOf({ counts: { [name]: 'x' } })).toEqual(['(unreadable)'])
+    expect(errorsOf(null)).toEqual(['body'])
+  })
+})
