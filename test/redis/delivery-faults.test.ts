@@ -1,20 +1,23 @@
 /** A node of the dispatcher whose store, registry or connection fails it. */
 import { expect, it } from 'vitest'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
+import { CONCLUDE } from '../../src/redis/delivery/scripts.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
 import { clients, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-describeNode('a node of the dispatcher', ({ make }) => {
+describeNode('a node of the dispatcher', ({ client, make }) => {
   it('refuses to admit while the store is down, and is itself again when that is back', async () => {
     const own = await startServer()
     const other = await clients['node-redis']([own.port])
     const dispatcher = createRedisCommandDispatcher({
       client: other.client,
       deploymentId: 'down',
-      commandTimeoutMs: 200,
+      commandTimeoutMs: 1_000,
     })
     try {
       const tab = connection()
@@ -55,6 +58,21 @@ describeNode('a node of the dispatcher', ({ make }) => {
     expect(tab.ids()).toEqual([])
     isDown = false
     await soon(() => expect(tab.ids()).toEqual(['c1']))
+  })
+
+  it('says again what an attempt came to where that did not come through', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, onError: null })
+    await dispatcher.attach(first, connection().deliver)
+    const unsent = plan.meet('unsent', await runsOf(CONCLUDE))
+    await dispatcher.dispatch(command('c1', { deadlineMs: 600_000 }))
+    await unsent
+    await soon(async () =>
+      expect((await dispatcher.inspector.status(key('c1'), ASK))?.attempts).toMatchObject({
+        confirmed: 1,
+        last_outcome: 'handed_over',
+      }),
+    )
   })
 
   it('takes the late end of one attempt for no end of the next', async () => {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { createFence } from '../../src/redis/store/fence.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { wasNotRun } from '../../src/refusal.js'
+import { Refusal, wasNotRun } from '../../src/refusal.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
@@ -53,6 +53,16 @@ describe('a bound of the clock of the store', () => {
     local = 10_000
     await Promise.all(Array.from({ length: 50 }, () => fence.at(0, 12_000)))
     expect(readTime).toHaveBeenCalledTimes(2)
+  })
+
+  it('that cannot be read says of the write that it was not run, whatever became of the reading', async () => {
+    const fence = createFence(async () => {
+      throw new Refusal('unavailable', 'no answer', { outcome: 'unknown' })
+    })
+    const send = vi.fn(async () => 'made')
+    const error = await fence.run(0, performance.now() + 1_000, send).catch((error: unknown) => error)
+    expect([wasNotRun(error), error]).toEqual([true, expect.objectContaining({ code: 'unavailable' })])
+    expect(send).not.toHaveBeenCalled()
   })
 
   it('asks anew for whoever waited on a question that gave up before them', async () => {

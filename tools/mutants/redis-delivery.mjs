@@ -402,7 +402,7 @@ export const REDIS_DELIVERY = [
         'an outcome that could not be said is said again',
         'if (performance.now() < untilAt) unrecorded.add(record)',
         '',
-        [REPLIES, 'test/redis/delivery-faults.test.ts'],
+        'test/redis/delivery-faults.test.ts',
       ],
     ],
   ),

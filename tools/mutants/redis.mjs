@@ -69,18 +69,18 @@ export const REDIS = [
       '',
       'test/redis/shard-count.test.ts',
     ],
-    ['a row that no script wrote is none', `if not good or type(state) ~= 'table' then return nil end`, ''],
     [
-      'a table sweeps what is due',
-      `for i = 1, #gone do drop(t, gone[i]) end`,
+      'a row that no script wrote is none',
+      `if not good or type(state) ~= 'table' then return nil end`,
       '',
-      ['test/redis/contexts.test.ts', 'test/redis/expired-entries.test.ts'],
+      'test/redis/table-rows.test.ts',
     ],
+    ['a table sweeps what is due', `for i = 1, #gone do drop(t, gone[i]) end`, '', 'test/redis/table-rows.test.ts'],
     [
       'a user without rows leaves the index',
       `if redis.call('EXISTS', K(t, user[1], user[2])) == 0 then redis.call('ZREM', K(t, 'users'), user[2]) end`,
       '',
-      ['test/redis/contexts.test.ts', 'test/redis/expired-entries.test.ts', 'test/redis/one-truth.test.ts'],
+      'test/redis/table-rows.test.ts',
     ],
   ]),
   ...weaken('src/redis/store/shard-count.ts', 'test/redis/shard-count.test.ts', [
