@@ -15,7 +15,7 @@ export class WatchRefused extends Error {
   override readonly name = 'WatchRefused'
 
   constructor(
-    /** 401, 403, 404, 422 and the like. */
+    /** 401, 403, 404, 422, 501 and the like. */
     readonly status: number,
   ) {
     super(`refused: ${status}`)
@@ -161,7 +161,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       const response = await raceAbort(fetch(`${url}?${search}`, asked), connection.signal)
       const { status } = response
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        isOver = /^4(?!08|29)/.test(`${status}`)
+        isOver = /^(4(?!08|29)|501)/.test(`${status}`)
         throw new WatchRefused(status)
       }
       reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

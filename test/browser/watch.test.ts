@@ -178,11 +178,11 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it('ends with what refuses it for good, and not with what passes', async () => {
-    const answers = [503, 429, 403]
+  it.each([403, 501])('ends with what refuses it for good, as %i does, and not with what passes', async (last) => {
+    const answers = [503, 429, last]
     const fetch = async () => new Response('{}', { status: answers.shift() as number })
     const over = watch('/watch', { views: ['/users'], onChange: () => {}, fetch: fetch as typeof globalThis.fetch })
-    const told = expect(over).rejects.toEqual(new WatchRefused(403))
+    const told = expect(over).rejects.toEqual(new WatchRefused(last))
     await tick(60_000)
     await told
     expect(answers).toEqual([])

@@ -20,8 +20,9 @@ export function question(path: string, query: Query | URLSearchParams = {}): str
 export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${question(path, query)}`
 
 export function readAddress(): Address {
-  const [path, search] = location.hash.slice(1).split('?', 2)
-  return { path: path || '/', query: new URLSearchParams(search) }
+  const hash = location.hash.slice(1)
+  const [path] = hash.split('?', 1)
+  return { path: path || '/', query: new URLSearchParams(hash.slice(path?.length)) }
 }
 
 /** Where the page is; it follows links, back and forward. */

@@ -27,6 +27,8 @@ interface Entry {
 
 const NOTHING: Answer = { value: null, asOf: null, problem: null }
 const EVERY_MS = 2_000
+/** Of a list that comes by itself: a watch says nothing of a source that fails. */
+const QUIET_MS = 4_000
 const TICK_MS = 250
 /** What has not been confirmed for so long is shown as old. */
 const LATE_MS = 4_500
@@ -43,7 +45,13 @@ const isStill = () => isPaused || isRefused || document.hidden
 const watching = createWatching((path, value) => {
   const entry = entries.get(path)
   // Whoever asked for it may have left.
-  if (entry) settle(entry, { value, asOf: Date.now(), problem: null })
+  if (!entry) return
+  // What is under way was asked before, and what the tag is of has been replaced.
+  entry.asking?.abort()
+  entry.asking = null
+  entry.etag = null
+  entry.dueAt = Date.now() + QUIET_MS
+  settle(entry, { value, asOf: Date.now(), problem: null })
 })
 
 function settle(entry: Entry, answer: Answer): void {
@@ -67,7 +75,7 @@ async function askFor(entry: Entry): Promise<void> {
   const reply = await ask(entry.path, entry.etag, asking.signal)
   if (entry.asking !== asking) return
   entry.asking = null
-  entry.dueAt = Date.now() + EVERY_MS
+  entry.dueAt = Date.now() + (watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
   if (reply.kind === 'same') return settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
   if (reply.kind === 'answer') {
     entry.etag = reply.etag
@@ -76,6 +84,9 @@ async function askFor(entry: Entry): Promise<void> {
   if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) return refuse()
   settle(entry, { ...entry.answer, problem: reply.problem })
 }
+
+/** One list that is refused, or not part of the deployment, would take the others with it. */
+const isWatchable = ({ isList, answer: { problem } }: Entry) => isList && !/^(4|501)/.test(`${problem?.status ?? ''}`)
 
 /** Ends what is under way. */
 function rest(): void {
@@ -88,9 +99,8 @@ function rest(): void {
 
 function tick(): void {
   if (isStill()) return
-  watching.follow([...entries.values()].filter(({ isList }) => isList).map(({ path }) => path))
-  for (const entry of entries.values())
-    if (!entry.asking && entry.dueAt <= Date.now() && !watching.brings(entry.path)) void askFor(entry)
+  watching.follow([...entries.values()].filter(isWatchable).map(({ path }) => path))
+  for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= Date.now()) void askFor(entry)
 }
 
 /** Asks for `path` as long as the returned function has not been called; `listener` hears of each change. */
@@ -106,6 +116,8 @@ export function subscribe(path: string, isList: boolean, listener: () => void): 
   }
   entries.set(path, entry)
   entry.listeners.add(listener)
+  // Once the whole view has said what it asks.
+  queueMicrotask(tick)
   return () => {
     entry.listeners.delete(listener)
     if (entry.listeners.size > 0) return
@@ -158,11 +170,15 @@ export function setPaused(paused: boolean): void {
   for (const listener of onPulse) listener()
 }
 
-/** Begins anew with another key. */
+/** Begins anew with another key, which may see other things. */
 export function readmit(): void {
   isRefused = false
-  for (const entry of entries.values()) entry.dueAt = 0
-  for (const listener of onPulse) listener()
+  rest()
+  for (const entry of entries.values()) {
+    entry.dueAt = 0
+    entry.etag = null
+    settle(entry, NOTHING)
+  }
   tick()
 }
 

@@ -14,12 +14,13 @@ function stored<T>(use: (storage: Storage) => T): T | null {
   }
 }
 
-/** Takes the key out of the address bar, so that neither the history nor a glance at the screen has it. */
-export function takeKey(): void {
+/** Takes a key out of the address bar, so that neither the history nor a glance at the screen has it. @returns whether there was one. */
+export function takeKey(): boolean {
   const given = new URLSearchParams(location.hash.slice(1)).get('key')
   if (given !== null) history.replaceState(null, '', '#/')
-  key = given ?? stored((storage) => storage.getItem(STORED))
-  hadOne = key !== null
+  key = given ?? key ?? stored((storage) => storage.getItem(STORED))
+  hadOne ||= key !== null
+  return given !== null
 }
 
 export const currentKey = () => key

@@ -40,8 +40,8 @@ export function createWatching(take: Take): Watching {
     try {
       await watch(`${API}/watch`, { views, headers: keyHeaders, signal, onChange })
     } catch (error) {
-      // What else is wrong the question itself says when it is asked.
-      if (error instanceof WatchRefused) isAbsent = error.status === 501 || error.status === 404
+      // What else is wrong the questions themselves say when they are asked.
+      if (error instanceof WatchRefused) isAbsent = error.status === 404
     } finally {
       if (current === own) live.clear()
     }

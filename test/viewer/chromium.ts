@@ -1,0 +1,73 @@
+/** Pages in a real Chromium for the tests of the viewer: one browser a file, and whatever a page must never do is written down. */
+import { existsSync } from 'node:fs'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const missing = !existsSync(CHROMIUM) && !process.env.CI
+
+// A test machine has neither a sandbox for root nor a network beyond loopback.
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+
+/** What a browser says by itself of an answer that is none. */
+const REFUSED = /^Failed to load resource/
+
+export interface OpenOptions extends BrowserContextOptions {
+  /** What the tab has kept since before. */
+  key?: string
+  /** Where the page is going to be, where that is not `url`. */
+  home?: string
+  /** The tab's clock can be set forward, which makes due what its timers wait for. */
+  clock?: true
+  /** Some answers are refusals, or nobody answers: the browser says so on its console. */
+  refusals?: true
+}
+
+/** Opens `url` in a tab of its own, which is closed after the test; a fault of the page fails the test. */
+export type Open = (url: string, options?: OpenOptions) => Promise<Page>
+
+/** Writes down what `page` must not do: errors, dialogs, breaches of its policy, requests to anybody else. */
+async function guard(page: Page, origin: string, refusals: boolean, faults: string[]): Promise<void> {
+  page.on('pageerror', ({ message }) => faults.push(`error: ${message}`))
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !(refusals && REFUSED.test(message.text())))
+      faults.push(`console: ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== origin) faults.push(`request: ${request.url()}`)
+  })
+  await page.exposeFunction('reportViolation', (what: string) => void faults.push(`policy: ${what}`))
+  await page.addInitScript(
+    `addEventListener('securitypolicyviolation', (event) =>
+       reportViolation(event.effectiveDirective + ' ' + event.blockedURI))`,
+  )
+}
+
+/** `describe` where there is a Chromium, with the means to open pages in it; elsewhere a named skip. */
+export function inChromium(name: string, body: (open: Open) => void): void {
+  describe.skipIf(missing)(`${name} (needs chromium)`, () => {
+    const launching: { browser?: Awaited<ReturnType<typeof chromium.launch>> } = {}
+    beforeAll(async () => {
+      launching.browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+    })
+    afterAll(() => launching.browser?.close())
+    body(async (url, { key, home = url, clock, refusals = false, ...options } = {}) => {
+      const context = await (launching.browser as NonNullable<typeof launching.browser>).newContext(options)
+      const faults: string[] = []
+      onTestFinished(async () => {
+        await context.close()
+        expect(faults).toEqual([])
+      })
+      const page = await context.newPage()
+      await guard(page, new URL(home).origin, refusals, faults)
+      if (clock) await page.clock.install()
+      if (key !== undefined) await page.addInitScript(`sessionStorage.setItem('relayscope.key', '${key}')`)
+      await page.goto(url)
+      return page
+    })
+  })
+}
