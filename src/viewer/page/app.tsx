@@ -22,20 +22,22 @@ const nameOf = (capabilities: Capabilities | null) => {
   }
 }
 
+/** What a screen reader hears once, and the time that everybody else sees go on. */
 function Freshness(): JSX.Element {
   const { asOf, problem, isPaused, isLate, isWatching } = usePulse()
-  if (isPaused) return <span class="fresh paused">paused{asOf !== null && `, as of ${timeOf(asOf)}`}</span>
-  if (asOf === null) return <span class="fresh late">{problem ? problem.title : 'asking'}</span>
-  const age = Date.now() - asOf
-  if (isLate || problem)
-    return (
-      <span class="fresh late">
-        no answer for {spanOf(age)}: what is shown is of {timeOf(asOf)}
-      </span>
-    )
+  const isLost = isLate || problem !== null
+  const [name, said] = isPaused
+    ? ['paused', 'paused']
+    : isLost
+      ? ['late', asOf === null ? (problem?.title ?? 'no answer') : `no answer for ${spanOf(Date.now() - asOf)}`]
+      : ['live', isWatching ? 'live' : asOf === null ? 'asking' : 'asked every 2 s']
   return (
-    <span class="fresh live">
-      as of {timeOf(asOf)} <span class="dim">{isWatching ? 'live' : 'asked every 2 s'}</span>
+    <span class={`fresh ${name}`}>
+      <span class="hidden" role="status">
+        {isLost ? 'no answer' : name}
+      </span>
+      {said}
+      {asOf !== null && ` · ${isLost ? 'what is shown is of' : 'as of'} ${timeOf(asOf)}`}
     </span>
   )
 }
@@ -87,9 +89,7 @@ export function App(): JSX.Element {
           <Text value={name} />
         </b>
         <span class="dim">{mode}</span>
-        <span role="status">
-          <Freshness />
-        </span>
+        <Freshness />
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? 'go on' : 'pause'}
         </button>
@@ -105,7 +105,13 @@ export function App(): JSX.Element {
         <div class="body">
           <Navigation path={address.path} />
           <main ref={main} class={isLate ? 'late' : ''}>
-            {page ? page.show(address) : <p class="empty">No page shows this: {address.path}</p>}
+            {page ? (
+              page.show(address)
+            ) : (
+              <p class="empty">
+                No page shows this: <Text value={address.path} />
+              </p>
+            )}
             {address.path !== '/' && <Curl address={address} />}
           </main>
         </div>

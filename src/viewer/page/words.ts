@@ -30,6 +30,7 @@ export function spanOf(ms: number): string {
 /** How long ago that was, or how soon it is, by this browser's clock. */
 export function agoOf(at: string | number, now = Date.now()): string {
   const ms = now - new Date(at).getTime()
+  if (Number.isNaN(ms)) return ''
   // Two clocks are never quite the same.
   if (Math.abs(ms) < 1_500) return 'now'
   return ms > 0 ? `${spanOf(ms)} ago` : `in ${spanOf(-ms)}`

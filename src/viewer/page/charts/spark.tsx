@@ -9,7 +9,7 @@ const HEIGHT = 36
 export function Spark({ samples, name }: { samples: readonly Sample[]; name: string }): JSX.Element | null {
   const [first] = samples
   const last = samples.at(-1)
-  if (!first || !last || samples.length < 2) return null
+  if (!first || !last || samples.length < 5) return null
   const most = Math.max(1, ...samples.map(({ value }) => value))
   const span = Math.max(1, last.at - first.at)
   let path = ''

@@ -1,11 +1,12 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
-import type { ComponentChildren, JSX } from 'preact'
-import type { Completeness, SourceName } from '../../../contract/completeness.js'
+import type { JSX } from 'preact'
+import type { Completeness } from '../../../contract/completeness.js'
 import { type Address, hrefOf, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
+import { Card } from './card.js'
 import { type Filter, Filters } from './filters.js'
 import { State, Trouble } from './state.js'
-import { type Column, Table } from './table.js'
+import { headOf, type Look, Table } from './table.js'
 
 /** A page of a list, with whatever the route says beside. */
 export interface Listed<T> {
@@ -17,80 +18,66 @@ export interface Listed<T> {
 }
 
 /** One list of the router, and how it is shown. */
-export interface ListView<T> {
-  path: string
-  title: string
-  /** What the page is for, in one sentence. */
-  about: string
-  source?: SourceName
-  filters: readonly Filter[]
-  columns: readonly Column<T>[]
-  keyOf(row: T): string
-  markOf?(row: T): string
+export interface ListView<T> extends Look<T> {
+  readonly path: string
+  readonly title: string
+  /** What the page is for, in a sentence. */
+  readonly about: string
+  readonly filters: readonly Filter[]
   /** It is no list that can be watched. */
-  isAsked?: true
+  readonly isAsked?: true
 }
 
 /** What a list says of some of its records, on the page of something else. */
 export function Excerpt<T>({ view, query }: { view: ListView<T>; query: Record<string, string> }): JSX.Element {
-  const { path, title, columns, keyOf, markOf } = view
-  const answer = useAnswer<Listed<T>>(question(path, { ...query, limit: '20' }), true)
-  const shown = columns.filter(({ head }) => !(head in query))
+  const { path, title, columns } = view
+  const look = { ...view, columns: columns.filter((column) => !(headOf(column) in query)) }
   return (
-    <section class="card">
-      <h2>
-        <a href={hrefOf(path, query)}>{title}</a>
-      </h2>
-      <State answer={answer} />
-      {answer.problem && <Trouble problem={answer.problem} />}
-      {answer.value && (
-        <div class={answer.isOld ? 'old' : ''}>
-          <Table label={title} rows={answer.value.items} columns={shown} keyOf={keyOf} {...(markOf && { markOf })} />
-        </div>
-      )}
-    </section>
+    <Card
+      title={<a href={hrefOf(path, query)}>{title}</a>}
+      answer={useAnswer<Listed<T>>(question(path, { ...query, limit: '20' }), true)}
+    >
+      {({ items }) => <Table label={title} rows={items} look={look} />}
+    </Card>
   )
 }
 
-interface ListPageProps<T> {
-  view: ListView<T>
-  address: Address
-  /** What the page says beside its rows. */
-  children?: (page: Listed<T>) => ComponentChildren
+/** Where the walk goes on, and where it began. */
+export function Pager({ address: { path, query }, page }: { address: Address; page: Listed<unknown> | null }) {
+  const turn = (cursor: string | null) => hrefOf(path, { ...Object.fromEntries(query), cursor })
+  return (
+    <nav class="pager" aria-label="Pages">
+      {query.has('cursor') && <a href={turn(null)}>first page</a>}
+      {page?.has_more && <a href={turn(page.next_cursor)}>next page</a>}
+    </nav>
+  )
 }
 
-export function ListPage<T>({ view, address, children }: ListPageProps<T>): JSX.Element {
-  const { path, title, about, filters, columns, keyOf, markOf } = view
-  const { query } = address
+export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
+  const { title, about, filters } = view
+  const { path, query } = address
   const missing = filters.filter(({ name, isNeeded }) => isNeeded && !query.get(name))
-  const answer = useAnswer<Listed<T>>(missing.length > 0 ? null : question(address.path, query), !view.isAsked)
+  const answer = useAnswer<Listed<T>>(missing.length > 0 ? null : question(path, query), !view.isAsked)
   const { value, problem, isOld } = answer
-  const turn = (cursor: string | null) => {
-    const next = new URLSearchParams(query)
-    if (cursor === null) next.delete('cursor')
-    else next.set('cursor', cursor)
-    return hrefOf(path, next)
-  }
   return (
     <>
       <header class="page">
         <h1>{title}</h1>
         <p>{about}</p>
         <Filters filters={filters} address={address} />
-        {missing.length === 0 && <State answer={answer} />}
+        {missing.length > 0 ? (
+          <p class="empty">Say which {missing.map(({ name }) => name).join(' and ')}.</p>
+        ) : (
+          <State answer={answer} />
+        )}
       </header>
-      {missing.length > 0 && <p class="empty">Say which {missing.map(({ name }) => name).join(' and ')}.</p>}
       {problem && <Trouble problem={problem} />}
       {value && (
         <div class={isOld ? 'old' : ''}>
-          {children?.(value)}
-          <Table label={title} rows={value.items} columns={columns} keyOf={keyOf} {...(markOf && { markOf })} />
+          <Table label={title} rows={value.items} look={view} />
         </div>
       )}
-      <nav class="pager" aria-label="Pages">
-        {query.has('cursor') && <a href={turn(null)}>first page</a>}
-        {value?.has_more && <a href={turn(value.next_cursor)}>next page</a>}
-      </nav>
+      <Pager address={address} page={value} />
     </>
   )
 }

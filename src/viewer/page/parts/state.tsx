@@ -23,17 +23,21 @@ interface Bounded {
   completeness?: Completeness
 }
 
-/** `all 12`, `the first 100: more follow`, or what was cut short. A sample never reads as a total. */
-export function extentOf({ items = [], has_more, omitted, completeness }: Bounded): string {
-  const said = [has_more ? `${countOf(items.length)}, and more follow` : `${countOf(items.length)} in all`]
-  if (omitted) said.push(`${countOf(omitted)} left out: unreadable`)
-  const limits: Record<string, number> = completeness?.limits ?? {}
-  const examined: Record<string, number> = completeness?.examined ?? {}
-  for (const source of completeness?.truncated_sources ?? [])
-    said.push(
-      `a sample: ${plain(source)} was cut short at ${countOf(examined[source] ?? 0)} of at most ${countOf(limits[source])}`,
-    )
-  return said.join(' · ')
+/** What was cut short, by source. A sample never reads as a total. */
+export const cutsOf = ({ completeness }: Bounded): string[] =>
+  (completeness?.truncated_sources ?? []).map(
+    (source) =>
+      `a sample: ${plain(source)} was cut short at ${countOf(completeness?.examined[source])} of at most ${countOf(completeness?.limits[source])}`,
+  )
+
+/** How much of a list this is. */
+function extentOf(page: Bounded): string {
+  const { items = [], has_more, omitted } = page
+  return [
+    `${countOf(items.length)}${has_more ? ', and more follow' : ' in all'}`,
+    ...(omitted ? [`${countOf(omitted)} left out: unreadable`] : []),
+    ...cutsOf(page),
+  ].join(' · ')
 }
 
 interface StateProps {
@@ -44,7 +48,7 @@ interface StateProps {
 /** The line under a heading. */
 export const State = ({ answer: { value, asOf, isOld }, children }: StateProps): JSX.Element => (
   <span class={isOld ? 'state old' : 'state'}>
-    {value?.items && `${extentOf(value)} · `}
+    {value?.items && value.has_more !== undefined && `${extentOf(value)} · `}
     {asOf === null ? 'nobody has answered yet' : `as of ${timeOf(asOf)}`}
     {isOld && asOf !== null && ' · may have changed since'}
     {children}

@@ -4,9 +4,9 @@ import type { DeliveryStatus } from '../../../contract/delivery.js'
 import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
+import { Field } from '../parts/field.js'
 import { Excerpt } from '../parts/list.js'
-import { ClientRef, InstanceRef, NodeRef, ScopeRef, UserRef } from '../parts/ref.js'
-import { Moment, Word } from '../parts/value.js'
+import { Time, Word } from '../parts/value.js'
 import { spanOf } from '../words.js'
 import { CONNECTIONS } from './connections.js'
 
@@ -30,7 +30,7 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
     </span>
     <div>
       <h3>
-        {name} <span class="dim">{at === null ? READS[stand] : <Moment at={at} />}</span>
+        {name} <span class="dim">{at === null ? READS[stand] : <Time at={at} isLong />}</span>
       </h3>
       <p>{said}</p>
       <p class="evidence">
@@ -65,10 +65,10 @@ function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }
       at={at}
       said={
         <>
-          on account of <ScopeRef id={scope_id} />
+          on account of <Field name="scope_id" record={{ scope_id }} />
           {deadline_at && (
             <>
-              ; {terminal ? 'it had to end by' : 'it expires'} <Moment at={deadline_at} />
+              ; {terminal ? 'it had to end by' : 'it expires'} <Time at={deadline_at} isLong />
             </>
           )}
         </>
@@ -80,7 +80,7 @@ function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }
 }
 
 function Attempts({ attempts, recovery, terminal }: DeliveryStatus): JSX.Element {
-  const { count, confirmed, last_at, last_node_id, last_outcome } = attempts
+  const { count, confirmed, last_at, last_outcome } = attempts
   return (
     <Step
       name={count > 1 ? `Attempted ${count} times` : 'Attempted'}
@@ -91,7 +91,8 @@ function Attempts({ attempts, recovery, terminal }: DeliveryStatus): JSX.Element
           'Nobody has claimed it for a connection.'
         ) : (
           <>
-            {confirmed} of {count} known to have been handed over; the last by node <NodeRef id={last_node_id} />:{' '}
+            {confirmed} of {count} known to have been handed over; the last by node{' '}
+            <Field name="last_node_id" record={attempts} />:{' '}
             {last_outcome ? <Word value={last_outcome} /> : 'its outcome is open'}
             {recovery.count > 0 && (
               <>
@@ -126,7 +127,7 @@ function Acknowledgement({
           'Nobody who may speak for the client has said anything.'
         ) : (
           <>
-            by instance <InstanceRef {...key} instance_id={instance_id} />
+            by instance <Field name="instance_id" record={{ ...key, instance_id }} />
           </>
         )
       }
@@ -180,7 +181,8 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         {(status) => (
           <>
             <p>
-              <code>{status.command_id}</code> for <ClientRef {...status} /> of <UserRef id={status.user_id} />
+              <code>{status.command_id}</code> for <Field name="client_id" record={status} /> of{' '}
+              <Field name="user_id" record={status} />
             </p>
             <ol class="steps">
               <Admission {...status} />

@@ -1,9 +1,9 @@
 /** Commands, by where they stand. */
 import type { DeliveryCommand } from '../../../contract/delivery.js'
 import type { CommandState } from '../../../contract/delivery-words.js'
+import { Field } from '../parts/field.js'
 import { choice, flag, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { ClientRef, CommandRef, ScopeRef, UserRef } from '../parts/ref.js'
 import { Time, Word } from '../parts/value.js'
 
 export const COMMAND_STATES: CommandState[] = [
@@ -17,35 +17,34 @@ export const COMMAND_STATES: CommandState[] = [
   'rejected',
 ]
 
-const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
-  count === confirmed ? `${count}` : `${count}, ${confirmed} confirmed`
-
 const stateOf = ({ state, overdue }: DeliveryCommand) => (
   <>
     <Word value={state} /> {overdue && <Word value="overdue" />}
   </>
 )
 
+const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
+  count === confirmed ? count : `${count}, ${confirmed} confirmed`
+
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
   about: 'Every command that is retained, the first admitted first. No state means that an effect happened.',
-  source: 'delivery',
   filters: [choice('state', COMMAND_STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
   keyOf: ({ user_id, client_id, command_id }) => JSON.stringify([user_id, client_id, command_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
   columns: [
-    { head: 'command', cell: (row) => <CommandRef {...row} /> },
+    'command_id',
     { head: 'state', cell: stateOf },
-    { head: 'user_id', cell: ({ user_id }) => <UserRef id={user_id} /> },
-    { head: 'client_id', cell: (row) => <ClientRef {...row} /> },
+    'user_id',
+    'client_id',
     { head: 'admitted', cell: ({ admission }) => <Time at={admission.at} /> },
     { head: 'deadline', cell: ({ admission }) => <Time at={admission.deadline_at} /> },
-    { head: 'attempts', cell: attemptsOf, isNumber: true },
+    { head: 'attempts', cell: attemptsOf },
     { head: 'last outcome', cell: ({ attempts }) => <Word value={attempts.last_outcome} /> },
     { head: 'client said', cell: ({ acknowledgement: { state } }) => <Word value={state === 'none' ? null : state} /> },
     { head: 'ended', cell: ({ terminal }) => <Time at={terminal?.at} /> },
     { head: 'because', cell: ({ terminal }) => <Word value={terminal?.reason} /> },
-    { head: 'scope_id', cell: ({ admission }) => <ScopeRef id={admission.scope_id} /> },
+    { head: 'scope_id', cell: ({ admission }) => <Field name="scope_id" record={admission} /> },
   ],
 }

@@ -1,13 +1,13 @@
 /** Findings: what contradicts what, with the evidence side by side. */
 import type { JSX } from 'preact'
 import type { Evidence, Finding, FindingKind, FindingPage } from '../../../views/findings/finding.js'
-import { type Address, hrefOf, question } from '../address.js'
+import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
-import { Fields } from '../parts/fields.js'
+import { Field, Fields } from '../parts/field.js'
 import { choice, Filters } from '../parts/filters.js'
+import { Pager } from '../parts/list.js'
 import { State, Trouble } from '../parts/state.js'
-import { Text } from '../parts/text.js'
-import { Moment } from '../parts/value.js'
+import { Time } from '../parts/value.js'
 import { plain } from '../words.js'
 
 export const FINDING_KINDS: FindingKind[] = [
@@ -26,21 +26,21 @@ export const FINDING_KINDS: FindingKind[] = [
 ]
 
 const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
-  <div class="seen">
-    <h4>
+  <div class="seen close">
+    <h3>
       {plain(source)} <span class="dim">said</span>
-    </h4>
+    </h3>
     <Fields record={fields} />
-    <a href={`#${route}`}>see for yourself</a> <Moment at={observed_at} />
+    <a href={`#${route}`}>see for yourself</a> <Time at={observed_at} isLong />
   </div>
 )
 
-/** One line of what it is about. */
+/** What it is about, each id leading there. */
 export const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
-  <span class="subject">
-    {Object.entries(subject).map(([name, id]) => (
+  <span class="names">
+    {Object.keys(subject).map((name) => (
       <span key={name}>
-        <span class="dim">{plain(name)}</span> <Text value={id} />
+        <span class="dim">{plain(name)}</span> <Field name={name} record={subject} />
       </span>
     ))}
   </span>
@@ -51,23 +51,28 @@ const Found = ({ kind, subject, evidence, since, means, does_not_mean }: Finding
     <h2>{plain(kind)}</h2>
     <Subject subject={subject} />
     <p>
-      {means} {since ? <Moment at={since} /> : <span class="dim">Since when is not known.</span>}
+      {means} {since ? <Time at={since} isLong /> : <span class="dim">Since when is not known.</span>}
     </p>
     <p class="dim">{does_not_mean}</p>
     <div class="side">
-      {evidence.map((seen, i) => (
-        <Seen key={`${seen.route} ${i}`} {...seen} />
+      {evidence.map((seen) => (
+        <Seen key={seen.source + seen.route} {...seen} />
       ))}
     </div>
   </article>
+)
+
+/** That there are none is said of what was read, and of no more. */
+export const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element => (
+  <p class="empty">
+    {completeness.complete && !has_more ? 'None, and every source was read to its end.' : 'None in what was read.'}
+  </p>
 )
 
 export function FindingsPage({ address }: { address: Address }): JSX.Element {
   const { path, query } = address
   const answer = useAnswer<FindingPage>(question(path, query), true)
   const { value, problem, isOld } = answer
-  const next = new URLSearchParams(query)
-  if (value?.next_cursor) next.set('cursor', value.next_cursor)
   return (
     <>
       <header class="page">
@@ -79,13 +84,7 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
       {problem && <Trouble problem={problem} />}
       {value && (
         <div class={isOld ? 'old' : ''}>
-          {value.items.length === 0 && (
-            <p class="empty">
-              {value.completeness.complete && !value.has_more
-                ? 'None was found, and every source was read to its end.'
-                : 'None was found in what was read.'}
-            </p>
-          )}
+          {value.items.length === 0 && <NoneFound {...value} />}
           {value.not_looked_for.length > 0 && (
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(plain).join(', ')}.</p>
           )}
@@ -94,9 +93,7 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
           ))}
         </div>
       )}
-      <nav class="pager" aria-label="Pages">
-        {value?.has_more && <a href={hrefOf(path, next)}>next page</a>}
-      </nav>
+      <Pager address={address} page={value} />
     </>
   )
 }

@@ -15,16 +15,16 @@ import { Card } from '../parts/card.js'
 import type { Listed } from '../parts/list.js'
 import { Table } from '../parts/table.js'
 import { Unknown } from '../parts/text.js'
-import { Moment } from '../parts/value.js'
+import { Time } from '../parts/value.js'
 import { sampled } from '../samples.js'
 import { agoOf, countOf, plain, spanOf } from '../words.js'
-import { Subject } from './findings.js'
-import { NODES } from './nodes.js'
+import { NoneFound, Subject } from './findings.js'
+import { NODE_COLUMNS, NODES } from './nodes.js'
 
 type Answered<T> = ReturnType<typeof useAnswer<T>>
 
 const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected']
-const NODE_COLUMNS = NODES.columns.filter(({ head }) => !/^(metadata|counted|last word)/.test(head))
+const NODE_LOOK = { ...NODES, columns: NODE_COLUMNS }
 const AT_MOST = '100'
 
 const stateQuestion = (state: string) => `/delivery/commands?state=${state}&limit=${AT_MOST}`
@@ -108,30 +108,27 @@ function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Ele
 
 const Findings = ({ answer }: { answer: Answered<FindingPage> }): JSX.Element => (
   <Card title={<a href={hrefOf('/findings')}>Findings</a>} answer={answer} note="what the sources contradict">
-    {({ items, completeness, has_more }) => (
+    {(page) => (
       <>
         <ul class="plain">
-          {items.slice(0, 5).map(({ finding_id, kind, subject, since }) => (
+          {page.items.slice(0, 5).map(({ finding_id, kind, subject, since }) => (
             <li key={finding_id}>
               <a class="bad" href={hrefOf('/findings', { kind })}>
                 {plain(kind)}
-              </a>
+              </a>{' '}
+              <Time at={since} isLong />
               <br />
-              <Subject subject={subject} /> <Moment at={since} />
+              <Subject subject={subject} />
             </li>
           ))}
         </ul>
-        {items.length > 5 && (
+        {page.items.length > 5 && (
           <p class="dim">
-            and {items.length - 5}
-            {has_more && ' or'} more
+            and {page.items.length - 5}
+            {page.has_more && ' or'} more
           </p>
         )}
-        {items.length === 0 && (
-          <p class="empty">
-            {completeness.complete ? 'None, and every source was read to its end.' : 'None in what was read.'}
-          </p>
-        )}
+        {page.items.length === 0 && <NoneFound {...page} />}
       </>
     )}
   </Card>
@@ -246,15 +243,7 @@ export function Overview(): JSX.Element {
       <Commands nodes={nodes} />
       <div class="cards">
         <Card title={<a href={hrefOf('/delivery/nodes')}>Nodes</a>} answer={nodes}>
-          {({ items }) => (
-            <Table
-              label="Nodes"
-              rows={items}
-              columns={NODE_COLUMNS}
-              keyOf={NODES.keyOf}
-              {...(NODES.markOf && { markOf: NODES.markOf })}
-            />
-          )}
+          {({ items }) => <Table label="Nodes" rows={items} look={NODE_LOOK} />}
         </Card>
         <Findings answer={findings} />
         <Connections />

@@ -5,53 +5,62 @@ import type { DeduplicatorSummary } from '../../../contract/deduplicator.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Fields } from '../parts/fields.js'
-import { Table } from '../parts/table.js'
-import { Json, Names } from '../parts/value.js'
+import { Fields } from '../parts/field.js'
+import { type Look, Table } from '../parts/table.js'
+import { Json } from '../parts/value.js'
 import { plain } from '../words.js'
 
-const answeredOf = ({ answered, code }: SourceRow) =>
-  answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {plain(code ?? 'no answer')}</span>
-
-export function SourcesPage(): JSX.Element {
-  const sources = useAnswer<{ items: SourceRow[] }>('/sources')
-  const capabilities = useAnswer<Capabilities>('/capabilities')
-  const deduplicator = useAnswer<DeduplicatorSummary>('/deduplicator/summary')
-  return (
-    <>
-      <Card isMain title="Sources" answer={sources} note="each was asked its cheapest question just now">
-        {({ items }) => (
-          <Table
-            label="Sources"
-            rows={items}
-            keyOf={({ source }) => source}
-            markOf={({ answered }) => (answered ? '' : 'bad')}
-            columns={[
-              { head: 'source', cell: ({ source }) => plain(source) },
-              { head: 'answered', cell: answeredOf },
-              { head: 'took, ms', cell: ({ duration_ms }) => duration_ms, isNumber: true },
-            ]}
-          />
-        )}
-      </Card>
-      <Card title="Deduplicator" answer={deduplicator} note="messages that have been seen">
-        {(summary) => <Fields record={summary} />}
-      </Card>
-      <Card title="Capabilities" answer={capabilities} note="what can be asked; not a readiness check">
-        {({ extensions: { operations, ...extensions }, ...flags }) => (
-          <>
-            <p class="dim">Can be asked</p>
-            <Names names={[...namesOf(flags, true), ...((operations as string[] | undefined) ?? [])].map(plain)} />
-            <p class="dim">Not part of this deployment</p>
-            <Names names={namesOf(flags, false).map(plain)} />
-            <p class="dim">The host says</p>
-            <Json value={extensions} />
-          </>
-        )}
-      </Card>
-    </>
-  )
+const SOURCES: Look<SourceRow> = {
+  keyOf: ({ source }) => source,
+  markOf: ({ answered }) => (answered ? '' : 'bad'),
+  columns: [
+    { head: 'source', cell: ({ source }) => plain(source) },
+    {
+      head: 'now',
+      cell: ({ answered, code }) =>
+        answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {plain(code ?? 'no answer')}</span>,
+    },
+    'duration_ms',
+  ],
 }
 
-const namesOf = (flags: Record<string, unknown>, isThere: boolean) =>
-  Object.keys(flags).filter((name) => flags[name] === isThere)
+/** The capabilities that are there, or are not. */
+function Named({ flags, isThere }: { flags: Record<string, unknown>; isThere: boolean }): JSX.Element {
+  return <Json value={Object.keys(flags).filter((name) => flags[name] === isThere)} />
+}
+
+export const SourcesPage = (): JSX.Element => (
+  <>
+    <Card
+      isMain
+      title="Sources"
+      answer={useAnswer<{ items: SourceRow[] }>('/sources')}
+      note="each was asked its cheapest question just now"
+    >
+      {({ items }) => <Table label="Sources" rows={items} look={SOURCES} />}
+    </Card>
+    <Card
+      title="Deduplicator"
+      answer={useAnswer<DeduplicatorSummary>('/deduplicator/summary')}
+      note="messages that have been seen"
+    >
+      {(summary) => <Fields record={summary} />}
+    </Card>
+    <Card
+      title="Capabilities"
+      answer={useAnswer<Capabilities>('/capabilities')}
+      note="what can be asked; not a readiness check"
+    >
+      {({ extensions, ...flags }) => (
+        <>
+          <p class="dim">Can be asked</p>
+          <Named flags={flags} isThere />
+          <p class="dim">Not part of this deployment</p>
+          <Named flags={flags} isThere={false} />
+          <p class="dim">Beyond these</p>
+          <Fields record={extensions} />
+        </>
+      )}
+    </Card>
+  </>
+)

@@ -4,11 +4,9 @@ import type { UserObservation } from '../../../views/user-observation.js'
 import type { UserSummary } from '../../../views/user-summary.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Fields } from '../parts/fields.js'
+import { Fields } from '../parts/field.js'
 import { Excerpt, type ListView } from '../parts/list.js'
-import { UserRef } from '../parts/ref.js'
-import { extentOf } from '../parts/state.js'
-import { Count, Names, Time } from '../parts/value.js'
+import { cutsOf } from '../parts/state.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
@@ -24,51 +22,43 @@ export const USERS: ListView<UserObservation> = {
   filters: [],
   keyOf: ({ user_id }) => user_id,
   columns: [
-    { head: 'user', cell: ({ user_id }) => <UserRef id={user_id} /> },
-    { head: 'connections', cell: (row) => <Count value={row.observed_connections} />, isNumber: true },
-    { head: 'contexts', cell: (row) => <Count value={row.observed_contexts} />, isNumber: true },
-    { head: 'windows', cell: (row) => <Count value={row.observed_browser_windows} />, isNumber: true },
-    { head: 'client types', cell: (row) => <Names names={row.observed_client_types} /> },
-    { head: 'actions', cell: (row) => row.observed_action_types.length, isNumber: true },
-    { head: 'last seen', cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
-    { head: 'known to', cell: ({ sources }) => <Names names={sources} /> },
+    'user_id',
+    'observed_connections',
+    'observed_contexts',
+    'observed_browser_windows',
+    'observed_client_types',
+    'observed_action_types',
+    'last_seen_at',
+    'sources',
   ],
 }
 
+const OfUser = ({ user_id }: { user_id: string }): JSX.Element => (
+  <>
+    <Excerpt view={CONNECTIONS} query={{ user_id }} />
+    <Excerpt view={COMMANDS} query={{ user_id }} />
+    <Excerpt view={CALLS} query={{ user_id }} />
+    <Excerpt view={CONTEXTS} query={{ user_id }} />
+    <Excerpt view={WINDOWS} query={{ user_id }} />
+    <Excerpt view={SESSIONS} query={{ owner: user_id }} />
+    <Excerpt view={STREAMS} query={{ user_id }} />
+  </>
+)
+
 export function UserPage({ path }: { path: string }): JSX.Element {
   const answer = useAnswer<UserSummary>(path)
-  const user_id = decodeURIComponent(path.split('/')[2] ?? '')
+  const user_id = answer.value?.user_id
   return (
     <>
       <Card isMain title="User" answer={answer}>
         {(user) => (
           <>
-            <p class="dim">{user.completeness.complete ? 'Every source was read to its end.' : extentOf(user)}</p>
-            <Fields
-              record={user}
-              show={{
-                completeness: null,
-                sources: <Names names={user.sources} />,
-                observed_connections: <Count value={user.observed_connections} />,
-                observed_contexts: <Count value={user.observed_contexts} />,
-                observed_browser_windows: <Count value={user.observed_browser_windows} />,
-                observed_streams: <Count value={user.observed_streams} />,
-                pending_rpc: <Count value={user.pending_rpc} />,
-                observed_client_ids: <Names names={user.observed_client_ids} />,
-                observed_client_types: <Names names={user.observed_client_types} />,
-                observed_action_types: <Names names={user.observed_action_types} />,
-              }}
-            />
+            <p class="dim">{cutsOf(user).join(' · ') || 'Every source was read to its end.'}</p>
+            <Fields record={user} show={{ completeness: null }} />
           </>
         )}
       </Card>
-      <Excerpt view={CONNECTIONS} query={{ user_id }} />
-      <Excerpt view={COMMANDS} query={{ user_id }} />
-      <Excerpt view={CALLS} query={{ user_id }} />
-      <Excerpt view={CONTEXTS} query={{ user_id }} />
-      <Excerpt view={WINDOWS} query={{ user_id }} />
-      <Excerpt view={SESSIONS} query={{ owner: user_id }} />
-      <Excerpt view={STREAMS} query={{ user_id }} />
+      {user_id !== undefined && <OfUser user_id={user_id} />}
     </>
   )
 }

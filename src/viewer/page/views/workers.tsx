@@ -1,27 +1,26 @@
 /** A user's worker contexts: the idle ones apart from those with a task. */
 import type { JSX } from 'preact'
+import type { Context } from '../../../contract/contexts.js'
 import type { Workers } from '../../../views/workers.js'
 import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { choice, Filters, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { State, Trouble } from '../parts/state.js'
+import { cutsOf, State, Trouble } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Count } from '../parts/value.js'
 import { CLIENT_TYPES } from './connections.js'
 import { CONTEXTS } from './contexts.js'
 
-const FILTERS = [{ ...text('user_id'), isNeeded: true as const }, choice('client_type', CLIENT_TYPES)]
+const USER = { ...text('user_id'), isNeeded: true } as const
 
 /** The worker contexts assigned to one task. */
-export const TASK: ListView<
-  (typeof CONTEXTS)['columns'] extends readonly { cell(row: infer T): unknown }[] ? T : never
-> = {
+export const TASK: ListView<Context> = {
   ...CONTEXTS,
   title: 'Task',
   isAsked: true,
   about: 'The worker contexts assigned to one task in this registry; no proof that a job system owns it.',
-  filters: [{ ...text('user_id'), isNeeded: true }],
+  filters: [USER],
 }
 
 export function WorkersPage({ address }: { address: Address }): JSX.Element {
@@ -33,20 +32,21 @@ export function WorkersPage({ address }: { address: Address }): JSX.Element {
       <header class="page">
         <h1>Workers</h1>
         <p>Which worker of a user is free: idle ones carry no task.</p>
-        <Filters filters={FILTERS} address={address} />
+        <Filters filters={[USER, choice('client_type', CLIENT_TYPES)]} address={address} />
         {query.get('user_id') ? <State answer={answer as never} /> : <p class="empty">Say which user_id.</p>}
       </header>
       {problem && <Trouble problem={problem} />}
       {value && (
         <div class={isOld ? 'old' : ''}>
+          <p class="dim">{cutsOf(value).join(' · ')}</p>
           <h2>
             Idle <Count value={value.idle_count} />
           </h2>
-          <Table label="Idle" rows={value.idle} columns={CONTEXTS.columns} keyOf={CONTEXTS.keyOf} />
+          <Table label="Idle" rows={value.idle} look={CONTEXTS} />
           <h2>
             Assigned <Count value={value.assigned_count} />
           </h2>
-          <Table label="Assigned" rows={value.assigned} columns={CONTEXTS.columns} keyOf={CONTEXTS.keyOf} />
+          <Table label="Assigned" rows={value.assigned} look={CONTEXTS} />
           <p class="dim">
             Neither: <Count value={value.other_count} />
           </p>
