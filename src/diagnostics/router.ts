@@ -18,7 +18,7 @@ import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import { ROUTES } from './routes.js'
 import type { RouteEntry } from './service-index.js'
-import { tagOf } from './tags.js'
+import { tagOfAnswer, tagOfVersion } from './tags.js'
 import { WATCH } from './watch/route.js'
 import { createOpenView } from './watch/view.js'
 import { createWatches } from './watch/watches.js'
@@ -172,17 +172,15 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       const compared = prepared.isCompared
         ? JSON.stringify([prepared.route.path, params, search, sight.users ?? null])
         : null
-      const version = compared === null ? null : await put.version()
       const named = request.headers.get('if-none-match')
-      if (compared !== null && version !== null && named !== null) {
-        const tag = tagOf(compared, version, '', prepared)
-        if (isNamed(named, tag)) return notModified(tag)
-      }
+      const version = compared === null ? null : await put.version()
+      const known = compared !== null && version !== null ? tagOfVersion(compared, version) : null
+      if (known !== null && isNamed(named, known)) return notModified(known)
       visit.answer = await put.answer()
-      const { text } = visit.answer
-      if (compared === null) return jsonReply(200, text)
-      const etag = tagOf(compared, version, text, prepared)
-      return isNamed(named, etag) ? notModified(etag) : jsonReply(200, text, { etag })
+      const { encoded } = visit.answer
+      if (compared === null) return jsonReply(200, encoded.text)
+      const etag = known ?? tagOfAnswer(compared, encoded, prepared.route)
+      return isNamed(named, etag) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
     },
     refuse(error, visit) {
       const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })

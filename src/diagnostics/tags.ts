@@ -3,8 +3,8 @@ import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
 import type { Ask, Awaitable, Versioned } from '../contract/page.js'
-import { type Comparable, comparedOf, weakTag } from '../http/etag.js'
-import type { PreparedRoute } from '../http/read-route.js'
+import type { Encoded } from '../http/encode.js'
+import { comparedText, weakTag } from '../http/etag.js'
 import type { DiagnosticsRoute } from './route.js'
 
 /** The inspectors that an answer of the route is made of. */
@@ -40,16 +40,9 @@ const isPromise = (value: unknown) => typeof (value as PromiseLike<unknown> | nu
 const joined = (versions: readonly unknown[]) =>
   versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
 
-/** The tag of an answer to `question`, by its version or by what it says. */
-export function tagOf(question: string, version: string | null, text: string, compared: Compared): string {
-  return weakTag(`${question}\n${version ?? comparedText(text, compared.route)}`)
-}
+/** The tag of an answer to `question`, by the version of its sources. */
+export const tagOfVersion = (question: string, version: string): string => weakTag(question, version)
 
-/** What of an answer is compared. Where all of it is, that is the text: taking it apart costs more than the answer. */
-function comparedText(text: string, { compared, response }: Compared['route']): string {
-  const { shape = {} } = response as { shape?: object }
-  if (!compared && !('completeness' in shape) && !('observed_at' in shape)) return text
-  return JSON.stringify(comparedOf(JSON.parse(text) as Comparable, compared as never))
-}
-
-type Compared = Pick<PreparedRoute<never, never>, 'route'>
+/** The tag of an answer to `question`, by what it says. */
+export const tagOfAnswer = (question: string, encoded: Encoded, { compared }: DiagnosticsRoute): string =>
+  weakTag(question, comparedText(encoded, compared))

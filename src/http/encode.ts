@@ -43,78 +43,140 @@ function read(schema: z.ZodType, value: unknown): string {
   throw new UnacceptableAnswer(textOfFaults(faultsOf(result.error)), { cause: result.error })
 }
 
-type Encoder = (value: unknown) => string
+/** A record as its schema reads it. One that cannot change has one for good: who has seen it knows it again. */
+export interface RecordText {
+  readonly text: string
+}
 
-const encoders = new WeakMap<z.ZodType, Encoder>()
+type RecordEncoder = (value: unknown) => RecordText
+
+const encoders = new WeakMap<z.ZodType, RecordEncoder>()
 
 /** A record that cannot change is read and encoded once, however often and wherever it is listed. */
-function recordEncoder(schema: z.ZodType): Encoder {
+function recordEncoder(schema: z.ZodType): RecordEncoder {
   const known = encoders.get(schema)
   if (known) return known
-  const texts = new WeakMap<object, string>()
-  const toText: Encoder = (record) => {
-    if (record === null || typeof record !== 'object') return read(schema, record)
+  const texts = new WeakMap<object, RecordText>()
+  const toText: RecordEncoder = (record) => {
+    if (record === null || typeof record !== 'object') return { text: read(schema, record) }
     const kept = texts.get(record)
     if (kept !== undefined) return kept
-    const text = read(schema, record)
-    if (isImmutable(record)) texts.set(record, text)
-    return text
+    const made = { text: read(schema, record) }
+    if (isImmutable(record)) texts.set(record, made)
+    return made
   }
   encoders.set(schema, toText)
   return toText
 }
 
+/** A member of an answer: its text, or its records. */
+export interface Member {
+  readonly name: string
+  readonly value: string | readonly RecordText[]
+}
+
+/** An answer as its schema reads it. It is made into one text when somebody wants that: who compares does not. */
+export interface Encoded {
+  /** Of an object with lists of records; empty for anything else. */
+  readonly members: readonly Member[]
+  readonly text: string
+}
+
 const isRecordList = (schema: unknown): schema is z.ZodArray<z.ZodObject> =>
   schema instanceof z.ZodArray && schema.element instanceof z.ZodObject
 
-/** Adds the text of a member to `pieces`, which begin with the brace; nothing for a member that is left out. */
-type MemberEncoder = (pieces: string[], value: unknown) => void
-
-const opening = (pieces: string[], name: string): string => `${pieces.length > 1 ? ',' : ''}"${name}":`
+/** `undefined` for a member that is left out. */
+type MemberEncoder = (value: unknown) => Member | undefined
 
 function listEncoder(name: string, element: z.ZodObject): MemberEncoder {
   const toText = recordEncoder(element)
-  return (pieces, records) => {
-    if (!Array.isArray(records)) throw new UnacceptableAnswer(`${name}: must be a list`)
-    pieces.push(opening(pieces, name), '[')
+  return (given) => {
+    if (!Array.isArray(given)) throw new UnacceptableAnswer(`${name}: must be a list`)
+    const records: RecordText[] = []
     let refused: Map<number, BadRecord> | undefined
     // By index: a hole is read too, and refused.
-    for (let i = 0; i < records.length; i++) {
+    for (let i = 0; i < given.length; i++) {
       try {
-        pieces.push(i > 0 ? ',' : '', toText(records[i]))
+        records.push(toText(given[i]))
       } catch (error) {
         refused ??= new Map()
-        refused.set(i, toBadRecord(element, records[i], i, error instanceof UnacceptableAnswer ? error.cause : error))
+        refused.set(i, toBadRecord(element, given[i], i, error instanceof UnacceptableAnswer ? error.cause : error))
       }
     }
     if (refused) throw new RefusedRecords(name, refused)
-    pieces.push(']')
+    return { name, value: records }
   }
 }
 
 function valueEncoder(name: string, field: z.ZodType): MemberEncoder {
-  return (pieces, value) => {
-    const text = read(field, value)
-    if (text !== undefined) pieces.push(opening(pieces, name), text)
+  return (value) => {
+    const text: string | undefined = read(field, value)
+    return text === undefined ? undefined : { name, value: text }
   }
 }
 
-/**
- * An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. All
- * pieces are joined once: each further copy of a page costs a request more than the rest of its encoding.
- */
-function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
+/** All pieces are joined once: each further copy of a page costs a request more than the rest of its encoding. */
+function joined(members: readonly Member[]): string {
+  const pieces: string[] = []
+  for (const { name, value } of members) {
+    pieces.push(pieces.length > 0 ? ',"' : '{"', name, '":')
+    if (typeof value === 'string') pieces.push(value)
+    else {
+      pieces.push('[')
+      for (let i = 0; i < value.length; i++) pieces.push(i > 0 ? ',' : '', (value[i] as RecordText).text)
+      pieces.push(']')
+    }
+  }
+  pieces.push(pieces.length > 0 ? '}' : '{}')
+  return pieces.join('')
+}
+
+/** The length of their text, or a few more: for each name its marks, for each record its comma. */
+function lengthOf(members: readonly Member[]): number {
+  let length = 2
+  for (const { name, value } of members) {
+    length += name.length + 6
+    if (typeof value === 'string') length += value.length
+    else for (const { text } of value) length += text.length + 1
+  }
+  return length
+}
+
+/** An object by its members. */
+class Envelope implements Encoded {
+  readonly members: readonly Member[]
+  #text: string | undefined
+
+  constructor(members: readonly Member[]) {
+    this.members = members
+    if (lengthOf(members) > BODY_LENGTH) checkLength(this.text.length)
+  }
+
+  get text(): string {
+    this.#text ??= joined(this.members)
+    return this.#text
+  }
+}
+
+function checkLength(length: number): void {
+  if (length > BODY_LENGTH) throw new TooLarge(`the answer has ${length} characters, at most ${BODY_LENGTH}`)
+}
+
+/** An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. */
+function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Encoded {
   const members = (Object.entries(schema.shape) as [string, z.ZodType][]).map(([name, field]) => ({
     name,
-    add: isRecordList(field) ? listEncoder(name, field.element) : valueEncoder(name, field),
+    encode: isRecordList(field) ? listEncoder(name, field.element) : valueEncoder(name, field),
   }))
   return (value) => {
     // What is not an object has none of the fields, and the schema says so.
     const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
-    const pieces = ['{']
-    for (const { name, add } of members) add(pieces, given[name])
-    pieces.push('}')
-    return pieces.join('')
+    const made: Member[] = []
+    for (const { name, encode } of members) {
+      const member = encode(given[name])
+      if (member) made.push(member)
+    }
+    return new Envelope(made)
   }
 }
 
@@ -124,16 +186,16 @@ function createEnvelopeEncoder(schema: z.ZodObject): Encoder {
  * @returns a function that throws UnacceptableAnswer (RefusedRecords where only records of a list are), or whatever a getter or `JSON.stringify` throws: all of it is a
  * fault of the source.
  */
-export function createEncoder(schema: z.ZodType): Encoder {
-  const envelope = schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList)
-  const toText: Encoder = envelope ? createEnvelopeEncoder(schema) : recordEncoder(schema)
+export function createEncoder(schema: z.ZodType): (value: unknown) => Encoded {
+  if (schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList))
+    return createEnvelopeEncoder(schema)
+  const toText = recordEncoder(schema)
   return (value) => {
-    const text = toText(value)
-    if (text.length > BODY_LENGTH)
-      throw new TooLarge(`the answer has ${text.length} characters, at most ${BODY_LENGTH}`)
-    return text
+    const { text } = toText(value)
+    checkLength(text.length)
+    return { members: [], text }
   }
 }
 
 /** `value` as JSON text, for an answer that is made too rarely to keep its encoder. */
-export const encode = (schema: z.ZodType, value: unknown): string => createEncoder(schema)(value)
+export const encode = (schema: z.ZodType, value: unknown): string => createEncoder(schema)(value).text

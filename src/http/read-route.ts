@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
 import type { Awaitable, PageQuery } from '../contract/page.js'
 import type { RefusalCode } from '../refusal.js'
-import { createEncoder } from './encode.js'
+import { createEncoder, type Encoded } from './encode.js'
 import { paramNames } from './match.js'
 import type { ProblemCode } from './problem.js'
 
@@ -100,7 +100,7 @@ export interface PreparedRoute<Source, View> {
   listed: boolean
   /** Its answers have an entity tag. */
   isCompared: boolean
-  encode: (value: unknown) => string
+  encode: (value: unknown) => Encoded
   /** What refusals of its inspectors mean here, where that differs from other routes. */
   refusals: Partial<Record<RefusalCode, ProblemCode>>
 }

@@ -3,7 +3,7 @@ import type { Deadline } from '../async/deadline.js'
 import type { BadRecord } from '../contract/bad-record.js'
 import { type Ask, examinable, withRemaining } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
-import { RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
+import { type Encoded, RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
 import { ProblemError } from './problem.js'
 import { parseQuery } from './query.js'
 import type { PreparedRoute } from './read-route.js'
@@ -12,7 +12,7 @@ import { firstHalf, type LongList, withoutRecords } from './shorten.js'
 
 /** What became of one request, for the hook that counts it. */
 export interface Answer {
-  text: string
+  encoded: Encoded
   itemCount: number | null
   complete: boolean | null
 }
@@ -105,7 +105,7 @@ export async function read<Source, View extends { readonly ask: Ask }>(
   function finish(envelope: Envelope, size: number): Answer {
     const value = listed ? bindPage(envelope, size, route.page === 'paged' ? identity : undefined) : envelope
     return {
-      text: encode(value),
+      encoded: encode(value),
       itemCount: Array.isArray(value?.items) ? value.items.length : null,
       complete: completeOf(value),
     }

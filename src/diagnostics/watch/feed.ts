@@ -1,7 +1,7 @@
 /** What one watcher is sent: a snapshot of each view, then what changes; whoever is slow begins anew instead of queueing. */
 import { encodeFrame } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
-import type { Listener, ViewReader } from './reader.js'
+import type { Frame, Listener, ViewReader } from './reader.js'
 
 /** The longest silence about a view in which nothing changes and somebody looks. */
 const SYNC_MS = 10_000
@@ -9,7 +9,7 @@ const SYNC_MS = 10_000
 const encoder = new TextEncoder()
 
 /** What waits to be sent of one view: its snapshot, a reset and the snapshot, or one frame. */
-type Pending = { kind: 'snapshot' | 'reset' } | { kind: 'frame'; text: string }
+type Pending = { kind: 'snapshot' | 'reset' } | { kind: 'frame'; frame: Frame }
 
 /** Why a feed ended, and after how many ms to come back; `null` for not at all. */
 export interface FeedEnd {
@@ -22,6 +22,16 @@ export interface Feed extends Chunks {
   end(why: FeedEnd): void
 }
 
+function concatenated(frames: readonly Frame[]): Frame {
+  const all = new Uint8Array(frames.reduce((length, frame) => length + frame.length, 0))
+  let at = 0
+  for (const frame of frames) {
+    all.set(frame, at)
+    at += frame.length
+  }
+  return all
+}
+
 /** @param onEnd Called once, when nobody takes any more. */
 export function createFeed(readers: readonly ViewReader[], onEnd: () => void): Feed {
   const pending = new Map<ViewReader, Pending>(readers.map((reader) => [reader, { kind: 'snapshot' }]))
@@ -31,16 +41,16 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
   let wake = () => {}
 
   const listener: Listener = {
-    changed(reader, text) {
+    changed(reader, frame) {
       const waits = pending.get(reader)
       // What waits is of an earlier state: nothing is queued behind it.
       if (waits?.kind === 'frame') pending.set(reader, { kind: 'reset' })
-      else if (!waits) pending.set(reader, { kind: 'frame', text })
+      else if (!waits) pending.set(reader, { kind: 'frame', frame })
       wake()
     },
     unchanged(reader) {
       if (pending.has(reader) || performance.now() - (toldAt.get(reader) ?? 0) < SYNC_MS) return
-      pending.set(reader, { kind: 'frame', text: reader.sync })
+      pending.set(reader, { kind: 'frame', frame: reader.sync })
       wake()
     },
   }
@@ -54,16 +64,18 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
     wake()
   }
 
-  /** Everything that waits, as one chunk. */
-  function take(): string {
-    let text = ''
+  /** Everything that waits, as one chunk: one frame alone is the bytes that all are sent. */
+  function take(): Frame {
+    const frames: Frame[] = []
     for (const [reader, what] of pending) {
-      text += what.kind === 'frame' ? what.text : `${what.kind === 'reset' ? reader.reset : ''}${reader.snapshot}`
+      if (what.kind === 'frame') frames.push(what.frame)
+      else if (what.kind === 'reset') frames.push(reader.reset, reader.snapshot)
+      else frames.push(reader.snapshot)
       toldAt.set(reader, performance.now())
     }
     pending.clear()
-    if (ending) text += encodeFrame({ event: 'end', data: ending })
-    return text
+    if (ending) frames.push(encoder.encode(encodeFrame({ event: 'end', data: ending })))
+    return frames.length === 1 ? (frames[0] as Frame) : concatenated(frames)
   }
 
   return {
@@ -77,7 +89,7 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
           wake = resolve
         })
       if (isOver) return { done: true, value: undefined }
-      const value = encoder.encode(take())
+      const value = take()
       if (ending) leave()
       return { done: false, value }
     },

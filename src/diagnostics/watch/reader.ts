@@ -1,8 +1,10 @@
 /** One reader for all who watch the same: it reads while somebody does, at most once a second, and says what has changed. */
 import { createTicker } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
-import { encodeFrame } from '../../http/event-stream.js'
-import { changeOf, type Reading, readingOf } from './rows.js'
+import type { Encoded } from '../../http/encode.js'
+import type { Compared } from '../../http/etag.js'
+import { jsonFrame } from '../../http/event-stream.js'
+import { type Change, changeOf, type Reading, readingOf } from './rows.js'
 
 /** Between two readings. */
 const READ_MS = 1_000
@@ -12,18 +14,23 @@ export interface View {
   /** As whoever watches has named it. */
   readonly name: string
   readonly fields: readonly string[]
-  compared: ((row: object) => object) | undefined
-  /** The answer to the question, as text. Throws what keeps it from being one. */
-  read(): Promise<string>
+  compared: Compared | undefined
+  /** The answer to the question. Throws what keeps it from being one. */
+  read(): Promise<Encoded>
   /** What its sources say of their changes; `null` where they do not. */
   version(): Promise<string | null>
   now(): number
 }
 
+/** A frame as it is sent, one for all who are sent it. */
+export type Frame = Uint8Array<ArrayBuffer>
+
+const encoder = new TextEncoder()
+
 /** Who is told. */
 export interface Listener {
-  /** Something has changed: what to add to what the listener has. The text is shared. */
-  changed(reader: ViewReader, frame: string): void
+  /** Something has changed: what to add to what the listener has. */
+  changed(reader: ViewReader, frame: Frame): void
   /** Nothing has, and somebody looked. */
   unchanged(reader: ViewReader): void
 }
@@ -39,7 +46,9 @@ export class ViewReader {
   #sourceVersion: string | null = null
   #version = 0
   #observedAt = ''
-  #snapshot: string | undefined
+  /** Frames of the state that was read last. */
+  #snapshot: Frame | undefined
+  #sync: Frame | undefined
 
   constructor(view: View, onEmpty: () => void) {
     this.#view = view
@@ -63,33 +72,47 @@ export class ViewReader {
     this.#onEmpty()
   }
 
-  /** What there is, for whoever has nothing: one text for all of them. */
-  get snapshot(): string {
-    const { name, fields } = this.#view
+  /** What there is, for whoever has nothing. */
+  get snapshot(): Frame {
+    if (this.#snapshot) return this.#snapshot
     const { page, rows } = this.#reading as Reading
-    this.#snapshot ??= encodeFrame({
-      event: 'snapshot',
-      data: {
-        view: name,
-        version: this.#version,
-        observed_at: this.#observedAt,
-        row_id: fields,
-        page: { ...page, items: [...rows.values()].map(({ row }) => row) },
-      },
-    })
+    const items = Array.from(rows.values(), ({ text }) => text)
+    this.#snapshot = this.#frame('snapshot', [
+      this.#state,
+      `"row_id":${JSON.stringify(this.#view.fields)}`,
+      `"page":{${[...page, `"items":[${items.join(',')}]`].join(',')}}`,
+    ])
     return this.#snapshot
   }
 
   /** That somebody looked just now. */
-  get sync(): string {
-    return encodeFrame({
-      event: 'sync',
-      data: { view: this.#view.name, version: this.#version, observed_at: this.#observedAt },
-    })
+  get sync(): Frame {
+    this.#sync ??= this.#frame('sync', [this.#state])
+    return this.#sync
   }
 
-  get reset(): string {
-    return encodeFrame({ event: 'reset', data: { view: this.#view.name } })
+  get reset(): Frame {
+    return this.#frame('reset', [])
+  }
+
+  get #state(): string {
+    return `"version":${this.#version},"observed_at":"${this.#observedAt}"`
+  }
+
+  #frame(event: string, members: readonly string[]): Frame {
+    const view = `"view":${JSON.stringify(this.#view.name)}`
+    return encoder.encode(jsonFrame(event, `{${[view, ...members].join(',')}}`))
+  }
+
+  #delta(from: number, { upsert, remove, order }: Change): Frame {
+    return this.#frame('delta', [
+      `"from":${from}`,
+      this.#state,
+      `"upsert":[${upsert.join(',')}]`,
+      `"remove":${JSON.stringify(remove)}`,
+      `"order":${JSON.stringify(order)}`,
+      `"page":{${this.#reading?.page.join(',')}}`,
+    ])
   }
 
   /** Reads, and tells who listens. Several at once are one. @throws what the first reading throws. */
@@ -106,31 +129,25 @@ export class ViewReader {
   }
 
   async #look(): Promise<void> {
-    const { name, fields, compared, read, version, now } = this.#view
+    const { fields, compared, read, version, now } = this.#view
     const before = this.#reading
+    // Asked for first: what changes while the list is read makes another version of it.
     const sourceVersion = await version()
     const isKnown = before !== undefined && sourceVersion !== null && sourceVersion === this.#sourceVersion
-    const after = isKnown ? before : readingOf(await read(), fields, compared)
+    const after = isKnown ? before : readingOf(await read(), fields, compared, before)
     const change = isKnown || !before ? null : changeOf(before, after)
     this.#sourceVersion = sourceVersion
     this.#observedAt = toTimestamp(now())
     this.#snapshot = undefined
+    this.#sync = undefined
     this.#reading = after
     if (before && !change) {
       for (const listener of this.#listeners) listener.unchanged(this)
       return
     }
     const from = this.#version++
-    if (!change) return
-    const data = {
-      view: name,
-      from,
-      version: this.#version,
-      observed_at: this.#observedAt,
-      ...change,
-      page: after.page,
-    }
-    const frame = encodeFrame({ event: 'delta', data })
+    if (!change || this.#listeners.size === 0) return
+    const frame = this.#delta(from, change)
     for (const listener of this.#listeners) listener.changed(this, frame)
   }
 }

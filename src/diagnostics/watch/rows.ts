@@ -1,5 +1,6 @@
 /** What a watched list is made of: rows by their ids, and what has changed from one reading of it to the next. */
-import { comparedOf } from '../../http/etag.js'
+import type { Encoded, RecordText } from '../../http/encode.js'
+import { type Compared, comparedMember, comparedRecord } from '../../http/etag.js'
 
 /** The fields that name a row, for each list that can be watched. */
 export const ROWS: Readonly<Record<string, readonly string[]>> = {
@@ -21,38 +22,62 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/users': ['user_id'],
 }
 
-type Row = Record<string, unknown>
-
 /** The id of a row: the value of its one field, or the JSON list of several. */
-function rowId(row: Row, fields: readonly string[]): string {
+function rowId(text: string, fields: readonly string[]): string {
+  const row = JSON.parse(text) as Record<string, unknown>
   const values = fields.map((field) => row[field])
   return values.length === 1 ? String(values[0]) : JSON.stringify(values)
+}
+
+interface Row {
+  id: string
+  text: string
+  compared: string
 }
 
 /** One reading of a list. */
 export interface Reading {
   /** In the order of the page. */
-  rows: Map<string, { row: Row; compared: string }>
-  /** The page without its rows, and as it is compared. */
-  page: Row
+  rows: Map<string, Row>
+  /** The same rows by what they were read from: what is there again needs no reading. */
+  known: Map<RecordText, Row>
+  /** The page without its rows, member by member, and as it is compared. */
+  page: string[]
   compared: string
 }
 
-/** @param of A row without what changes by the clock alone. */
+/**
+ * @param of A row without what changes by the clock alone.
+ * @param before The reading before this one.
+ */
 export function readingOf(
-  text: string,
+  { members }: Encoded,
   fields: readonly string[],
-  of: (row: object) => object = (row) => row,
+  of: Compared | undefined,
+  before?: Reading,
 ): Reading {
-  const { items, ...page } = JSON.parse(text) as Row & { items: Row[] }
-  const rows = items.map((row) => [rowId(row, fields), { row, compared: JSON.stringify(of(row)) }] as const)
-  return { rows: new Map(rows), page, compared: JSON.stringify(comparedOf(page)) }
+  const reading: Reading = { rows: new Map(), known: new Map(), page: [], compared: '' }
+  for (const { name, value } of members) {
+    if (name !== 'items' || typeof value === 'string') {
+      const text = typeof value === 'string' ? value : `[${value.map((record) => record.text).join(',')}]`
+      reading.page.push(`"${name}":${text}`)
+      reading.compared += `"${name}":${comparedMember(name, text)}\n`
+      continue
+    }
+    for (const record of value) {
+      const { text } = record
+      const row = before?.known.get(record) ?? { id: rowId(text, fields), text, compared: comparedRecord(text, of) }
+      reading.known.set(record, row)
+      reading.rows.set(row.id, row)
+    }
+  }
+  return reading
 }
 
 /** What makes one reading of another. */
 export interface Change {
   /** Rows that are new or another, whole. */
-  upsert: Row[]
+  upsert: string[]
   /** Ids of rows that are not there any more. */
   remove: string[]
   /** Ids of all rows in their order, where that is not what follows by itself: what stays, and behind it what is new. */
@@ -61,12 +86,19 @@ export interface Change {
 
 /** `null` where nothing has changed but by the clock. */
 export function changeOf(before: Reading, after: Reading): Change | null {
-  const remove = [...before.rows.keys()].filter((id) => !after.rows.has(id))
-  const upsert = [...after.rows].filter(([id, { compared }]) => before.rows.get(id)?.compared !== compared)
-  const added = upsert.map(([id]) => id).filter((id) => !before.rows.has(id))
-  const followed = [...[...before.rows.keys()].filter((id) => after.rows.has(id)), ...added]
-  const ids = [...after.rows.keys()]
-  const order = ids.every((id, i) => id === followed[i]) ? null : ids
-  if (remove.length === 0 && upsert.length === 0 && order === null && before.compared === after.compared) return null
-  return { upsert: upsert.map(([, { row }]) => row), remove, order }
+  const remove: string[] = []
+  const followed: string[] = []
+  for (const id of before.rows.keys()) (after.rows.has(id) ? followed : remove).push(id)
+  const upsert: string[] = []
+  for (const row of after.rows.values()) {
+    const was = before.rows.get(row.id)
+    if (!was) followed.push(row.id)
+    if (was?.compared !== row.compared) upsert.push(row.text)
+  }
+  let place = 0
+  let isFollowed = true
+  for (const id of after.rows.keys()) isFollowed &&= followed[place++] === id
+  const order = isFollowed ? null : [...after.rows.keys()]
+  if (remove.length === 0 && upsert.length === 0 && isFollowed && before.compared === after.compared) return null
+  return { upsert, remove, order }
 }

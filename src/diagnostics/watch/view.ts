@@ -51,8 +51,8 @@ export function createOpenView<P>(options: OpenViewOptions<P>) {
     }
     return {
       scope: JSON.stringify(sight.users ?? null),
-      compared: route.compared as OpenView['compared'],
-      read: () => put(async (one) => (await one.answer()).text),
+      compared: route.compared,
+      read: () => put(async (one) => (await one.answer()).encoded),
       version: () => put(async (one) => one.version()),
       now,
     }
