@@ -14,7 +14,7 @@ import type { Family } from './family.js'
 import { filterBy, given, NAMES, named, Timestamp } from './ids.js'
 import { HostMetadata } from './json.js'
 import { METADATA_BYTES } from './limits.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export const DeploymentMode = z
   .enum(['direct', 'shared_store'])
@@ -171,7 +171,7 @@ export const CommandKey = z.object({
 export type CommandKey = z.infer<typeof CommandKey>
 
 /** Reads a dispatcher. Never returns a payload. */
-export interface DeliveryInspector extends Pingable {
+export interface DeliveryInspector extends Pingable, Versioned {
   summary(ask: Ask): Awaitable<DeliverySummary>
   listNodes(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryNode>>
   listTenants(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryTenant>>

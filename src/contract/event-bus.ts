@@ -72,6 +72,8 @@ export interface LastEvent {
 /** Tells of the newest event of a topic; `null` where none is remembered. */
 export interface LastEvents {
   lastEvent(topic: string): LastEvent | null
+  /** Another text after every change of what `lastEvent` answers. Absent: whoever shows it cannot say when it has changed. */
+  version?(): string
 }
 
 /**

@@ -70,6 +70,11 @@ export interface Versioned {
    * cannot be told now. An age, which grows by the clock alone, is no change. Without it answers are compared.
    */
   version?(ask: Ask): Awaitable<string | null>
+  /**
+   * `version` is a question to a store: only those who watch wait for it. A request for a list would wait twice, and its
+   * tag is made of the answer. @default false
+   */
+  readonly remoteVersion?: boolean
 }
 
 /** One page of a list. */

@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
 import { filterBy, Id, named, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
 /** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
@@ -83,7 +83,7 @@ export type SessionFilter = z.infer<typeof SessionFilter>
  * Reads a registry of sessions. `connector_connected` and `viewers` may be left `null`: the router asks the inspectors of
  * connections and of subscriptions for them.
  */
-export interface SessionInspector extends Pingable {
+export interface SessionInspector extends Pingable, Versioned {
   listSessions(filter: SessionFilter, page: PageQuery, ask: Ask): Awaitable<Page<SessionRow>>
   getSession(sessionId: string, ask: Ask): Awaitable<SessionRow | null>
   /** How many sessions of each of these sites (at most 500) have not ended, its owner's alone; in their order, `null` for unknown. */

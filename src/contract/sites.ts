@@ -5,7 +5,7 @@ import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, named, SegmentId, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export const SiteMode = z
   .enum(['cooperative', 'observe'])
@@ -122,7 +122,7 @@ export const SiteFilter = z.object({
 export type SiteFilter = z.infer<typeof SiteFilter>
 
 /** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */
-export interface SiteInspector extends Pingable {
+export interface SiteInspector extends Pingable, Versioned {
   listSites(filter: SiteFilter, page: PageQuery, ask: Ask): Awaitable<Page<SiteRow>>
   getSite(siteId: string, ask: Ask): Awaitable<SiteRow | null>
 }

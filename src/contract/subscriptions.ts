@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Family } from './family.js'
 import { filterBy, named, Timestamp } from './ids.js'
 import { boundsIn, defineBounds, orNull, type Shape, TEXT } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable } from './page.js'
+import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One viewer stream that is open. What changes is as of when its node last looked, some seconds ago at most. */
 export const SubscriptionRow = z
@@ -47,7 +47,7 @@ export const SubscriptionFilter = z.object({
 export type SubscriptionFilter = z.infer<typeof SubscriptionFilter>
 
 /** Reads the viewer streams of a deployment. */
-export interface SubscriptionInspector extends Pingable {
+export interface SubscriptionInspector extends Pingable, Versioned {
   listSubscriptions(filter: SubscriptionFilter, page: PageQuery, ask: Ask): Awaitable<Page<SubscriptionRow>>
   /** How many streams of each of these sessions (at most 500) are open; in their order, `null` for unknown. */
   countViewers?(sessionIds: readonly string[], ask: Ask): Awaitable<readonly (number | null)[]>

@@ -54,6 +54,7 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
   }),
   diagnosticsRoute({
     path: '/connections/churn',
+    unversioned: true,
     operationId: 'getConnectionChurn',
     summary: 'How many connections came and went, minute by minute',
     needs: ['connection_churn'],

@@ -41,6 +41,7 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
   }),
   diagnosticsRoute({
     path: '/delivery/nodes',
+    unversioned: true,
     compared: ({ staleness_ms, ...node }: DeliveryNode) => node,
     operationId: 'listDeliveryNodes',
     summary: 'Delivery nodes: their loops, drainers, waiters and counters',

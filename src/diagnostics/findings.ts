@@ -24,6 +24,7 @@ export const FINDING_ROUTES = routesAbout('findings', 'What the sources contradi
     summary: 'What the sources contradict, and what is overdue by their own clocks',
     needs: FINDING_NEEDS,
     operation: 'findings',
+    unversioned: true,
     page: 'paged',
     query: FindingFilter,
     response: FindingPage,

@@ -34,8 +34,8 @@ interface Asked {
 
 /** A question that can be put. */
 export interface Question {
-  /** What the sources say of their changes, or `null`. */
-  version(): Awaitable<string | null>
+  /** What the sources say of their changes, or `null`. @param isWatched Whether a store may be asked for it. */
+  version(isWatched: boolean): Awaitable<string | null>
   answer(): Promise<Answer>
 }
 
@@ -73,7 +73,8 @@ export function createQuestions({
       },
     }
     return {
-      version: () => versionWithin(deadline, asked.families, inspectors, ask),
+      version: (isWatched) =>
+        asked.route.unversioned ? null : versionWithin(deadline, asked.families, inspectors, ask, isWatched),
       answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
     }
   }

@@ -25,6 +25,11 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
   reportsFailures?: true
   /** Other inspectors that its answer is made of too, where they are there. */
   alsoReads?: readonly FamilyName[]
+  /**
+   * Its answer becomes another one in ways that no version of its sources tells: by an instant that passes, by a report that
+   * comes each second, by a source that answers no more. It is read each time, and compared.
+   */
+  unversioned?: true
   /** A view that came later than the capabilities' booleans: where it can be asked, `extensions.operations` names it. */
   operation?: string
 }
@@ -50,7 +55,7 @@ export function diagnosticsRoute<
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
   definition: TypedReadRoute<Present, RouteView, Path, Query, Response> &
-    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures' | 'alsoReads'>,
+    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures' | 'alsoReads' | 'unversioned'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
 }

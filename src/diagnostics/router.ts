@@ -173,7 +173,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
         ? JSON.stringify([prepared.route.path, params, search, sight.users ?? null])
         : null
       const named = request.headers.get('if-none-match')
-      const version = compared === null ? null : await put.version()
+      const version = compared === null ? null : await put.version(false)
       const known = compared !== null && version !== null ? tagOfVersion(compared, version) : null
       if (known !== null && isNamed(named, known)) return notModified(known)
       visit.answer = await put.answer()

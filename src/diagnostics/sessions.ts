@@ -11,6 +11,7 @@ export const SESSION_ROUTES = routesAbout('sessions', 'Sessions of cooperative s
     operationId: 'listSessions',
     summary: 'Sessions, and whether their connectors are there',
     needs: ['sessions'],
+    alsoReads: ['registry', 'subscriptions'],
     narrows: true,
     page: 'paged',
     query: SessionFilter,

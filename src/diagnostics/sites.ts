@@ -11,6 +11,7 @@ export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applica
     operationId: 'listSites',
     summary: 'Sites, and when each last said something',
     needs: ['sites'],
+    alsoReads: ['sessions'],
     narrows: true,
     page: 'paged',
     query: SiteFilter,

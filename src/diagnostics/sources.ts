@@ -77,6 +77,7 @@ export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.
     summary: 'Whether each source answers now, and how fast',
     needs: SourceName.options,
     operation: 'sources',
+    unversioned: true,
     reportsFailures: true,
     response: SourceList,
     example: {

@@ -15,15 +15,19 @@ export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyN
 /**
  * What the sources of an answer say of themselves together; `null` where one of them does not say, or not in time. Equal
  * texts are equal answers to the same question.
+ *
+ * @param isWatched Whether a store may be asked for it.
  */
 export function versionWithin(
   deadline: Deadline,
   families: readonly FamilyName[],
   inspectors: Present,
   ask: Ask,
+  isWatched: boolean,
 ): Awaitable<string | null> {
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
-  if (!sources.every(({ version }) => version)) return null
+  if (sources.length === 0) return null
+  if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
   try {
     const versions = sources.map((source) => source.version?.(ask))
     // What is at hand is not waited for: the deadline would make a signal and a timer for it.

@@ -1,10 +1,11 @@
 /** The entity tags of lists and counts: the same while nothing changes, another after any change, and 304 to whoever has it. */
 import { describe, expect, it } from 'vitest'
+import { familiesOf } from '../../src/diagnostics/tags.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { CASES, createSubject, createWatched, get, never, withQuery } from './subject.js'
-import { call, connection, NOW, node } from './world.js'
+import { call, connection, createWorld, NOW, node } from './world.js'
 
 const isList = ({ response }: { response: unknown }) => 'items' in ((response as { shape?: object }).shape ?? {})
 const COMPARED = CASES.filter(({ path, route }) => path.endsWith('/count') || isList(route))
@@ -37,6 +38,28 @@ describe.each(COMPARED)('the tag of $path', ({ url, route }) => {
   })
 })
 
+describe.each(COMPARED.filter(({ route }) => !route.unversioned))('the version of $path', ({ url, route }) => {
+  it('is that of every source that the answer is made of', async () => {
+    const { router, calls } = createWatched()
+    expect((await get(router, url)).status).toBe(200)
+    const asked = new Set(calls.map(({ name }) => name.split('.')[0]))
+    expect([...asked].filter((name) => !familiesOf(route).includes(name as never))).toEqual([])
+    expect(asked.size).toBeGreaterThan(0)
+  })
+})
+
+describe.each(COMPARED.filter(({ route }) => route.unversioned))('the tag of $path', ({ url }) => {
+  it('is made of the answer, whatever its sources say of their changes', async () => {
+    const inspectors = createFakeInspectors(createWorld())
+    const said = Object.entries(inspectors).map(([name, one]) => [name, { ...one, version: () => 'the same' }])
+    const tags = [inspectors, Object.fromEntries(said)].map(async (some) =>
+      (await get(createSubject({ inspectors: some, now: () => NOW }), url)).headers.get('etag'),
+    )
+    const [plain, given] = await Promise.all(tags)
+    expect(given).toBe(plain)
+  })
+})
+
 describe('a tag', () => {
   it('is not the clock: an age that grows is no change', async () => {
     const tagAt = async (age: number, path: string) => {
@@ -66,6 +89,15 @@ describe('a tag', () => {
     expect(calls.map(({ name }) => name)).toEqual(['registry.version'])
     version = 'v2'
     expect((await get(router, '/connections', { headers })).status).toBe(200)
+  })
+
+  it('is not asked for of a store that would have to be waited for', async () => {
+    const { registry } = createFakeInspectors({ connections: [connection()] })
+    const inspectors = { registry: { ...registry, remoteVersion: true, version: async () => 'v' } }
+    const { router, calls } = createWatched({ inspectors: inspectors as ReturnType<typeof createFakeInspectors> })
+    const etag = (await get(router, '/connections')).headers.get('etag') as string
+    const answer = await get(router, '/connections', { headers: { 'if-none-match': etag } })
+    expect([answer.status, calls.some(({ name }) => name === 'registry.version')]).toEqual([304, false])
   })
 
   it.each([

@@ -105,7 +105,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
     const names = left.map((name) => name.split(':')[4])
     expect(
-      names.filter((name) => !['incarnations', 'of', 'waiter', 'seq', 'scope-seq'].includes(name as string)),
+      names.filter((name) => !['incarnations', 'of', 'waiter', 'seq', 'scope-seq', 'version'].includes(name as string)),
     ).toEqual([])
   })
 })

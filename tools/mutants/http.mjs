@@ -200,11 +200,11 @@ export const HTTP = [
       'if (result.success) return JSON.stringify(result.data)',
       'if (result.success) return JSON.stringify(value)',
     ],
-    ['an answer is bounded', 'text.length > BODY_LENGTH', 'false'],
+    ['an answer is bounded', 'if (length > BODY_LENGTH) throw', 'if (false) throw'],
     [
       'a record that can change is read anew',
-      'if (isImmutable(record)) texts.set(record, text)',
-      'texts.set(record, text)',
+      'if (isImmutable(record)) texts.set(record, made)',
+      'texts.set(record, made)',
     ],
     ['a record with a function can change', `return typeof value !== 'function'`, 'return true'],
     [

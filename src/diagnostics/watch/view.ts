@@ -53,7 +53,7 @@ export function createOpenView<P>(options: OpenViewOptions<P>) {
       scope: JSON.stringify(sight.users ?? null),
       compared: route.compared,
       read: () => put(async (one) => (await one.answer()).encoded),
-      version: () => put(async (one) => one.version()),
+      version: () => put(async (one) => one.version(true)),
       now,
     }
   }

@@ -101,6 +101,7 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
   return {
     queueSize,
     lastEvent: last.lastEvent,
+    version: last.version,
     async publish(name, event: PublishedEvent) {
       const topic = topicOf(name)
       const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })

@@ -1,6 +1,7 @@
 /** The newest event of each topic, for the event bus of one process: what the sites of a relay are asked about. */
 import type { LastEvent, LastEvents, SiteEvent } from '../../contract/event-bus.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
+import { createVersion } from '../table/version.js'
 
 /** Topics remembered: a name and three values each, some megabytes in all. Beyond, whoever has most loses its oldest. */
 const REMEMBERED = 10_000
@@ -12,7 +13,7 @@ interface Noted {
   place: Place<string>
 }
 
-interface LastEventLog extends LastEvents {
+interface LastEventLog extends Required<LastEvents> {
   /** The topic of `user` has had `event` in `epoch`. */
   note(user: string, topic: string, epoch: string, event: SiteEvent): void
 }
@@ -20,9 +21,12 @@ interface LastEventLog extends LastEvents {
 export function createLastEvents(): LastEventLog {
   const noted = new Map<string, Noted>()
   const shares = new FairShare<string>({ entries: REMEMBERED })
+  const version = createVersion()
 
   return {
+    version: version.text,
     note(user, topic, epoch, { seq, published_at: at }) {
+      version.raise()
       const known = noted.get(topic)
       // Of the event nothing but this: what it carries is for its readers alone.
       if (known) {

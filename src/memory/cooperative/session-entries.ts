@@ -5,6 +5,7 @@ import type { SiteKey } from '../../contract/sites.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
+import { createSessionChanges } from './session-changes.js'
 
 export interface SessionEntry {
   /** Its place in the order in which sessions were opened. */
@@ -14,9 +15,22 @@ export interface SessionEntry {
   readonly expiresAt: number
   /** Epoch ms, once it has ended. */
   endedAt: number
+  /** When it next reads differently by itself: epoch ms, or endless. */
+  changesAt: number
   readonly shares: Map<string, SessionShare>
   readonly watchers: Set<() => void>
 }
+
+/** A session that has just been opened. */
+export const entryOf = (session: Session, expiresAt: number, sequence: number): SessionEntry => ({
+  sequence,
+  session,
+  expiresAt,
+  endedAt: 0,
+  changesAt: Number.POSITIVE_INFINITY,
+  shares: new Map(),
+  watchers: new Set(),
+})
 
 interface SessionEntriesOptions {
   maxSessions: number
@@ -82,6 +96,30 @@ function sessionAt({ session, expiresAt, endedAt }: SessionEntry, time: number):
   return isOver || expiresAt > time ? session : expired(session)
 }
 
+/** The first instant after `time` at which the entry reads differently, or one of its shares runs out. */
+function nextChange({ session, expiresAt, endedAt, shares }: SessionEntry, time: number): number {
+  const isOver = session.state === 'closed' || session.state === 'expired'
+  let next = Number.POSITIVE_INFINITY
+  const offer = (at: number) => {
+    if (at > time && at < next) next = at
+  }
+  if (!isOver) offer(expiresAt)
+  offer((isOver ? endedAt : expiresAt) + FINAL_KEPT_MS)
+  for (const { expires_at } of shares.values()) if (expires_at !== null) offer(Date.parse(expires_at))
+  return next
+}
+
+function countOpen(
+  open: ReadonlySet<SessionEntry>,
+  time: number,
+  most: number,
+): { count: number | null; examined: number } {
+  if (open.size > most) return { count: null, examined: 0 }
+  let count = 0
+  for (const { expiresAt } of open) if (expiresAt > time) count++
+  return { count, examined: open.size }
+}
+
 export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: SessionEntriesOptions) {
   const live = createIndex()
   const ended = createIndex()
@@ -91,8 +129,10 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
     site_id: ({ session }) => session.site_id,
   })
   const atSite = createSiteIndex()
+  const changes = createSessionChanges(nextChange, now)
 
   function forget(entry: SessionEntry): void {
+    changes.gone(entry)
     ended.remove(entry)
     holders.remove(entry.session.owner)
     listing.remove(entry)
@@ -116,6 +156,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
     entry.session = session
     entry.endedAt = at
     ended.add(entry)
+    changes.changed(entry)
     holders.add(session.owner)
     forgetEnded()
   }
@@ -127,6 +168,9 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
   return {
     finish,
+    /** To be told of each change of a session or its shares that is no end. */
+    changed: changes.changed,
+    version: changes.version,
 
     /** The entry as it is now. */
     find(sessionId: string): SessionEntry | undefined {
@@ -159,10 +203,12 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
         live.remove(before)
         atSite.remove(before)
         listing.remove(before)
+        changes.gone(before)
       }
       live.add(entry)
       listing.add(entry)
       atSite.add(entry)
+      changes.changed(entry)
     },
 
     arrive: listing.arrive,
@@ -171,12 +217,6 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
     view: (entry: SessionEntry) => sessionAt(entry, now()),
 
     /** How many sessions of a site have not ended, if no more than `most` have to be looked at. */
-    countAt(site: SiteKey, most: number): { count: number | null; examined: number } {
-      const open = atSite.of(site)
-      if (open.size > most) return { count: null, examined: 0 }
-      let count = 0
-      for (const { expiresAt } of open) if (expiresAt > now()) count++
-      return { count, examined: open.size }
-    },
+    countAt: (site: SiteKey, most: number) => countOpen(atSite.of(site), now(), most),
   }
 }

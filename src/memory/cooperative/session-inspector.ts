@@ -18,6 +18,7 @@ export function createSessionInspector(
   }
 
   return {
+    version: entries.version,
     listSessions: (filter, page, ask) => entries.list(filter, page, rowOf, examinable(ask)),
     getSession(sessionId) {
       const entry = entries.find(sessionId)

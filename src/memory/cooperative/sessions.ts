@@ -17,7 +17,7 @@ import {
   SHARES_MAX,
 } from '../../contract/sessions.js'
 import { Refusal } from '../../refusal.js'
-import { createSessionEntries, type SessionEntry } from './session-entries.js'
+import { createSessionEntries, entryOf, type SessionEntry } from './session-entries.js'
 import { createSessionInspector } from './session-inspector.js'
 
 export interface SessionRegistryOptions extends SessionOptions {
@@ -50,6 +50,7 @@ export function createSessionRegistry(
   }
 
   function changed(entry: SessionEntry): void {
+    entries.changed(entry)
     for (const notify of [...entry.watchers]) notify()
   }
 
@@ -86,7 +87,7 @@ export function createSessionRegistry(
         updated_at: toTimestamp(at),
         close_reason: null,
       })
-      add({ sequence: entries.arrive(), session, expiresAt, endedAt: 0, shares: new Map(), watchers: new Set() })
+      add(entryOf(session, expiresAt, entries.arrive()))
       return session
     },
     async activate(sessionId) {

@@ -24,6 +24,7 @@ import {
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
+import { createVersion } from '../table/version.js'
 
 export interface SiteRegistryOptions extends SiteOptions {
   /** The bus of the sites' events, which `/sites` asks for the last one of each. Without it that is `null`. */
@@ -69,7 +70,14 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
     return { ...site, sessions: null, ...lifeOf(last ?? null) }
   }
 
+  const version = createVersion()
+
   const inspector: SiteInspector = {
+    version() {
+      if (!bus) return version.text()
+      const events = bus.version?.() ?? null
+      return events === null ? null : `${version.text()}.${events}`
+    },
     listSites: (filter, page, ask) => listing.list(filter, page, rowOf, examinable(ask)),
     getSite(siteId) {
       const entry = sites.get(siteId)
@@ -93,6 +101,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
       const site = { ...input, created_at: old?.created_at ?? at, updated_at: at }
       toJson(site, RECORD_BYTES)
       deepFreeze(site)
+      version.raise()
       if (entry) entry.site = site
       else {
         const made: Entry = { sequence: listing.arrive(), site }
@@ -105,6 +114,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
     async delete(siteId, { owner } = {}) {
       const entry = sites.get(siteId)
       if (entry === undefined || (owner !== undefined && entry.site.owner !== owner)) return false
+      version.raise()
       owners.remove(entry.site.owner)
       listing.remove(entry)
       return sites.delete(siteId)

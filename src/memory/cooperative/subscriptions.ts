@@ -11,6 +11,10 @@ import {
   type ViewerStream,
 } from '../../contract/subscriptions.js'
 import { createListing } from '../table/listing.js'
+import { createVersion } from '../table/version.js'
+
+/** How many streams are asked how they stand, to say whether any stands otherwise; of more a page is read. */
+const STATES_MAX = 100
 
 /** A stream and its place in the order in which streams were opened. */
 interface Entry {
@@ -36,6 +40,9 @@ export function createSubscriptionRegistry(
     user_id: ({ stream }) => stream.user_id,
   })
 
+  const open = new Set<ViewerStream>()
+  const version = createVersion()
+
   function rowOf({ stream }: Entry): SubscriptionRow {
     const { subscription_id, session_id, site_id, user_id, opened_at } = stream
     return { subscription_id, session_id, site_id, user_id, node_id, opened_at, ...stream.state() }
@@ -43,16 +50,26 @@ export function createSubscriptionRegistry(
 
   return {
     inspector: {
+      version() {
+        if (open.size > STATES_MAX) return null
+        const states = Array.from(open, ({ state }) => Object.values(state()).join())
+        return `${version.text()}.${states.join(';')}`
+      },
       listSubscriptions: (filter, page, ask) => listing.list(filter, page, rowOf, examinable(ask)),
       countViewers: (sessionIds) => sessionIds.map((id) => listing.sizeOf('session_id', id)),
     },
     add(stream) {
       const entry = { sequence: listing.arrive(), stream }
       listing.add(entry)
+      open.add(stream)
+      version.raise()
       let isThere = true
       return () => {
-        if (isThere) listing.remove(entry)
+        if (!isThere) return
         isThere = false
+        listing.remove(entry)
+        open.delete(stream)
+        version.raise()
       }
     },
   }

@@ -4,6 +4,7 @@ import type { Clock } from '../../async/clock.js'
 import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery-words.js'
 import { clientKey } from '../../contract/ids.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
+import { createVersion } from '../table/version.js'
 import { createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
 import { createCommandLists } from './lists.js'
 import { byDeadline, createReservations } from './reservations.js'
@@ -46,9 +47,10 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   /** In backoff: when the next attempt may begin. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   const lists = createCommandLists()
-  const ended = createRetention(maxRetained, retentionMs, clock, lists.remove)
+  const version = createVersion()
+  const ended = createRetention(maxRetained, retentionMs, clock, gone)
   // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
-  const rejected = createRetention(maxRetained, retentionMs, clock, lists.remove)
+  const rejected = createRetention(maxRetained, retentionMs, clock, gone)
   const counters: Record<CounterKind, Record<string, number>> = {
     recovery: {},
     outcome: {},
@@ -61,8 +63,14 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   let sequence = 0
 
   function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
+    version.raise()
     const named: Record<string, number> = counters[kind]
     named[name] = (named[name] ?? 0) + 1
+  }
+
+  function gone(command: TrackedCommand) {
+    version.raise()
+    lists.remove(command)
   }
 
   function closeIfEmpty(mailbox: Mailbox) {
@@ -76,6 +84,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
 
   /** Takes a command from where it waits to where it waits next. Its sort keys change only here, in between. */
   function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
+    version.raise()
     const mailbox = command.mailbox as Mailbox
     if (mailbox.handover === command) setHandover(mailbox, null)
     if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) totals.ready--
@@ -111,6 +120,16 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     setHandover,
 
     nextSequence: () => ++sequence,
+
+    /**
+     * Another text after every change of a command or scope: each is moved or counted within the step that changes it. A
+     * deadline passes by itself. `null` where more has come due than one call should pay for.
+     */
+    version(): string | null {
+      const isSwept = ended.sweep() && rejected.sweep()
+      const late = deadlines.rank({ deadlineAt: clock.now(), sequence: Number.POSITIVE_INFINITY, wakeAt: 0 })
+      return isSwept ? `${version.text()}.${late}` : null
+    },
 
     /** The record under `key`, tracked or retained, as long as its retention is not over. */
     find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),

@@ -51,6 +51,17 @@ function candidates(store: DeliveryStore, filter: CommandFilter, place: number, 
   return { examined: late - commands.length, commands }
 }
 
+/** The age of the oldest of the commands that were admitted first, and how many of them were looked at. */
+function sampleAges({ queued }: DeliveryStore, steady: number): { sampled: number; oldest: number } {
+  let sampled = 0
+  let oldest = 0
+  for (const command of queued.after(null)) {
+    oldest = Math.max(oldest, steady - command.queuedAt)
+    if (++sampled === AGE_SAMPLE) break
+  }
+  return { sampled, oldest }
+}
+
 function toTenant({ scope_id, commands, capacity }: ReservedScope): DeliveryTenant {
   const oldest = commands.first()?.deadlineAt
   return {
@@ -65,15 +76,11 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
   const { store, clock, loop, nodeId, deploymentId, metadata } = options
 
   return {
+    version: store.version,
     summary() {
       const steady = clock.steady()
       const oldestDeadline = store.deadlines.first()?.deadlineAt
-      let sampled = 0
-      let oldest = 0
-      for (const command of store.queued.after(null)) {
-        oldest = Math.max(oldest, steady - command.queuedAt)
-        if (++sampled === AGE_SAMPLE) break
-      }
+      const { sampled, oldest } = sampleAges(store, steady)
       const paused = { wakeAt: steady, sequence: Number.POSITIVE_INFINITY, deadlineAt: 0 }
       return {
         deployment_id: deploymentId,

@@ -25,6 +25,10 @@ import { createHistoryInspector } from './inspector.js'
 // Unmistakable, because a message id holds no line break.
 const keyOf = ({ message_id, stream }: { message_id: string; stream: string }) => `${message_id}\n${stream}`
 
+/** What a message counts as, whose payload takes that many bytes here. */
+const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>, bytes: number) =>
+  MESSAGE_BYTES + keyOf(input).length + input.client_id.length + input.instance_id.length + bytes
+
 export interface MessageHistoryOptions extends HistoryOptions {
   /** Epoch ms. @default Date.now */
   now?: () => number
@@ -59,6 +63,7 @@ export function createMessageHistory(
   const spilled = new FairShare<Kept>({ bytes: bounds.maxSpilledBytes, bytesPerUser: bounds.maxSpilledBytesPerUser })
 
   function evict({ message, stream, place, spilled: aside }: Kept): void {
+    table.raise()
     if (place) held.remove(place)
     if (aside) spilled.remove(aside)
     known.delete(keyOf(message))
@@ -74,9 +79,6 @@ export function createMessageHistory(
     for (let left = shares.excess(place); left; left = shares.excess(place)) evict(left)
   }
 
-  const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>, bytes: number) =>
-    MESSAGE_BYTES + keyOf(input).length + input.client_id.length + input.instance_id.length + bytes
-
   function retain(
     message: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>,
     text: string,
@@ -90,6 +92,7 @@ export function createMessageHistory(
         lastSequence: emptied.recall(name),
         shown: undefined,
       })
+    table.raise()
     const { state } = stream
     const recorded_at = toTimestamp(now())
     const retained = { ...message, payload: null, sequence: ++state.lastSequence, recorded_at }

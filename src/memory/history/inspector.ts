@@ -35,6 +35,8 @@ export function createHistoryInspector(
   { spill, hydrationMs }: { spill: SpillStore | undefined; hydrationMs: number },
 ): HistoryInspector {
   return {
+    // Of streams: a payload that its store has lost meanwhile is told by reading alone.
+    version: table.version,
     async readMessages({ stream: name, limit }, { signal }) {
       const stream = table.get(name)
       if (!stream) return { items: [], truncated: emptied.has(name) }

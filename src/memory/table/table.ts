@@ -4,6 +4,7 @@ import { type Counts, createCells, type Dimension } from './dimensions.js'
 import type { Queued } from './expiry-queue.js'
 import { Bucket, FieldIndex } from './field-index.js'
 import { createTableUsers, type Owned } from './users.js'
+import { createVersion } from './version.js'
 
 /** A record with its place in the order of arrival, and what its facility keeps beside it. */
 export interface Entry<R, S = undefined> extends Queued {
@@ -41,9 +42,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
   fields.set('user_id', ofUser)
   const users = createTableUsers<R, Entry<R, S>>(ofUser)
   let arrivals = 0
-  let changes = 0
-  // Made when it is first asked for: some runtimes have no random numbers before their first request.
-  let epoch: string | undefined
+  const version = createVersion()
 
   const derived = new Map((options.derived ?? []).map(({ name, of }) => [name, of]))
   for (const name of derived.keys()) fields.set(name, new FieldIndex())
@@ -76,14 +75,13 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     /** All entries, for an end that concerns every one of them. */
     entries: () => [...byId.values()],
 
+    /** What a facility keeps beside a record has changed, and is shown with it. */
+    raise: version.raise,
     /** Another text after every change of a record. */
-    version(): string {
-      epoch ??= crypto.randomUUID()
-      return `${epoch}.${changes}`
-    },
+    version: version.text,
 
     add(id: string, record: R, state: S): Entry<R, S> {
-      changes++
+      version.raise()
       const cell = cells.cellOf(record)
       const sequence = ++arrivals
       const entry: Entry<R, S> = { id, sequence, record, cell, state, touchedAt: 0, older: null, newer: null }
@@ -99,7 +97,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
 
     /** Puts another record in the place of the entry's. Its id and user are the same. */
     replace(entry: Entry<R, S>, record: R): void {
-      changes++
+      version.raise()
       const before = entry.record
       const cell = cells.cellOf(record)
       if (cell !== entry.cell) all.retally(entry, cell)
@@ -120,7 +118,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     remove(entry: Entry<R, S>): void {
-      changes++
+      version.raise()
       byId.delete(entry.id)
       all.remove(entry)
       for (const [field, index] of fields) {

@@ -11,10 +11,12 @@ import { countAll } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
+import { versioned } from '../table/version.js'
 import { WINDOWS } from './format.js'
 
 export function createBrowserWindowInspector(store: Store): BrowserWindowRegistryInspector {
   return {
+    ...versioned(store, [WINDOWS.name]),
     listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
     getBrowserWindow: async (id, ask) => (await getRecord(store, WINDOWS, id, ask))?.record ?? null,
     async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts> {

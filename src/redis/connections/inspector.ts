@@ -15,6 +15,7 @@ import { countAll } from '../table/counts.js'
 import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
+import { versioned } from '../table/version.js'
 import { listActions } from './actions.js'
 import { readChurn } from './churn.js'
 import { readCurrentInstances } from './current-instance.js'
@@ -22,6 +23,7 @@ import { CONNECTIONS, endOf } from './format.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
+    ...versioned(store, [CONNECTIONS.name]),
     listConnections: (filter, page, ask) => readPage(store, CONNECTIONS, filter, page, ask),
     getConnection: async (id, ask) => (await getRecord(store, CONNECTIONS, id, ask))?.record ?? null,
     async listConnectionHistory(id, page, ask) {

@@ -20,10 +20,12 @@ import { readPage } from '../table/pages.js'
 import { getRecord } from '../table/rows.js'
 import { readShards, shareOut } from '../table/shards.js'
 import { listUserIds, observeUsers } from '../table/users.js'
+import { versioned } from '../table/version.js'
 import { CONTEXTS } from './format.js'
 
 export function createContextInspector(store: Store): ContextRegistryInspector {
   return {
+    ...versioned(store, [CONTEXTS.name]),
     listContexts: (filter, page, ask) => readPage(store, CONTEXTS, filter, page, ask),
     getContext: async (id, ask) => (await getRecord(store, CONTEXTS, id, ask))?.record ?? null,
     async countContexts(filter, ask): Promise<ContextCounts> {

@@ -5,6 +5,7 @@ import { Refusal } from '../../refusal.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { BadRow, readIndex } from '../table/rows.js'
+import { versioned } from '../table/version.js'
 import { listCommands } from './commands.js'
 import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
 import type { LegacyStream } from './legacy.js'
@@ -17,6 +18,7 @@ const NAME = 'delivery'
 /** @param legacy An older command stream to look at besides. */
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
   return {
+    ...versioned(store, [NAME]),
     summary: (ask) => readSummary(store, legacy, ask),
 
     listNodes: (page, ask) => readPage(store, NODES, {}, page, ask),

@@ -15,6 +15,7 @@ end
 local function under(id) return ended(D, 'of-id', encode(id)) end
 
 local function enlist(c)
+  raise(D)
   zcall('ZADD', 'state:' .. state_of(c), c.seq, c.ref)
   redis.call('ZADD', under(c.user_id), c.seq, c.ref)
   if c.scope_id ~= c.user_id then redis.call('ZADD', under(c.scope_id), c.seq, c.ref) end
@@ -32,6 +33,7 @@ local function unlist(user, ref, key)
   local was = redis.pcall('HMGET', key, 'terminal', 'scope_id')
   for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do zcall('ZREM', 'state:' .. state, ref) end
   redis.call('ZREM', under(user), ref)
+  raise(D)
   if was[2] and was[2] ~= user then redis.call('ZREM', under(was[2]), ref) end
 end
 `

@@ -64,6 +64,7 @@ ${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join
 end
 
 local function set(c, ...)
+  raise(D)
   local list = {...}
   for i = 1, #list, 2 do c[list[i]] = tostring(list[i + 1]) end
   redis.call('HSET', c.key, unpack(list))
@@ -75,6 +76,7 @@ local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
 local function close_scope(scope)
+  raise(D)
   if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
   zcall('ZREM', 'scopes', scope)
   zcall('ZREM', 'scope-until', scope)
@@ -88,6 +90,7 @@ end
 
 -- A place in a scope, in the shard of the scope. isNews: the node has not told yet that its capacity is this.
 local function reserve(scope, ref, deadline, capacity, isNews)
+  raise(D)
   local key = K(D, 'scope', scope)
   local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
   local held = redis.call('ZCARD', key)

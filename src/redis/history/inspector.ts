@@ -11,6 +11,7 @@ import { readPage } from '../table/pages.js'
 import { readIndex, readRows } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
 import { listUserIds, observeUsers } from '../table/users.js'
+import { versioned } from '../table/version.js'
 import { MESSAGES, messageKey, STREAMS } from './format.js'
 
 /** Messages that are asked for at once: at most some megabytes. */
@@ -27,6 +28,7 @@ export function createHistoryInspector(store: Store, reading: HistoryReading = {
   const { spill } = reading
   const { hydrationMs } = resolveBounds(reading, HISTORY_BOUNDS)
   return {
+    ...versioned(store, [STREAMS.name]),
     async readMessages({ stream, limit }, ask) {
       const shards = await allShards(store, ask)
       const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ask)))

@@ -126,7 +126,7 @@ local function retain()
   message.sequence, message.recorded_at = state.last_sequence, now
   message.attempt, message.size = attempt, tonumber(size)
   message.ix = { { 'stream', stream } }
-  save(m, id, message, content)
+  write(m, id, message, content)
   redis.call('ZADD', K(m, 'of', stream), message.sequence, message_id)
   local at = redis.call('INCR', K(m, 'seq'))
   hold('history', message.user_id, id, at, message.size)

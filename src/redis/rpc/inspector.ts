@@ -6,6 +6,7 @@ import { readCurrentInstance } from '../connections/current-instance.js'
 import type { Store } from '../store/store.js'
 import { getRecord } from '../table/rows.js'
 import { listUserIds, observeUsers } from '../table/users.js'
+import { versioned } from '../table/version.js'
 import { ALL_CALLS, CALLS } from './format.js'
 import { listPending } from './pages.js'
 import { readCallSummary } from './summary.js'
@@ -18,6 +19,7 @@ export function createRpcInspector(
   currentInstance: CurrentInstance = (client, ask) => readCurrentInstance(store, client, ask),
 ): RpcInspector {
   return {
+    ...versioned(store, [CALLS.name]),
     listPending: (filter, page, ask) => listPending(store, filter, page, ask),
     getPending: async (id, ask) => (await getRecord(store, ALL_CALLS, id, ask))?.record ?? null,
     async checkInstance(instance, ask) {

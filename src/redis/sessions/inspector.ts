@@ -9,6 +9,7 @@ import { readListed, tellBad } from '../table/listed.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { readIndex } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
+import { versioned } from '../table/version.js'
 import { ROW_FIELDS, readSessionRow, SESSIONS } from './format.js'
 
 // `sites` are an owner and a site, again and again.
@@ -35,6 +36,7 @@ async function countSessions(store: Store, sites: readonly SiteKey[], ask: Ask):
 
 export function createSessionInspector(store: Store): SessionInspector {
   return {
+    ...versioned(store, [SESSIONS.name]),
     listSessions: (filter, page, ask) => readListed(store, SESSIONS, filter, page, ask),
     async getSession(sessionId, ask) {
       const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])

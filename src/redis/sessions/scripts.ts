@@ -48,11 +48,13 @@ local function finish(id, at)
   local owner = owner_of(id)
   if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end
   unplace(t, 'live', owner, id)
+  raise(t)
   if owner then hold(t, 'final', owner, id, at + ${FINAL_KEPT_MS}) end
 end
 
 local function unlist(id, owner)
   redis.call('ZREM', K(t, 'all'), id)
+  raise(t)
   redis.call('ZREM', K(t, 'site_id', site_of(id)), id)
   if owner then
     redis.call('ZREM', K(t, 'owner', owner), id)
@@ -106,6 +108,7 @@ return once(attempt, function()
     unlist(id, before)
     redis.call('HDEL', session_key(id), 'expires_at', 'close_reason')
   end
+  raise(t)
   local seq = redis.call('INCR', K(t, 'seq'))
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, 'site_id', site, 'seq', seq, unpack(fields))
@@ -132,6 +135,7 @@ return once(attempt, function()
   local state = state_of(id)
   if not state then return refuse('session_not_found') end
   if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
+  raise(t)
   redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
   if to == 'closed' then
     if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
@@ -161,6 +165,7 @@ return once(attempt, function()
     end
     if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
   end
+  raise(t)
   redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
   redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
   announce(id, node)
@@ -177,7 +182,10 @@ return once(attempt, function()
   if not state_of(id) then return 0 end
   local had = redis.call('HDEL', shares_key(id), user)
   redis.call('ZREM', ends_key(id), user)
-  if had == 1 then announce(id, node) end
+  if had == 1 then
+    raise(t)
+    announce(id, node)
+  end
   return had
 end)`,
 )

@@ -8,6 +8,7 @@ import type { Store } from '../store/store.js'
 import { readListed, tellBad } from '../table/listed.js'
 import { readIndex } from '../table/rows.js'
 import { isLost } from '../table/shards.js'
+import { versioned } from '../table/version.js'
 import { readSiteRow, SITES } from './format.js'
 
 export function createSiteInspector(store: Store): SiteInspector {
@@ -23,6 +24,7 @@ export function createSiteInspector(store: Store): SiteInspector {
   }
 
   return {
+    ...versioned(store, [SITES.name, 'bus']),
     async listSites(filter, page, ask) {
       const listed = await readListed(store, SITES, filter, page, ask)
       return { ...listed, items: await withLife(listed.items, ask) }

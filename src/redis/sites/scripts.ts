@@ -20,6 +20,7 @@ local function disown()
   local owner = redis.call('HGET', owners, site)
   if not owner then return end
   redis.call('HDEL', owners, site)
+  raise('sites')
   redis.call('ZREM', K('sites', 'all'), site)
   redis.call('ZREM', K('sites', 'owner', owner), site)
   if redis.call('HINCRBY', held, owner, -1) <= 0 then redis.call('HDEL', held, owner) end
@@ -54,6 +55,7 @@ return once(attempt, function()
     redis.call('HINCRBY', held, owner, 1)
   end
   local head = cjson.encode({ owner = owner, created_at = old and old.created_at or now, updated_at = now })
+  raise('sites')
   enlist()
   redis.call('SET', key, head .. '\\n' .. declaration)
   return { head, old and 0 or 1 }
@@ -69,6 +71,7 @@ return once(attempt, function()
   local old = stored()
   if not old or (owner ~= '' and old.owner ~= owner) then return 0 end
   redis.call('DEL', key)
+  raise('sites')
   disown()
   return 1
 end)`,

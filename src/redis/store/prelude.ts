@@ -9,6 +9,8 @@
  * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
  *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
  * - `t:all`: ids by sequence (the order of every page), `t:<index>:<value>` the same for one value of an index;
+ * - `t:version`: when something of the table that readers show was last written, in microseconds of the store's clock: a reader
+ *   that finds the same there need not read again. A counter would come to the same number again in a store that has lost it.
  * - `t:users`: the users that have a row, by their bytes;
  * - `t:leaves`: ids by the time at which they leave, `t:live:<user>` the same for one user. Writes sweep a few of those
  *   that are due: readers never write, and skip them.
@@ -28,6 +30,14 @@ ${FENCE_LUA}
 local now = tonumber(frozen) or stored_now
 if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end
 
+-- Once a script and table, which is one step. Whatever frees memory comes first: a full store lets nothing begin by this.
+local raised = {}
+local function raise(t)
+  if raised[t] then return end
+  raised[t] = true
+  redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
+end
+
 local function refuse(code) return redis.error_reply('REFUSE ' .. code) end
 
 -- state, body of a row; nil where there is none that a script of ours wrote.
@@ -45,12 +55,17 @@ local function load(t, id)
   return state, string.sub(value, cut + 1)
 end
 
--- The index that every row has goes without saying: readers parse each byte of a page.
-local function save(t, id, state, body)
+-- The index that every row has goes without saying: readers parse each byte of a page. What is in no list is written untold.
+local function write(t, id, state, body)
   local ix = state.ix
   if #ix == 1 and ix[1][1] == 'user_id' and ix[1][2] == state.user_id then state.ix = nil end
   redis.call('SET', K(t, 'row', id), cjson.encode(state) .. '\\n' .. body)
   state.ix = ix
+end
+
+local function save(t, id, state, body)
+  raise(t)
+  write(t, id, state, body)
 end
 
 local function unindex(t, id, ix)
@@ -60,6 +75,7 @@ end
 local function drop(t, id)
   local state = load(t, id)
   redis.call('DEL', K(t, 'row', id))
+  raise(t)
   redis.call('ZREM', K(t, 'all'), id)
   redis.call('ZREM', K(t, 'leaves'), id)
   if not state then return end

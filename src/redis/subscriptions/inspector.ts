@@ -6,10 +6,12 @@ import { gather } from '../table/gather.js'
 import { readPage } from '../table/pages.js'
 import { readIndex } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
+import { versioned } from '../table/version.js'
 import { BEYOND, SUBSCRIPTIONS } from './format.js'
 
 export function createSubscriptionInspector(store: Store): SubscriptionInspector {
   return {
+    ...versioned(store, [SUBSCRIPTIONS.name]),
     listSubscriptions: (filter, page, ask) => readPage(store, SUBSCRIPTIONS, filter, page, ask),
     countViewers: (sessionIds, ask) => countViewers(store, sessionIds, ask),
   }

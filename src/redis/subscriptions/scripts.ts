@@ -28,7 +28,10 @@ for i = 1, #streams, ${STREAM_PARTS} do
       ix = { { 'user_id', user }, { 'session_id', session }, { 'site_id', site } } }, body, until_ms)
   end
 end
-if is_short == '1' then redis.call('SET', K(t, '${BEYOND}'), string.format('%.0f', until_ms), 'PX', lease) end
+if is_short == '1' then
+  raise(t)
+  redis.call('SET', K(t, '${BEYOND}'), string.format('%.0f', until_ms), 'PX', lease)
+end
 return 1`,
 )
 
