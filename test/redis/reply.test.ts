@@ -1,6 +1,6 @@
 /** What an error of a client means. */
 import { expect, it } from 'vitest'
-import { toError, UnknownScript } from '../../src/redis/store/reply.js'
+import { count, toError, UnknownScript } from '../../src/redis/store/reply.js'
 
 it.each([
   ['a lost link', new Error('Socket closed unexpectedly')],
@@ -36,4 +36,26 @@ it.each([
   ['whose link is lost', 'Socket closed unexpectedly', 'unknown'],
 ])('says of a store %s whether the write may have run', (_, message, outcome) => {
   expect(toError(new Error(message))).toMatchObject({ code: 'unavailable', outcome })
+})
+
+it('looks no deeper than clients wrap, so that errors that go round end', () => {
+  const round = new Error('gone')
+  round.cause = round
+  expect(toError(round)).toMatchObject({ code: 'unavailable', cause: round })
+  const both = new AggregateError([round], 'gone')
+  both.errors.push(both)
+  expect(toError(both)).toMatchObject({ code: 'unavailable' })
+})
+
+it.each<[reply: string | number | null, number: number]>([
+  ['7', 7],
+  [7, 7],
+  ['7.5', 7],
+  ['9007199254740991', Number.MAX_SAFE_INTEGER],
+  ...[null, '', '0', '-1', -1, '9007199254740992', '1e308', 'junk'].map((reply): [string | number | null, number] => [
+    reply,
+    0,
+  ]),
+])('counts %j as %d', (reply, number) => {
+  expect(count(reply)).toBe(number)
 })

@@ -145,7 +145,6 @@ export const REDIS = [
       'a count that no record can carry is none',
       'return Number.isSafeInteger(number) && number > 0 ? number : 0',
       'return number',
-      [HOSTILE, 'test/redis/hostile-numbers.test.ts'],
     ],
   ]),
   ...weaken('src/async/semaphore.ts', 'test/async/semaphore.test.ts', [
