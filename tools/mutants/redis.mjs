@@ -162,7 +162,12 @@ export const REDIS = [
   ]),
   ...weaken('src/redis/table/rows.ts', DEFENCES, [
     ['rows longer than a record are not parsed', 'if (value.length > ROW_BYTES)', 'if (false)'],
-    ['a row is what its schema says', 'if (!read.success) return faultOfRow', 'if (false) return faultOfRow', HOSTILE],
+    [
+      'a row is what its schema says',
+      'if (!read.success) return faultOfRow',
+      'if (false) return faultOfRow',
+      'test/redis/bad-rows.test.ts',
+    ],
     [
       'a row stands under its own id',
       `table.idOf(read.data) === id ? { row: read.data } : whole('is stored under another id')`,
