@@ -1,5 +1,5 @@
 /** What of the Node adapter only Node can show: kept-alive connections, bodies that others have read, replies. */
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
@@ -30,6 +30,14 @@ describe('toNodeHandler', () => {
     const port = await serve(toNodeHandler(router))
     await exchange(port, requestText(port, 'GET /capabilities', ['X-Forwarded-For: 10.0.0.1']))
     expect(addresses).toEqual(['127.0.0.1'])
+  })
+
+  it('reads no request without a Host that is not of HTTP/1.0, where the server lets it through', async () => {
+    const handle = toNodeHandler(() => new Response('called'))
+    const port = await serve(createServer({ requireHostHeader: false }, (req, res) => void handle(req, res)))
+    const refused = await exchange(port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')
+    expect([refused?.status, JSON.parse(refused?.body ?? '')]).toEqual([400, toProblem('bad_request')])
+    expect((await exchange(port, 'GET / HTTP/1.0\r\n\r\n'))?.body).toBe('called')
   })
 
   it('passes on what the handler does not own, and calls one that cannot tell', async () => {

@@ -65,6 +65,35 @@ describe('a handler with reply', () => {
     const bytes = (text: string) => new TextEncoder().encode(text)
     const going = (body: AsyncIterator<Uint8Array>) => () => ({ status: 200, headers: {}, body })
 
+    it('is given back unread where the client has left before there was an answer', async () => {
+      let ask = () => {}
+      let giveBack = () => {}
+      const asked = new Promise<void>((resolve) => (ask = resolve))
+      const givenBack = new Promise<void>((resolve) => (giveBack = resolve))
+      let taken = 0
+      const port = await replying(async ({ signal }) => {
+        ask()
+        await once(signal, 'abort')
+        const body: AsyncIterator<Uint8Array> = {
+          async next() {
+            taken++
+            return { done: true, value: undefined }
+          },
+          async return() {
+            giveBack()
+            return { done: true, value: undefined }
+          },
+        }
+        return { status: 200, headers: {}, body }
+      })
+      const socket = await open(port)
+      socket.write(requestText(port, 'GET /'))
+      await asked
+      socket.destroy()
+      await givenBack
+      expect(taken).toBe(0)
+    })
+
     it('is written chunk by chunk, each asked for when the one before it was taken', async () => {
       const texts = ['one ', 'two ', 'three']
       let waiting = 0

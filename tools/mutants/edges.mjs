@@ -20,7 +20,7 @@ export const EDGES = [
       'only HTTP/1.0 goes without a Host',
       `httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined`,
       `httpVersionMajor === 1 ? 'localhost' : undefined`,
-      'test/adapters/battery.test.ts',
+      'test/adapters/node.test.ts',
     ],
     [
       'header lines that Node has dropped are noticed',
@@ -59,7 +59,7 @@ export const EDGES = [
       'a backslash is no reading',
       String.raw`return path.includes('\\') ? undefined : path`,
       'return path',
-      'test/adapters/battery.test.ts',
+      'test/adapters/handler.test.ts',
     ],
     [
       'a handler that answers nothing has failed',
@@ -76,7 +76,6 @@ export const EDGES = [
       'chunks that nobody takes are given back',
       'if (hasResponseEnded(exchange)) return abandon(body)',
       'if (hasResponseEnded(exchange)) return',
-      'test/cooperative-site/node.test.ts',
     ],
     [
       'chunks are written as fast as they are taken',
