@@ -211,7 +211,7 @@ export const REDIS = [
       'a token of a page is one that was handed out',
       'if (!isScore || shard < first || shard > last) throw',
       'if (false) throw',
-      [HOSTILE, 'test/redis/reshard.test.ts', 'test/redis/hostile-numbers.test.ts', 'test/redis/contexts.test.ts'],
+      'test/redis/pages.test.ts',
     ],
     [
       'a page looks at so many entries',
