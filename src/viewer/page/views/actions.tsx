@@ -2,7 +2,7 @@
 import type { ActionObservation } from '../../../contract/connections.js'
 import { choice, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { CLIENT_TYPES } from './connections.js'
+import { CLIENT_TYPES } from './choices.js'
 
 export const ACTIONS: ListView<ActionObservation> = {
   path: '/actions',

@@ -1,6 +1,6 @@
 /** Connections, and one of them with the line of its life and what hangs on it. */
 import type { JSX } from 'preact'
-import type { ClientType, Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
+import type { Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
 import { Lifeline } from '../charts/lifeline.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -8,10 +8,10 @@ import { Fields } from '../parts/field.js'
 import { choice, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
 import { CALLS } from './calls.js'
+import { CLIENT_TYPES } from './choices.js'
 import { COMMANDS } from './commands.js'
 import { CONTEXTS } from './contexts.js'
 
-export const CLIENT_TYPES: ClientType[] = ['browser', 'console', 'mobile', 'web']
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 
 export const CONNECTIONS: ListView<Connection> = {

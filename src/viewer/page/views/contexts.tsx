@@ -1,15 +1,14 @@
 /** Execution contexts, and one of them. */
 import type { JSX } from 'preact'
-import type { Context, ContextStatus, Ownership } from '../../../contract/contexts.js'
+import type { Context, ContextStatus } from '../../../contract/contexts.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { choice, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { CLIENT_TYPES } from './connections.js'
+import { CLIENT_TYPES, OWNERSHIPS } from './choices.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
-export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']
 
 export const CONTEXTS: ListView<Context> = {
   path: '/contexts',

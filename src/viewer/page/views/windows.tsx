@@ -6,7 +6,8 @@ import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { choice, flag, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
-import { CONTEXTS, OWNERSHIPS } from './contexts.js'
+import { OWNERSHIPS } from './choices.js'
+import { CONTEXTS } from './contexts.js'
 
 const STATUSES: WindowStatus[] = ['open', 'stale', 'closed']
 const TYPES: WindowType[] = ['normal', 'popup', 'panel', 'app', 'devtools']

@@ -9,7 +9,7 @@ import type { ListView } from '../parts/list.js'
 import { cutsOf, State, Trouble } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Count } from '../parts/value.js'
-import { CLIENT_TYPES } from './connections.js'
+import { CLIENT_TYPES } from './choices.js'
 import { CONTEXTS } from './contexts.js'
 
 const USER = { ...text('user_id'), isNeeded: true } as const

@@ -1,0 +1,23 @@
+/** The page for operators beside the router that it looks at. `node examples/viewer.mjs [port]` */
+
+// #region mount
+import { createServer } from 'node:http'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
+import { createViewer } from 'relayscope/viewer'
+
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(createMemoryFacilities()),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+const viewer = createViewer({ api: '/ops/diagnostics', prefix: '/dashboard' })
+
+const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(viewer)]
+const server = createServer((req, res) => look(req, res, () => ask(req, res)))
+// #endregion
+
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}/dashboard/`)
+})

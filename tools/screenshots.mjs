@@ -1,0 +1,69 @@
+/** Takes the pictures of docs/viewer.md from the live host, with this machine's Chromium. `node tools/screenshots.mjs [folder]` */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { chromium } from 'playwright-core'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const folder = process.argv[2] ?? join(ROOT, 'docs/images')
+const MAX_BYTES = 150_000
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
+if (!executablePath) throw new Error('no Chromium is here')
+
+mkdirSync(folder, { recursive: true })
+const host = spawn(process.execPath, ['examples/live-host/main.mjs'], {
+  cwd: ROOT,
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+let text = ''
+for await (const line of createInterface({ input: host.stdout })) {
+  text += `${line}\n`
+  if (line === 'end with Ctrl-C') break
+}
+host.stdout.resume()
+const [, dashboard, key] = /open (\S+)#key=(\S+) in a browser and look/.exec(text)
+const [, diagnostics] = /^diagnostics: (\S+)$/m.exec(text)
+const ask = async (path) => (await fetch(diagnostics + path, { headers: { 'x-admin-key': key } })).json()
+
+/** Asks until there is an answer worth a picture. */
+async function first(path) {
+  for (;;) {
+    const { items } = await ask(path)
+    if (items.length > 0) return items[0]
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+try {
+  const page = await browser.newPage({ viewport: { width: 1100, height: 760 } })
+  await page.goto(`${dashboard}#key=${key}`)
+  // What a tab has seen takes a while to be seen.
+  await page.waitForTimeout(15_000)
+  const { user_id, client_id, command_id } = await first('/delivery/commands?state=resulted')
+  await first('/findings')
+  const shots = {
+    overview: '/',
+    findings: '/findings',
+    user: `/users/${user_id}/summary`,
+    command: `/delivery/status?${new URLSearchParams({ user_id, client_id, command_id })}`,
+  }
+  for (const [name, address] of Object.entries(shots)) {
+    await page.evaluate((hash) => {
+      location.hash = hash
+    }, address)
+    await page.waitForTimeout(3_000)
+    const path = join(folder, `${name}.png`)
+    await page.screenshot({ path })
+    const { size } = statSync(path)
+    if (size > MAX_BYTES) throw new Error(`${name}.png has ${size} bytes, at most ${MAX_BYTES}`)
+    console.log(`${path}: ${size} bytes`)
+  }
+} finally {
+  await browser.close()
+  host.kill('SIGINT')
+  await once(host, 'exit')
+}
