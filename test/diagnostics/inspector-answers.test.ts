@@ -60,6 +60,15 @@ describe('what an inspector hands over', () => {
     expect(result.text).not.toContain(SECRET)
   })
 
+  it('is told to the host where a page goes on and does not say where', async () => {
+    for (const next_cursor of [null, undefined, 5]) {
+      const heard: unknown[] = []
+      const onError = (error: unknown) => heard.push(String(error))
+      await get(createWatched({ onError }, () => ({ items: [], next_cursor, has_more: true })).router, '/connections')
+      expect(heard).toEqual([expect.stringContaining('next_cursor: must be a string while has_more is true')])
+    }
+  })
+
   it.each<[what: string, path: string, answer: (call: Call) => unknown]>([
     ['a value outside its enum', '/contexts', ofFirst({ status: 'ACTIVE' })],
     ['a time that is no instant', '/contexts', ofFirst({ updated_at: 'now' })],

@@ -3,7 +3,7 @@ import type { ChurnFilter } from '../../src/contract/connections.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { ASK, createClock } from '../contract/clock.js'
+import { ASK, at, createClock } from '../contract/clock.js'
 import { connectionBattery } from '../contract/connections.js'
 import { describeStores } from './matrix.js'
 import { soon } from './wait-for.js'
@@ -13,12 +13,25 @@ const client = { client_id: 'desk', instance_id: 'one', client_type: 'web' as co
 describeStores('the connection registry in Redis', (kind, place) => {
   connectionBattery(kind, (options) => createRedisConnectionRegistry({ ...place(), ...options }))
 
+  it(`takes no sign of life back where the clock of the store goes back, over ${kind}`, async () => {
+    const clock = createClock()
+    const registry = createRedisConnectionRegistry({ ...place(), now: clock.now })
+    const { connection_id } = await registry.connect({ ...client, user_id: 'ann' })
+    const seen = async () => (await registry.inspector.getConnection(connection_id, ASK))?.last_seen_at
+    clock.advance(5_000)
+    await registry.heartbeat(connection_id)
+    const last = await seen()
+    clock.advance(-4_000)
+    expect(await registry.heartbeat(connection_id)).toBe(true)
+    expect([last, await seen()]).toEqual([at(5_000), at(5_000)])
+  })
+
   describe('what came and went at several nodes', () => {
     function start() {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
-      const at = (nodeId: string) => createRedisConnectionRegistry({ ...where, nodeId })
-      const [a, b] = [at('a'), at('node b')]
+      const node = (nodeId: string) => createRedisConnectionRegistry({ ...where, nodeId })
+      const [a, b] = [node('a'), node('node b')]
       const minutes = async (filter: ChurnFilter = {}) => (await a.inspector.connectionChurn?.(filter, ASK))?.items
       return { clock, where, a, b, minutes }
     }

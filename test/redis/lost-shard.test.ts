@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Inspectors } from '../../src/contract/families.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { shardOf } from '../../src/redis/store/keys.js'
+import { ASK, FIRST } from '../contract/clock.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, startCluster } from './server.js'
 
@@ -15,6 +18,7 @@ describeRedis('a Cluster that has lost a node', () => {
     let cluster: Awaited<ReturnType<typeof startCluster>>
     let connected: Connected
     let router: Router
+    let inspectors: Inspectors
     let lost: number[]
     beforeAll(async () => {
       cluster = await startCluster(3, ['--cluster-require-full-coverage', 'no'])
@@ -23,7 +27,14 @@ describeRedis('a Cluster that has lost a node', () => {
       const { contexts, connections, close } = createRedisFacilities({ ...where, shards: SHARDS })
       for (const user_id of USERS) {
         const client = { user_id, client_id: 'c', client_type: 'web' as const }
-        await contexts.report({ ...client, context_id: `of-${user_id}`, status: 'idle' })
+        const window_id = `w-${user_id}`
+        await contexts.report({
+          ...client,
+          context_id: `of-${user_id}`,
+          status: 'idle',
+          ownership: 'worker',
+          window_id,
+        })
         await connections.connect({ ...client, instance_id: 'i', actions: ['open'] })
       }
       await close()
@@ -34,6 +45,8 @@ describeRedis('a Cluster that has lost a node', () => {
       // The number of shards is in shard 0: an observer that knows it already is what an operator has.
       router = createObserver({ ...where, commandTimeoutMs: 800 })
       expect((await get(router, '/contexts')).status).toBe(200)
+      inspectors = redisComposition({ ...where, commandTimeoutMs: 800, onError: null }).inspectors
+      await inspectors.contextRegistry?.listContexts({}, FIRST, ASK)
       const victim = owners.find((owner) => owner !== owners[0]) as number
       lost = owners.flatMap((owner, shard) => (owner === victim ? [shard] : []))
       await cluster.servers[victim]?.kill()
@@ -61,6 +74,18 @@ describeRedis('a Cluster that has lost a node', () => {
       const actions = await get(router, '/actions')
       expect(actions).toMatchObject({ status: 200, body: { items: [{ observed_connections: reached }] } })
       expect(actions.body.completeness).toMatchObject({ complete: false, truncated_sources: ['registry'] })
+    })
+
+    it('counts in no window of which it may have lost a part, and says so', async () => {
+      const there = USERS.find((id) => !isLost(id)) as string
+      const gone = USERS.find(isLost) as string
+      const windows = [there, gone].map((user_id) => ({ window_id: `w-${user_id}`, user_id, client_id: 'c' }))
+      const ids = windows.map(({ window_id }) => window_id)
+      const owned = await inspectors.contextRegistry?.countByWindow?.(ids, ASK, windows)
+      expect(owned?.map(({ window_id }) => window_id)).toEqual([`w-${there}`])
+      expect(owned?.truncated).toBe(true)
+      const anybodys = await inspectors.contextRegistry?.countByWindow?.(ids, ASK)
+      expect([anybodys?.length, anybodys?.truncated]).toEqual([0, true])
     })
 
     it('walks a list up to the lost shard, and answers 503 for the rest', async () => {

@@ -2,6 +2,7 @@
 import { weaken } from './mutant.mjs'
 
 const WRITERS = 'test/redis/hostile-writers.test.ts'
+const SHARES = 'test/redis/shares.test.ts'
 const LATE_CALLS = 'test/redis/rpc-late.test.ts'
 
 export const REDIS_TABLES = [
@@ -15,6 +16,7 @@ export const REDIS_TABLES = [
       'in a store, connections are bounded by user and in all',
       'if not replaces and not has_room(',
       'if false and not has_room(',
+      SHARES,
     ],
     [
       'in a store, a silent connection has no heartbeat',
@@ -38,12 +40,7 @@ export const REDIS_TABLES = [
       `if redis.call('GET', current) == id then redis.call('DEL', current) end`,
       `redis.call('DEL', current)`,
     ],
-    [
-      'a heartbeat never sets a sign of life back',
-      'now = math.max(now, state.seen_at)',
-      '',
-      ['test/redis/connections.test.ts', 'test/redis/expired-entries.test.ts', 'test/redis/writes-again.test.ts'],
-    ],
+    ['a heartbeat never sets a sign of life back', 'now = math.max(now, state.seen_at)', ''],
     [
       'a connect that arrives late overwrites no newer one',
       'return once(id, function()',
@@ -60,7 +57,7 @@ export const REDIS_TABLES = [
         `if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end`,
         '',
       ],
-      ['in a store, entries are bounded by user and in all', `if not has_room(`, 'if false and not has_room('],
+      ['in a store, entries are bounded by user and in all', `if not has_room(`, 'if false and not has_room(', SHARES],
       [
         'a report that arrives late changes nothing',
         'if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end',
@@ -184,7 +181,7 @@ export const REDIS_TABLES = [
         `return redis.call('ZCOUNT', own, from, '+inf') < tonumber(own_most)\n    and `,
         'return ',
       ],
-      ['a pool is bounded in all', `\n    and redis.call('ZCOUNT', all, from, '+inf') < tonumber(most)`, ''],
+      ['a pool is bounded in all', `\n    and redis.call('ZCOUNT', all, from, '+inf') < tonumber(most)`, '', SHARES],
       ['what must go of a pool is of whoever has most', `if id then return id, user end`, ''],
     ],
   ),
