@@ -237,13 +237,13 @@ export const REDIS_TABLES = [
       'a payload of a message that was retained before is loose',
       `if ref ~= '' and not is_again then loosen(ref, now) end`,
       '',
-      ['test/redis/spill.test.ts', 'test/redis/history.test.ts', 'test/redis/ingest.test.ts'],
+      'test/redis/history-late.test.ts',
     ],
     [
       'an append that arrives twice is one attempt',
       'local is_again = earlier and earlier.attempt == attempt',
       'local is_again = false',
-      ['test/redis/ingest.test.ts', 'test/redis/history.test.ts', 'test/redis/second-arrival.test.ts'],
+      'test/redis/history-late.test.ts',
     ],
   ]),
   ...weaken('src/redis/history/retain.ts', 'test/redis/spill-late.test.ts', [
