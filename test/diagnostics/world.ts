@@ -184,7 +184,7 @@ function session(over: Partial<SessionRow> = {}): SessionRow {
   }
 }
 
-function subscription(over: Partial<SubscriptionRow> = {}): SubscriptionRow {
+export function subscription(over: Partial<SubscriptionRow> = {}): SubscriptionRow {
   return {
     subscription_id: 'sub-1',
     session_id: 'session-1',

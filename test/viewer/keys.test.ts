@@ -1,0 +1,126 @@
+/** The viewer by keys alone. */
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { createWorld } from '../diagnostics/world.js'
+import { inChromium } from './chromium.js'
+import { startViewed, type ViewedHost } from './host.js'
+
+inChromium('the viewer by keys', (open) => {
+  let host: ViewedHost
+  beforeAll(async () => {
+    host = await startViewed(createWorld())
+  })
+  afterAll(() => host.close())
+
+  const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent)
+  const press = async (page: Page, ...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+  const isAt = (page: Page, address: string) => expect.poll(() => page.url()).toBe(`${host.page}#${address}`)
+
+  it('goes to every page of the navigation, as the list of keys says', async () => {
+    const page = await open(host.page, { key: KEY })
+    await page.locator('nav.views a').first().waitFor()
+    await press(page, '?')
+    const dialog = page.getByRole('dialog', { name: 'Keys' })
+    await dialog.waitFor()
+    const goals: { keys: string[]; title: string }[] = await dialog.locator('dl > div').evaluateAll((rows) =>
+      rows.map((row) => ({
+        keys: [...row.querySelectorAll('kbd')].map((key) => key.textContent ?? ''),
+        title: row.querySelector('dd')?.textContent ?? '',
+      })),
+    )
+    await press(page, 'Escape')
+    await dialog.waitFor({ state: 'detached' })
+    const going = goals.filter(({ keys }) => keys[0] === 'g')
+    expect(going.map(({ title }) => title).sort()).toEqual((await page.locator('nav.views a').allTextContents()).sort())
+    expect(new Set(going.map(({ keys }) => keys[1])).size).toBe(going.length)
+    for (const { keys, title } of going) {
+      await press(page, ...keys)
+      await page.locator('nav.views [aria-current=page]', { hasText: title }).waitFor()
+    }
+  })
+
+  it('opens the list of keys once, and closes it by its button too', async () => {
+    const page = await open(host.page, { key: KEY })
+    await page.locator('nav.views a').first().waitFor()
+    await press(page, '?', '?')
+    const dialog = page.getByRole('dialog', { name: 'Keys' })
+    await dialog.waitFor()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'keys' }).click()
+    await dialog.waitFor()
+  })
+
+  it('moves along the rows and opens one', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await press(page, 'j')
+    expect(await focused(page)).toBe('conn-1')
+    await press(page, 'j', 'j', 'k')
+    expect(await focused(page)).toBe('conn-2')
+    await press(page, 'k', 'k')
+    expect(await focused(page)).toBe('conn-1')
+    await press(page, ...Array.from({ length: 9 }, () => 'j'))
+    expect(await focused(page)).toBe('conn-6')
+    await press(page, 'Enter')
+    await isAt(page, '/connections/conn-6')
+  })
+
+  it('goes to the first filter, where letters are letters, and out of it again', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await press(page, '/')
+    const field = page.locator('main .filters input, main .filters select').first()
+    await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true)
+    await page.keyboard.type('gp?jalice')
+    expect(await field.inputValue()).toBe('gp?jalice')
+    await isAt(page, '/connections')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await field.fill('bob')
+    await press(page, 'Escape')
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(false)
+    await press(page, 'g', 'n')
+    await isAt(page, '/delivery/nodes')
+  })
+
+  it('pauses and goes on', async () => {
+    const page = await open(host.page, { key: KEY })
+    const button = page.locator('.top button[aria-pressed]')
+    await button.waitFor()
+    await press(page, 'p')
+    await expect.poll(() => button.getAttribute('aria-pressed')).toBe('true')
+    await press(page, 'p')
+    await expect.poll(() => button.getAttribute('aria-pressed')).toBe('false')
+  })
+
+  it('leaves alone what belongs to the browser', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await press(page, 'Control+p', 'g', 'Control+n', 'z')
+    await isAt(page, '/connections')
+    expect(await page.locator('.top button[aria-pressed]').getAttribute('aria-pressed')).toBe('false')
+  })
+
+  it('reaches everything by Tab, and shows where it is', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    const seen = new Set<string>()
+    for (let i = 0; i < 60; i++) {
+      await press(page, 'Tab')
+      const { name, outline }: { name: string; outline: string } = await page.evaluate(() => {
+        const element = document.activeElement as HTMLElement
+        return {
+          name: `${element.tagName} ${element.textContent?.slice(0, 30)}`,
+          outline: getComputedStyle(element).outlineStyle,
+        }
+      })
+      if (name.startsWith('BODY')) break
+      expect([name, outline]).toEqual([name, expect.not.stringMatching(/^none$/)])
+      seen.add(name)
+    }
+    for (const name of ['BUTTON pause', 'A Overview', 'A conn-6']) expect([...seen]).toContain(name)
+  })
+})

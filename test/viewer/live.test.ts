@@ -1,0 +1,202 @@
+/** What the page shows while the world moves on, and what it says when nobody tells it of that any more. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { KEY } from '../diagnostics/subject.js'
+import { connection, createWorld } from '../diagnostics/world.js'
+import { inChromium, type OpenOptions } from './chromium.js'
+import { startViewedOnce } from './host.js'
+
+const problem = (status: number, code: string) => () =>
+  new Response(JSON.stringify({ type: `urn:x:${code}`, title: `It is ${code}`, status, code }), {
+    status,
+    headers: { 'content-type': 'application/problem+json' },
+  })
+
+/** A tab whose clock can be set forward, before a host that is going to be broken. */
+const WATCHED: OpenOptions = { key: KEY, clock: true, refusals: true }
+
+const fresh = (page: Page) => page.locator('.top [role=status]')
+
+/** The page says that what it shows is old, and steps back. */
+async function isDimmed(page: Page): Promise<void> {
+  await fresh(page).getByText('no answer for').waitFor()
+  await page.locator('main.late').waitFor()
+  await page.locator('main .old').first().waitFor()
+  await page.locator('main').getByText('may have changed since').first().waitFor()
+}
+
+/** It answers again, and all of it is as good as new. */
+async function isFresh(page: Page): Promise<void> {
+  await expect.poll(() => fresh(page).innerText()).toMatch(/live|asked every/)
+  await expect.poll(() => page.locator('main.late, main .old').count()).toBe(0)
+}
+
+inChromium('the viewer, live', (open) => {
+  it('shows what is new in a list that is watched, in every tab, without a reload', async () => {
+    const world = createWorld()
+    const host = await startViewedOnce(world)
+    const address = `${host.page}#/connections?user_id=zoe`
+    const page = await open(address, { key: KEY })
+    const other = await page.context().newPage()
+    await other.addInitScript(`sessionStorage.setItem('relayscope.key', '${KEY}')`)
+    await other.goto(address)
+    for (const tab of [page, other]) {
+      await tab.getByText('Nothing here.').waitFor()
+      await fresh(tab).getByText('live').waitFor()
+    }
+    world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
+    for (const tab of [page, other]) await tab.getByRole('link', { name: 'conn-new' }).waitFor()
+    world.connections.pop()
+    for (const tab of [page, other]) await tab.getByText('Nothing here.').waitFor()
+  })
+
+  it('asks where the router has no watch, and shows what is new as well', async () => {
+    const world = createWorld()
+    const host = await startViewedOnce(world)
+    host.break((path) => (path.startsWith('/watch') ? problem(501, 'operation_absent')() : undefined))
+    const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, refusals: true })
+    await page.getByText('Nothing here.').waitFor()
+    await fresh(page).getByText('asked every 2 s').waitFor()
+    world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
+    await page.getByRole('link', { name: 'conn-new' }).waitFor()
+    // It was told once, and took that for an answer.
+    expect(host.asked.filter((path) => path.startsWith('/watch')).length).toBe(1)
+  })
+
+  it('names what is not part of the deployment, and watches the rest', async () => {
+    const { delivery: _, sites: __, ...world } = createWorld()
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/delivery/commands`, { key: KEY, refusals: true })
+    await page.locator('main .absent', { hasText: 'Not part of this deployment.' }).waitFor()
+    expect(await page.locator('main .trouble').count()).toBe(0)
+    await page.goto(`${host.page}#/users/alice/summary`)
+    await page.locator('main section', { hasText: 'Commands' }).locator('.absent').waitFor()
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    // Views whose families are there come by themselves all the same.
+    await fresh(page).getByText('live').waitFor()
+    await page.goto(`${host.page}#/`)
+    await page.getByText('all sources answer').waitFor()
+    expect(await page.locator('.absent').count()).toBeGreaterThan(0)
+    await page.goto(`${host.page}#/sources`)
+    await page.getByText('Not part of this deployment').first().waitFor()
+  })
+
+  it('names a source that fails where its data would be, and in the headline, until it answers again', async () => {
+    const world = createWorld()
+    const whole = createFakeInspectors(world)
+    let isLost = false
+    const lost = <T extends object>(inspector: T): T =>
+      new Proxy(inspector, {
+        get: (target, name) => {
+          const method = Reflect.get(target, name)
+          if (typeof method !== 'function') return method
+          return (...args: unknown[]) => {
+            if (isLost) throw new Refusal('unavailable', 'planted-s3cr3t')
+            return method.apply(target, args)
+          }
+        },
+      })
+    const registry = whole.registry && lost(whole.registry)
+    const host = await startViewedOnce(world, { inspectors: { ...whole, ...(registry && { registry }) } })
+    const page = await open(`${host.page}#/connections`, WATCHED)
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await fresh(page).getByText('live').waitFor()
+
+    isLost = true
+    const trouble = page.locator('main .trouble', { hasText: 'inspector unavailable' })
+    await trouble.waitFor()
+    // What was there is there still, and says that it is old.
+    await page.locator('main .old').getByRole('link', { name: 'conn-1' }).waitFor()
+    await page.goto(`${host.page}#/`)
+    await page.locator('.headline', { hasText: 'no answer from registry' }).waitFor()
+    await trouble.first().waitFor()
+    expect(await page.locator('main section', { hasText: 'Nodes' }).first().locator('.trouble').count()).toBe(0)
+    expect(await page.content()).not.toContain('planted-s3cr3t')
+
+    isLost = false
+    await page.locator('.headline', { hasText: 'all sources answer' }).waitFor()
+    await expect.poll(() => page.locator('main .trouble').count()).toBe(0)
+  })
+
+  it('says so when the router answers 503, when nobody answers, and when it has answered again', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(`${host.page}#/connections`, WATCHED)
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await isFresh(page)
+    host.break(problem(503, 'inspector_unavailable'))
+    await fresh(page).getByText('no answer for').waitFor()
+    await page.clock.fastForward(5_000)
+    await isDimmed(page)
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    host.mend()
+    await isFresh(page)
+
+    host.break(() => new Promise<never>(() => {}))
+    await page.clock.fastForward(5_000)
+    await isDimmed(page)
+    host.mend()
+    await page.clock.fastForward(10_000)
+    await isFresh(page)
+
+    // Somebody else who answers in its place is not believed.
+    host.break(() => new Response('<h1>Bad gateway</h1>', { status: 502, headers: { 'content-type': 'text/html' } }))
+    await page.clock.fastForward(5_000)
+    await isDimmed(page)
+    await page.locator('main .trouble', { hasText: '502' }).waitFor()
+    expect(await page.getByText('Bad gateway').count()).toBe(0)
+  })
+
+  it('says so when the host has ended, and never shows as new what it has', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(`${host.page}#/`, WATCHED)
+    await page.getByText('all sources answer').waitFor()
+    await host.close()
+    await page.clock.fastForward(5_000)
+    await isDimmed(page)
+    await page.locator('main .trouble', { hasText: 'No answer' }).first().waitFor()
+    // A page that was not there before has nothing to show, and says that as well.
+    await page.goto(`${host.page}#/sites`)
+    await page.getByText('nobody has answered yet').waitFor()
+    await page.locator('main .trouble', { hasText: 'No answer' }).waitFor()
+  })
+
+  it('asks nothing while it is paused, and says since when', async () => {
+    const world = createWorld()
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, clock: true })
+    await page.getByText('Nothing here.').waitFor()
+    await page.getByRole('button', { name: 'pause' }).click()
+    await fresh(page).getByText('paused, as of').waitFor()
+    await page.locator('main .old').first().waitFor()
+    const before = host.asked.length
+    world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
+    await page.clock.runFor(10_000)
+    expect(host.asked.length).toBe(before)
+    expect(await page.getByText('Nothing here.').count()).toBe(1)
+    await page.getByRole('button', { name: 'go on' }).click()
+    await page.getByRole('link', { name: 'conn-new' }).waitFor()
+    await isFresh(page)
+  })
+
+  it('asks nothing while its tab is hidden, and is as new as any once it is looked at', async () => {
+    const world = createWorld()
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, clock: true })
+    await page.getByText('Nothing here.').waitFor()
+    const show = (isHidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+         document.dispatchEvent(new Event('visibilitychange'))`,
+      )
+    await show(true)
+    const before = host.asked.length
+    await page.clock.runFor(10_000)
+    expect(host.asked.length).toBe(before)
+    world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
+    await show(false)
+    await page.getByRole('link', { name: 'conn-new' }).waitFor()
+    await isFresh(page)
+  })
+})
