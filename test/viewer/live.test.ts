@@ -17,11 +17,15 @@ const problem = (status: number, code: string) => () =>
 /** A tab whose clock can be set forward, before a host that is going to be broken. */
 const WATCHED: OpenOptions = { key: KEY, clock: true, refusals: true }
 
-const fresh = (page: Page) => page.locator('.top [role=status]')
+const fresh = (page: Page) => page.locator('.top .fresh')
+
+/** What a screen reader is told of it. */
+const told = (page: Page) => page.locator('.top').getByRole('status').textContent()
 
 /** The page says that what it shows is old, and steps back. */
 async function isDimmed(page: Page): Promise<void> {
-  await fresh(page).getByText('no answer for').waitFor()
+  await fresh(page).getByText('no answer for').first().waitFor()
+  expect(await told(page)).toBe('no answer')
   await page.locator('main.late').waitFor()
   await page.locator('main .old').first().waitFor()
   await page.locator('main').getByText('may have changed since').first().waitFor()
@@ -126,7 +130,7 @@ inChromium('the viewer, live', (open) => {
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
     await isFresh(page)
     host.break(problem(503, 'inspector_unavailable'))
-    await fresh(page).getByText('no answer for').waitFor()
+    await fresh(page).getByText('no answer for').first().waitFor()
     await page.clock.fastForward(5_000)
     await isDimmed(page)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
@@ -168,7 +172,8 @@ inChromium('the viewer, live', (open) => {
     const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, clock: true })
     await page.getByText('Nothing here.').waitFor()
     await page.getByRole('button', { name: 'pause' }).click()
-    await fresh(page).getByText('paused, as of').waitFor()
+    await expect.poll(() => fresh(page).innerText()).toMatch(/paused.* as of \d/s)
+    expect(await told(page)).toBe('paused')
     await page.locator('main .old').first().waitFor()
     const before = host.asked.length
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
