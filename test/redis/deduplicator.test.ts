@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest'
 import { createRedisDeduplicator } from '../../src/redis/deduplicator/facility.js'
+import { CLAIM_MESSAGE } from '../../src/redis/deduplicator/scripts.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { createClock } from '../contract/clock.js'
 import { deduplicatorBattery } from '../contract/deduplicator.js'
 import { describeStores } from './matrix.js'
 import { createObserver, get } from './router.js'
@@ -7,6 +11,25 @@ import { createObserver, get } from './router.js'
 describeStores('the deduplicator in Redis', (kind, place) => {
   // The capacity is that of one shard, so that the battery's three need one.
   deduplicatorBattery(kind, (options) => createRedisDeduplicator({ ...place(), shards: 1, ...options }))
+
+  it('grants a claim anew whose time is over, though many older ones have not been swept', async () => {
+    const clock = createClock()
+    const dedup = createRedisDeduplicator({ ...place(), shards: 1, ttlMs: 1_000, now: clock.now })
+    const claim = (message_id: string) => dedup.claim({ user_id: 'ann', message_id })
+    await Promise.all(Array.from({ length: 200 }, (_, n) => claim(`a${n}`)))
+    await claim('z')
+    clock.advance(999)
+    expect(await claim('z')).toBe(false)
+    clock.advance(1)
+    expect([await claim('z'), await claim('z')]).toEqual([true, false])
+  })
+
+  it('answers a claim that arrives twice what it did, and refuses any other', async () => {
+    const store = createStore({ ...place(), shards: 1 })
+    const claim = (attempt: string) =>
+      runScript(store, CLAIM_MESSAGE, 0, { attempt, user: 'ann', message: 'm', ttl: 60_000, capacity: 10 })
+    expect([await claim('x'), await claim('x'), await claim('y'), await claim('x')]).toEqual([true, true, false, true])
+  })
 
   it('has the capacity of all shards as soon as one of them has remembered something', async () => {
     const where = place()

@@ -1,6 +1,7 @@
 /** Openings, replies and withdrawals that come late or twice: a call is opened once, has one end, and hears its own reply. */
 import { expect, it } from 'vitest'
 import type { RpcSummary } from '../../src/contract/rpc.js'
+import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { createRpcInspector } from '../../src/redis/rpc/inspector.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/scripts.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
@@ -8,6 +9,8 @@ import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
 
 let shards = 0
 
@@ -50,7 +53,7 @@ function openShard(client: RedisClient) {
   }
 }
 
-describeNode('what a shard of calls is told late', ({ client }) => {
+describeNode('what a shard of calls is told late', ({ client, keep }) => {
   it('refuses an id that is pending, and takes the same opening twice for one', async () => {
     const { open, pending, counters } = openShard(client())
     await open('k', 'x')
@@ -112,6 +115,26 @@ describeNode('what a shard of calls is told late', ({ client }) => {
     await withdraw('k', 'x')
     expect(await pending()).toEqual(['k'])
     expect(await counters()).toMatchObject({ opened: 2, cancelled: 1 })
+  })
+
+  it('has a node take the answer to a late look for no reply to another call of that id', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const deploymentId = `again${++shards}`
+    const here = createRedisRpcCorrelator({ client: lossy, deploymentId, onError: null })
+    const there = createRedisRpcCorrelator({ client: client(), deploymentId })
+    keep(here)
+    keep(there)
+    const call = { action: 'a', user_id: 'ann', client_id: 'c', correlation_id: 'k' }
+    const { result } = await here.open(call)
+    const held = plan.meet('held', await runsOf(WITHDRAW_CALL))
+    await there.settle('k', { ok: true, result: 1 })
+    await held
+    // The next look is not held up.
+    expect(await result).toBe(1)
+    const again = await here.open(call)
+    await plan.release()
+    await there.settle('k', { ok: true, result: 2 })
+    expect(await again.result).toBe(2)
   })
 
   it('answers no call with the reply to a former one of its id', async () => {

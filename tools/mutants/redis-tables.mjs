@@ -264,7 +264,6 @@ export const REDIS_TABLES = [
       'a claim that arrives twice is one',
       'return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)',
       'return claim(user, message, tonumber(ttl), tonumber(capacity))',
-      ['test/redis/deduplicator.test.ts', 'test/redis/ingest.test.ts', 'test/redis/lossy.test.ts'],
     ],
   ]),
   ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
@@ -405,6 +404,13 @@ export const REDIS_TABLES = [
       `redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))`,
       '',
       LATE_CALLS,
+    ],
+  ]),
+  ...weaken('src/redis/rpc/pending.ts', LATE_CALLS, [
+    [
+      'a late look at a reply is about the call that it was for',
+      'if (text !== null && pending.get(id) === waiting) deliver',
+      'if (text !== null) deliver',
     ],
   ]),
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/event-bus.test.ts', [

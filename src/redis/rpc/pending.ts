@@ -47,11 +47,12 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
 
   /** Fetches the reply that a wake-up or the poll has told of. */
   async function take(shard: number, id: string): Promise<void> {
-    const attempt = pending.get(id)?.attempt
-    if (attempt === undefined) return
+    const waiting = pending.get(id)
+    if (!waiting) return
     try {
-      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt, how: '' })
-      if (text !== null) deliver(id, text)
+      const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt: waiting.attempt, how: '' })
+      // Another look may have been faster, and the id be that of another call by now.
+      if (text !== null && pending.get(id) === waiting) deliver(id, text)
     } catch {
       // The next look tries again, and the call has its own end of time.
     }
@@ -71,6 +72,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     } catch {
       // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
     }
+    if (pending.get(id) !== waiting) return isTold
     if (text !== null) deliver(id, text)
     else {
       counters[how]++
