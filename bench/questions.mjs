@@ -1,13 +1,25 @@
 /**
  * What the operators' questions cost over 1 k, 100 k and 1 M records in memory, each route as a whole request against the
- * same at the smallest size; and what a watch of 500 rows costs while nothing changes, and while 1 % changes a second, for
- * one watcher and for thirty-two, the most of one principal. Build first; run with
- * `node --expose-gc --max-old-space-size=8000 bench/questions.mjs [sizes…]`.
+ * same at the smallest size, and what a watch costs (`bench/watch.mjs`). Build first; run with
+ * `node --expose-gc --max-old-space-size=8000 bench/questions.mjs [--redis] [sizes…]`. With `--redis` the records are in a Redis that
+ * the bench starts, and the CPU of the observer and that of the store are told apart.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createClient } from 'redis'
 import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { createRedisFacilities, redisComposition } from 'relayscope/redis'
+import { measureWatches } from './watch.mjs'
 
-const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
+const IN_REDIS = process.argv[2] === '--redis'
+const GIVEN = process.argv.slice(IN_REDIS ? 3 : 2).map(Number)
+const SIZES = GIVEN.length > 0 ? GIVEN : [1_000, 100_000, ...(IN_REDIS ? [] : [1_000_000])]
+/** Records that are written at once. */
+const TOGETHER = IN_REDIS ? 250 : 1
+const ROUNDS = IN_REDIS ? 8 : 12
+const REQUESTS = IN_REDIS ? 40 : 100
 const ROUTES = [
   '/delivery/commands?limit=50',
   '/delivery/commands?state=waiting&limit=50',
@@ -23,7 +35,6 @@ const ROUTES = [
   '/subscriptions',
   '/sources',
 ]
-const WATCH_SECONDS = 5
 
 /** CPU ms since `from`: on a busy machine waiting must not count. */
 function cpuMs(from) {
@@ -31,17 +42,56 @@ function cpuMs(from) {
   return (user + system) / 1_000
 }
 
+/** A Redis of its own, empty, with a client. */
+async function startRedis() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  const given = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const server = spawn('redis-server', given, { stdio: 'ignore' })
+  process.on('exit', () => server.kill('SIGKILL'))
+  // Tries again until the server is up.
+  const client = createClient({ url: `redis://127.0.0.1:${port}` }).on('error', () => {})
+  await client.connect()
+  return {
+    client,
+    /** CPU ms that the store has taken. */
+    async cpuMs() {
+      const info = await client.sendCommand(['INFO', 'cpu'])
+      const of = (name) => Number(new RegExp(`^${name}:(.*)`, 'm').exec(info)[1])
+      return (of('used_cpu_user') + of('used_cpu_sys')) * 1_000
+    },
+    async close() {
+      client.destroy()
+      server.kill('SIGKILL')
+      await once(server, 'exit')
+    },
+  }
+}
+
 async function createHost(size) {
-  const most = { maxConnections: size, maxConnectionsPerUser: size, maxDisconnected: size, nodeId: 'node-1' }
-  const facilities = createMemoryFacilities({
-    connections: most,
+  const most = {
+    maxConnections: size,
+    maxConnectionsPerUser: size,
+    maxDisconnected: size,
+    heartbeatTimeoutMs: 86_400_000,
+  }
+  const options = {
+    connections: IN_REDIS ? most : { ...most, nodeId: 'node-1' },
     rpc: { maxPending: size, maxPendingPerUser: size },
     dispatcher: { maxTracked: size, maxTrackedPerUser: size, capacity: size },
     sites: { maxSites: size, maxSitesPerUser: size },
     sessions: { maxSessions: size, maxSessionsPerUser: size },
-  })
+  }
+  const redis = IN_REDIS ? await startRedis() : undefined
+  const at = redis && { client: redis.client, deploymentId: 'bench' }
+  const facilities = at
+    ? createRedisFacilities({ ...at, nodeId: 'node-1', commandTimeoutMs: 60_000, ...options })
+    : createMemoryFacilities(options)
   const { connections, rpc, dispatcher, sites, sessions } = facilities
-  for (let i = 0; i < size; i++) {
+  async function add(i) {
     const user_id = `user-${i % Math.max(1, size / 10)}`
     const client = { user_id, client_id: `client-${i}` }
     const { connection_id } = await connections.connect({ ...client, instance_id: 'i', client_type: 'web' })
@@ -49,79 +99,64 @@ async function createHost(size) {
     const { result } = await rpc.open({ ...client, action: 'a', timeoutMs: 86_400_000 })
     result.catch(() => {})
     await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadlineMs: 86_400_000 })
-    if (i >= 20_000) continue
+    if (i >= 20_000) return
     await sites.put({ site_id: `site-${i}`, owner: user_id, mode: 'observe' })
     await sessions.open({ site_id: `site-${i}`, owner: user_id })
   }
-  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), onError: null })
-  return { facilities, router }
+  for (let i = 0; i < size; i += TOGETHER)
+    await Promise.all(Array.from({ length: Math.min(TOGETHER, size - i) }, (_, n) => add(i + n)))
+  const composition = at ? redisComposition(at) : memoryComposition(facilities)
+  const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), onError: null })
+  async function close() {
+    await facilities.close()
+    await redis?.close()
+  }
+  return { facilities, router, redis, close }
 }
 
 const request = (path) => new Request(`http://localhost${path}`)
 
-/** CPU µs of one request in its least disturbed round. */
-async function timeOf(router, path) {
-  let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 12; round++) {
+/** CPU µs of one request in its least disturbed round: of this process, of the store, and what was answered. */
+async function timeOf({ router, redis }, path) {
+  let best = { all: Number.POSITIVE_INFINITY }
+  let items = ''
+  for (let round = 0; round < ROUNDS; round++) {
+    const stored = (await redis?.cpuMs()) ?? 0
     const from = process.cpuUsage()
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < REQUESTS; i++) {
       const { status, body } = await router.reply(request(path))
       if (status !== 200) throw new Error(`${path}: ${status} ${body}`)
+      if (i === 0) items = body
     }
-    if (round >= 4) best = Math.min(best, cpuMs(from) * 10)
+    const own = (cpuMs(from) * 1_000) / REQUESTS
+    const store = ((((await redis?.cpuMs()) ?? 0) - stored) * 1_000) / REQUESTS
+    if (round >= ROUNDS / 4 && own + store < best.all) best = { all: own + store, own, store }
   }
-  return best
-}
-
-/** CPU ms a second that watchers of one view of 500 rows cost, while `act` is called once a second. */
-async function watchCost(router, watchers, act) {
-  const bodies = await Promise.all(
-    Array.from({ length: watchers }, async () => {
-      const { body } = await router.reply(request(`/watch?view=${encodeURIComponent('/connections?limit=500')}`))
-      return body
-    }),
-  )
-  const readers = bodies.map(async (body) => {
-    for (let chunk = await body.next(); !chunk.done; chunk = await body.next());
-  })
-  await new Promise((resolve) => setTimeout(resolve, 1_500))
-  const from = process.cpuUsage()
-  let own = 0
-  for (let second = 0; second < WATCH_SECONDS; second++) {
-    const before = process.cpuUsage()
-    await act()
-    own += cpuMs(before)
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-  }
-  const cost = (cpuMs(from) - own) / WATCH_SECONDS
-  for (const body of bodies) await body.return()
-  await Promise.all(readers)
-  return cost
+  const { items: rows, has_more } = JSON.parse(items)
+  return { ...best, said: rows ? `${rows.length} items${has_more ? ', and more' : ''}` : '' }
 }
 
 const base = new Map()
 for (const size of SIZES) {
   globalThis.gc?.()
-  const { facilities, router } = await createHost(size)
+  const host = await createHost(size)
+  const { facilities, router, close } = host
   console.log(`${size} connections, calls and commands`)
   for (const path of ROUTES) {
-    const us = await timeOf(router, path)
-    if (!base.has(path)) base.set(path, us)
-    console.log(`  ${path.padEnd(48)} ${us.toFixed(1).padStart(8)} µs   ${(us / base.get(path)).toFixed(2)} × smallest`)
+    const { all, own, store, said } = await timeOf(host, path)
+    if (!base.has(path)) base.set(path, all)
+    const parts = IN_REDIS ? ` (${own.toFixed(0)} + ${store.toFixed(0)} of the store)` : ''
+    console.log(
+      `  ${path.padEnd(48)} ${all.toFixed(1).padStart(8)} µs   ${(all / base.get(path)).toFixed(2)} × smallest   ${said}${parts}`,
+    )
   }
-  if (size === SIZES[0]) {
-    const idle = await watchCost(router, 0, () => {})
+  if (size === SIZES[0] && !IN_REDIS) {
     const { items } = JSON.parse((await router.reply(request('/connections?limit=500'))).body)
-    const change = async () => {
-      for (const { connection_id } of items.slice(10, 15)) await facilities.connections.heartbeat(connection_id)
-    }
-    for (const watchers of [1, 32]) {
-      const nothing = (await watchCost(router, watchers, () => {})) - idle
-      const some = (await watchCost(router, watchers, change)) - idle
-      console.log(
-        `  watch of 500 rows, ${String(watchers).padStart(2)} watchers: ${nothing.toFixed(2)} ms CPU/s while nothing changes, ${some.toFixed(2)} ms/s while 1 % does`,
-      )
-    }
+    await measureWatches(
+      router,
+      facilities,
+      items.slice(10, 15).map(({ connection_id }) => connection_id),
+    )
   }
-  await facilities.close()
+  await close()
 }

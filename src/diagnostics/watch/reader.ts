@@ -1,6 +1,7 @@
 /** One reader for all who watch the same: it reads while somebody does, at most once a second, and says what has changed. */
 import { createTicker } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
+import type { Awaitable } from '../../contract/page.js'
 import type { Encoded } from '../../http/encode.js'
 import type { Compared } from '../../http/etag.js'
 import { jsonFrame } from '../../http/event-stream.js'
@@ -18,7 +19,7 @@ export interface View {
   /** The answer to the question. Throws what keeps it from being one. */
   read(): Promise<Encoded>
   /** What its sources say of their changes; `null` where they do not. */
-  version(): Promise<string | null>
+  version(): Awaitable<string | null>
   now(): number
 }
 
@@ -40,12 +41,12 @@ export class ViewReader {
   readonly #view: View
   readonly #listeners = new Set<Listener>()
   readonly #onEmpty: () => void
-  readonly #ticker = createTicker(() => this.look().catch(() => {}), READ_MS)
+  readonly #ticker = createTicker(() => this.#tick(), READ_MS)
   #looking: Promise<void> | undefined
   #reading: Reading | undefined
   #sourceVersion: string | null = null
   #version = 0
-  #observedAt = ''
+  #observedAt = 0
   /** Frames of the state that was read last. */
   #snapshot: Frame | undefined
   #sync: Frame | undefined
@@ -96,7 +97,7 @@ export class ViewReader {
   }
 
   get #state(): string {
-    return `"version":${this.#version},"observed_at":"${this.#observedAt}"`
+    return `"version":${this.#version},"observed_at":"${toTimestamp(this.#observedAt)}"`
   }
 
   #frame(event: string, members: readonly string[]): Frame {
@@ -115,9 +116,13 @@ export class ViewReader {
     ])
   }
 
-  /** Reads, and tells who listens. Several at once are one. @throws what the first reading throws. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
+  /**
+   * Reads, and tells who listens. Several at once are one. @throws what the first reading throws.
+   *
+   * @param version Asked for before: what changes while the list is read makes another version of it.
+   */
+  look(version = this.#view.version()): Promise<void> {
+    this.#looking ??= this.#look(version).finally(() => {
       this.#looking = undefined
     })
     return this.#looking
@@ -128,26 +133,40 @@ export class ViewReader {
     if (!this.#reading) await this.look()
   }
 
-  async #look(): Promise<void> {
-    const { fields, compared, read, version, now } = this.#view
+  /** A version at hand that is the one before costs no promise: a second in which nothing happens is to cost nothing. */
+  #tick(): Awaitable<void> {
+    if (this.#looking) return
+    const version = this.#reading && this.#view.version()
+    if (typeof version === 'string' && version === this.#sourceVersion) return this.#unchanged()
+    return this.look(version).catch(() => {})
+  }
+
+  async #look(asked: Awaitable<string | null>): Promise<void> {
+    const { fields, compared, read, now } = this.#view
     const before = this.#reading
-    // Asked for first: what changes while the list is read makes another version of it.
-    const sourceVersion = await version()
-    const isKnown = before !== undefined && sourceVersion !== null && sourceVersion === this.#sourceVersion
-    const after = isKnown ? before : readingOf(await read(), fields, compared, before)
-    const change = isKnown || !before ? null : changeOf(before, after)
-    this.#sourceVersion = sourceVersion
-    this.#observedAt = toTimestamp(now())
-    this.#snapshot = undefined
-    this.#sync = undefined
+    const version = await asked
+    if (before && version !== null && version === this.#sourceVersion) return this.#unchanged()
+    const after = readingOf(await read(), fields, compared, before)
+    const change = before ? changeOf(before, after) : null
+    this.#sourceVersion = version
     this.#reading = after
-    if (before && !change) {
-      for (const listener of this.#listeners) listener.unchanged(this)
-      return
-    }
+    if (before && !change) return this.#unchanged()
+    this.#observed(now())
     const from = this.#version++
     if (!change || this.#listeners.size === 0) return
     const frame = this.#delta(from, change)
     for (const listener of this.#listeners) listener.changed(this, frame)
+  }
+
+  #unchanged(): void {
+    this.#observed(this.#view.now())
+    for (const listener of this.#listeners) listener.unchanged(this)
+  }
+
+  /** What is said from now on is of this instant. */
+  #observed(at: number): void {
+    this.#observedAt = at
+    this.#snapshot = undefined
+    this.#sync = undefined
   }
 }

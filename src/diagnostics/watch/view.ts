@@ -38,22 +38,27 @@ export function createOpenView<P>(options: OpenViewOptions<P>) {
     const opening = new Deadline(deadlineMs, request)
     const sight = await sightFor(principal, asked, { params, filters: given.filters }, { request, deadline: opening })
     opening.clear()
-    const put = async <T>(work: (question: Question) => Promise<T>): Promise<T> => {
-      const deadline = new Deadline(deadlineMs, NOBODY)
-      const place = (source?: string) => ({ route: route.path, ...(source === undefined ? {} : { source }) })
-      try {
-        return await work(
-          question(asked, { params, given, sight, deadline }, new Set(), (error, source) => tell(error, place(source))),
-        )
-      } finally {
-        deadline.clear()
-      }
-    }
+    const place = (source?: string) => ({ route: route.path, ...(source === undefined ? {} : { source }) })
+    const put = (deadline: Deadline): Question =>
+      question(asked, { params, given, sight, deadline }, new Set(), (error, source) => tell(error, place(source)))
     return {
       scope: JSON.stringify(sight.users ?? null),
       compared: route.compared,
-      read: () => put(async (one) => (await one.answer()).encoded),
-      version: () => put(async (one) => one.version(true)),
+      async read() {
+        const deadline = new Deadline(deadlineMs, NOBODY)
+        try {
+          return (await put(deadline).answer()).encoded
+        } finally {
+          deadline.clear()
+        }
+      },
+      version() {
+        const deadline = new Deadline(deadlineMs, NOBODY)
+        const version = put(deadline).version(true)
+        if (version instanceof Promise) return version.finally(() => deadline.clear())
+        deadline.clear()
+        return version
+      },
       now,
     }
   }

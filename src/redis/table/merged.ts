@@ -19,7 +19,8 @@ interface Head<R> {
  * its last entry. One entry of each shard is looked at in any case: no page could go on otherwise.
  *
  * @param read A stretch of one shard; `wanted` is what a page of evenly spread entries takes of it.
- * @throws Refusal `invalid_cursor`, `unavailable` (where any of the shards is lost: what comes next is not known then).
+ * @throws Refusal `invalid_cursor`, `unavailable` where any of the shards is lost when the page begins: whatever it has may come
+ *   before all others, and a page without it would not be the first ones. One that is lost later ends the page early.
  */
 export async function mergePage<R>(
   [first, last]: readonly [number, number],
@@ -46,7 +47,14 @@ export async function mergePage<R>(
     const left = page.limit - items.length
     const wanted = Math.min(left, Math.ceil((2 * left) / heads.length) + SPARE)
     const stretch = { round, wanted, budget: Math.max(1, budget) }
-    const runs = await Promise.all(dry.map((head) => read(head.shard, head.from, stretch)))
+    let runs: Run<R>[]
+    try {
+      runs = await Promise.all(dry.map((head) => read(head.shard, head.from, stretch)))
+    } catch (error) {
+      // What stands before all that is still to come is an answer; the next page begins with what is lost, and fails.
+      if (items.length + omitted === 0 || ask.signal.aborted) throw error
+      return more()
+    }
     for (const [i, { entries, isCut, examined: cost }] of runs.entries()) {
       const head = dry[i] as Head<R>
       const end = entries.at(-1)

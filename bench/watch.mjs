@@ -1,0 +1,125 @@
+/**
+ * What a watch of 500 rows costs the process that serves it, over HTTP, for one watcher and for thirty-two, the most of one
+ * principal: while nothing changes, and while 1 % of the rows change each second; beside a node:http server that writes the
+ * same number of bytes to as many each second and does nothing else. The watchers are a process of their own, which costs
+ * nothing here. `node --expose-gc bench/watch.mjs`, after a build; `bench/questions.mjs` does it too.
+ */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { createDiagnosticsRouter, noopAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
+
+const SECONDS = 10
+const ROWS = 500
+const VIEW = `/connections?limit=${ROWS}`
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** CPU ms since `from`: on a busy machine waiting must not count. */
+function cpuMs(from) {
+  const { user, system } = process.cpuUsage(from)
+  return (user + system) / 1_000
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+
+async function listen(handler) {
+  const server = createServer(handler).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+/** CPU ms of a second in which `act` is called, with it and without it, while `watchers` watch a path. */
+async function costOf(server, path, watchers, act) {
+  const child = fork(fileURLToPath(import.meta.url), [
+    'watch',
+    String(watchers),
+    `http://127.0.0.1:${server.address().port}${path}`,
+  ])
+  await once(child, 'message')
+  globalThis.gc?.()
+  await sleep(2_500)
+  const seconds = []
+  for (let second = 0; second < SECONDS; second++) {
+    const from = process.cpuUsage()
+    await act()
+    const own = cpuMs(from)
+    await sleep(1_000)
+    seconds.push({ own, all: cpuMs(from) })
+  }
+  child.kill()
+  await once(child, 'exit')
+  await sleep(200)
+  return { all: median(seconds.map(({ all }) => all)), rest: median(seconds.map(({ all, own }) => all - own)) }
+}
+
+/** @param connection_ids Of rows of the view: a sign of life of each changes 1 % of it. */
+export async function measureWatches(router, { connections }, connection_ids) {
+  const watched = await listen(toNodeHandler(router))
+  const held = new Set()
+  const bare = await listen((_, res) => {
+    held.add(res.writeHead(200, { 'content-type': 'text/event-stream' }))
+    res.on('close', () => held.delete(res)).write(':\n\n')
+  })
+  const path = `/watch?view=${encodeURIComponent(VIEW)}`
+  const nothing = () => {}
+  const change = async () => {
+    for (const id of connection_ids) await connections.heartbeat(id)
+  }
+  const { body } = await router.reply(new Request(`http://localhost${path}`))
+  await body.next()
+  await change()
+  const bytes = Buffer.from((await body.next()).value)
+  await body.return()
+  const write = () => {
+    for (const res of held) res.write(bytes)
+  }
+  // Until compilers and collectors have done with what came before.
+  await costOf(watched, path, 1, change)
+  const { rest: idle } = await costOf(bare, '/', 0, nothing)
+  for (const watchers of [1, 32]) {
+    const quiet = (await costOf(watched, path, watchers, nothing)).rest - idle
+    const busy = (await costOf(watched, path, watchers, change)).rest - idle
+    // Here the writing is the act, and counts.
+    const plain = (await costOf(bare, '/', watchers, write)).all - idle
+    console.log(
+      `  watch of ${ROWS} rows, ${String(watchers).padStart(2)} watchers: ${quiet.toFixed(2)} ms CPU/s while nothing changes, ${busy.toFixed(2)} ms/s while 1 % does (${bytes.length} bytes); node:http writing as much to as many ${plain.toFixed(2)} ms/s: ${(busy / plain).toFixed(2)} ×`,
+    )
+  }
+  watched.close()
+  bare.close()
+}
+
+/** The watchers: so many requests, whose answers are taken and thrown away. */
+function watch(watchers, url) {
+  let open = 0
+  const told = () => open === watchers && process.send('ready')
+  for (let i = 0; i < watchers; i++)
+    get(url, { agent: false }, (res) => {
+      res.resume()
+      open++
+      told()
+    })
+  told()
+  // Nobody who watches nothing is a reason to live.
+  setInterval(() => {}, 60_000)
+  process.on('disconnect', () => process.exit())
+}
+
+async function main() {
+  const facilities = createMemoryFacilities()
+  const ids = []
+  for (let i = 0; i < 1_000; i++) {
+    const client = { user_id: `user-${i % 100}`, client_id: `client-${i}`, instance_id: 'i', client_type: 'web' }
+    ids.push((await facilities.connections.connect(client)).connection_id)
+  }
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), onError: null })
+  await measureWatches(router, facilities, ids.slice(10, 10 + ROWS / 100))
+  await facilities.close()
+}
+
+const [own, role, watchers, url] = process.argv.slice(1)
+if (own === fileURLToPath(import.meta.url)) await (role === 'watch' ? watch(Number(watchers), url) : main())

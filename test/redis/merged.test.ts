@@ -1,0 +1,52 @@
+/** A page of several shards in one order, of which one is lost: nothing is shown as first that may not be. */
+import { describe, expect, it } from 'vitest'
+import { mergePage } from '../../src/redis/table/merged.js'
+import type { Stretch } from '../../src/redis/table/pages.js'
+import { Refusal } from '../../src/refusal.js'
+import { ASK } from '../contract/clock.js'
+
+/** Shards of every third number; `isLost` says which cannot be read now. A stretch is at most four entries. */
+function createShards(isLost: (shard: number, round: number) => boolean) {
+  const numbers = Array.from({ length: 60 }, (_, i) => i + 1)
+  return async (shard: number, from: string, { round, budget }: Stretch) => {
+    if (isLost(shard, round)) throw new Refusal('unavailable')
+    const behind = from.startsWith('(') ? Number(from.slice(1)) : Number(from) - 1
+    const own = numbers.filter((number) => number % 3 === shard && number > behind)
+    const some = own.slice(0, Math.min(4, budget))
+    const entries = some.map((sequence) => ({ position: { shard, sequence }, record: sequence, isBad: false }))
+    return { shard, entries, examined: some.length, isCut: some.length < own.length }
+  }
+}
+
+const pageOf = (read: ReturnType<typeof createShards>, cursor: string | null = null) =>
+  mergePage([0, 2], { limit: 30, cursor }, ASK, read)
+
+describe('a merged page', () => {
+  it('is none where a shard is lost when it begins', async () => {
+    for (const lost of [0, 1, 2])
+      await expect(pageOf(createShards((shard) => shard === lost))).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  it('ends where one is lost later with what comes before all of the others, and goes on there when it is back', async () => {
+    for (const lost of [0, 1, 2]) {
+      const cut = await pageOf(createShards((shard, round) => shard === lost && round > 0))
+      expect(cut.has_more).toBe(true)
+      expect(cut.items).toEqual(Array.from({ length: cut.items.length }, (_, i) => i + 1))
+      expect(cut.items.length).toBeGreaterThan(3)
+      await expect(
+        pageOf(
+          createShards((shard) => shard === lost),
+          cut.next_cursor,
+        ),
+      ).rejects.toMatchObject({
+        code: 'unavailable',
+      })
+      const next = await pageOf(
+        createShards(() => false),
+        cut.next_cursor,
+      )
+      expect(next.items[0]).toBe(cut.items.length + 1)
+      expect(next.items).toEqual(next.items.map((_, i) => cut.items.length + 1 + i))
+    }
+  })
+})
