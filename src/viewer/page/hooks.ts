@@ -22,11 +22,10 @@ export function usePulse(): Pulse {
 }
 
 /** Draws again each second, for what grows old by itself. */
-export function useSecond(): number {
+function useSecond(): void {
   const redraw = useRedraw()
   useEffect(() => {
     const timer = setInterval(() => redraw(undefined), 1_000)
     return () => clearInterval(timer)
   }, [])
-  return Date.now()
 }

@@ -1,18 +1,16 @@
 /** How the page writes times, ages and numbers. */
 
-const number = new Intl.NumberFormat('en')
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const day = new Intl.DateTimeFormat('en-CA')
+const dayOf = (date: Date) => date.toLocaleDateString('en-CA')
 
 /** `null` is unknown, and reads so; it is never 0. */
-export const countOf = (value: number | null | undefined) => (value == null ? 'unknown' : number.format(value))
+export const countOf = (value: number | null | undefined) => (value == null ? 'unknown' : value.toLocaleString('en'))
 
 /** Local time; with its day where that is not today. */
 export function timeOf(at: string | number): string {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return String(at)
-  const time = clock.format(date)
-  return day.format(date) === day.format(new Date()) ? time : `${day.format(date)} ${time}`
+  const time = date.toLocaleTimeString('en-GB')
+  return dayOf(date) === dayOf(new Date()) ? time : `${dayOf(date)} ${time}`
 }
 
 /** `850 ms`, `4.2 s`, `3 min 10 s`, `2 h 5 min`, `3 d 4 h`. */

@@ -29,7 +29,7 @@ const H = 78
 
 const TONES: Record<string, string> = { resulted: 'ok', failed: 'bad', expired: 'warn', rejected: 'bad', cancelled: '' }
 
-export const figureOf = ({ count, isMore }: Pick<Stage, 'count' | 'isMore'>) =>
+const figureOf = ({ count, isMore }: Pick<Stage, 'count' | 'isMore'>) =>
   count === null ? '?' : `${countOf(count)}${isMore ? '+' : ''}`
 
 interface BoxProps {

@@ -4,7 +4,9 @@ import type { useAnswer } from '../hooks.js'
 import { State, Trouble } from './state.js'
 
 interface CardProps<T> {
-  title: ComponentChildren
+  title: string
+  /** Where all of it is. */
+  href?: string
   answer: ReturnType<typeof useAnswer<T>>
   /** What the line under the heading says beside. */
   note?: ComponentChildren
@@ -14,11 +16,11 @@ interface CardProps<T> {
   children: (value: T) => ComponentChildren
 }
 
-export function Card<T>({ title, answer, note, class: name = '', isMain, children }: CardProps<T>): JSX.Element {
+export function Card<T>({ title, href, answer, note, class: name = '', isMain, children }: CardProps<T>): JSX.Element {
   const { value, problem, isOld } = answer
   return (
     <section class={`card ${name}`}>
-      {isMain ? <h1>{title}</h1> : <h2>{title}</h2>}
+      {isMain ? <h1>{title}</h1> : <h2>{href ? <a href={href}>{title}</a> : title}</h2>}
       <State answer={answer as never}>{note && <> · {note}</>}</State>
       {problem && <Trouble problem={problem} />}
       {value !== null && <div class={isOld ? 'old' : ''}>{children(value)}</div>}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import type { Completeness } from '../../../contract/completeness.js'
 import { type Address, hrefOf, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
+import { plain } from '../words.js'
 import { Card } from './card.js'
 import { type Filter, Filters } from './filters.js'
 import { State, Trouble } from './state.js'
@@ -34,7 +35,8 @@ export function Excerpt<T>({ view, query }: { view: ListView<T>; query: Record<s
   const look = { ...view, columns: columns.filter((column) => !(headOf(column) in query)) }
   return (
     <Card
-      title={<a href={hrefOf(path, query)}>{title}</a>}
+      title={title}
+      href={hrefOf(path, query)}
       answer={useAnswer<Listed<T>>(question(path, { ...query, limit: '20' }), true)}
     >
       {({ items }) => <Table label={title} rows={items} look={look} />}
@@ -53,25 +55,42 @@ export function Pager({ address: { path, query }, page }: { address: Address; pa
   )
 }
 
+interface HeadProps {
+  title: string
+  about: string
+  filters: readonly Filter[]
+  address: Address
+  /** What the line below says; `null` while a filter is missing that the route needs. */
+  answer: Parameters<typeof State>[0]['answer'] | null
+}
+
+/** What stands above every list. */
+export const PageHead = ({ title, about, filters, address, answer }: HeadProps): JSX.Element => (
+  <>
+    <header class="page">
+      <h1>{title}</h1>
+      <p>{about}</p>
+      <Filters filters={filters} address={address} />
+      {answer ? <State answer={answer} /> : <p class="empty">Say whose: {needOf(filters).join(' and ')}.</p>}
+    </header>
+    {answer?.problem && <Trouble problem={answer.problem} />}
+  </>
+)
+
+const needOf = (filters: readonly Filter[]) => filters.filter(({ isNeeded }) => isNeeded).map(({ name }) => plain(name))
+
+/** Whether the address has what the route needs. */
+export const isAskable = (filters: readonly Filter[], { query }: Address): boolean =>
+  filters.every(({ name, isNeeded }) => !isNeeded || query.get(name))
+
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
-  const { title, about, filters } = view
-  const { path, query } = address
-  const missing = filters.filter(({ name, isNeeded }) => isNeeded && !query.get(name))
-  const answer = useAnswer<Listed<T>>(missing.length > 0 ? null : question(path, query), !view.isAsked)
-  const { value, problem, isOld } = answer
+  const { title, filters, isAsked } = view
+  const isReady = isAskable(filters, address)
+  const answer = useAnswer<Listed<T>>(isReady ? question(address.path, address.query) : null, !isAsked)
+  const { value, isOld } = answer
   return (
     <>
-      <header class="page">
-        <h1>{title}</h1>
-        <p>{about}</p>
-        <Filters filters={filters} address={address} />
-        {missing.length > 0 ? (
-          <p class="empty">Say which {missing.map(({ name }) => name).join(' and ')}.</p>
-        ) : (
-          <State answer={answer} />
-        )}
-      </header>
-      {problem && <Trouble problem={problem} />}
+      <PageHead {...view} address={address} answer={isReady ? answer : null} />
       {value && (
         <div class={isOld ? 'old' : ''}>
           <Table label={title} rows={value.items} look={view} />

@@ -18,7 +18,7 @@ const deadlineOf = ({ deadline_at, overdue }: PendingCall) => (
 export const CALLS: ListView<PendingCall> = {
   path: '/rpc/pending',
   title: 'Calls',
-  about: 'Calls that wait for their reply, oldest first.',
+  about: 'Oldest first.',
   filters: [text('user_id'), text('client_id'), text('action'), flag('overdue')],
   keyOf: ({ correlation_id }) => correlation_id,
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),

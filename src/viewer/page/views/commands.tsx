@@ -6,7 +6,7 @@ import { choice, flag, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Time, Word } from '../parts/value.js'
 
-export const COMMAND_STATES: CommandState[] = [
+const STATES: CommandState[] = [
   'waiting',
   'attempted',
   'acknowledged',
@@ -29,8 +29,8 @@ const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
-  about: 'Every command that is retained, the first admitted first. No state means that an effect happened.',
-  filters: [choice('state', COMMAND_STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
+  about: 'The first admitted first. No state means that an effect happened.',
+  filters: [choice('state', STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
   keyOf: ({ user_id, client_id, command_id }) => JSON.stringify([user_id, client_id, command_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
   columns: [

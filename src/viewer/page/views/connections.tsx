@@ -17,7 +17,7 @@ const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 export const CONNECTIONS: ListView<Connection> = {
   path: '/connections',
   title: 'Connections',
-  about: 'Who is connected, and who was until a while ago: newest registrations last.',
+  about: 'Newest registrations last.',
   filters: [
     text('user_id'),
     text('client_id'),

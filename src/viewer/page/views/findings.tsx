@@ -4,13 +4,12 @@ import type { Evidence, Finding, FindingKind, FindingPage } from '../../../views
 import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
-import { choice, Filters } from '../parts/filters.js'
-import { Pager } from '../parts/list.js'
-import { State, Trouble } from '../parts/state.js'
+import { choice } from '../parts/filters.js'
+import { PageHead, Pager } from '../parts/list.js'
 import { Time } from '../parts/value.js'
 import { plain } from '../words.js'
 
-export const FINDING_KINDS: FindingKind[] = [
+const KINDS: FindingKind[] = [
   'command_overdue',
   'command_waiting_though_listened',
   'command_waiting_for_nobody',
@@ -69,19 +68,18 @@ export const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element 
   </p>
 )
 
+const HEAD = {
+  title: 'Findings',
+  about: 'What the sources contradict, and what is overdue by their own clocks.',
+  filters: [choice('kind', KINDS)],
+}
+
 export function FindingsPage({ address }: { address: Address }): JSX.Element {
-  const { path, query } = address
-  const answer = useAnswer<FindingPage>(question(path, query), true)
-  const { value, problem, isOld } = answer
+  const answer = useAnswer<FindingPage>(question(address.path, address.query), true)
+  const { value, isOld } = answer
   return (
     <>
-      <header class="page">
-        <h1>Findings</h1>
-        <p>What the sources contradict, and what is overdue by their own clocks. No threshold of ours.</p>
-        <Filters filters={[choice('kind', FINDING_KINDS)]} address={address} />
-        <State answer={answer} />
-      </header>
-      {problem && <Trouble problem={problem} />}
+      <PageHead {...HEAD} address={address} answer={answer} />
       {value && (
         <div class={isOld ? 'old' : ''}>
           {value.items.length === 0 && <NoneFound {...value} />}

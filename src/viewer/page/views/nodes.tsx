@@ -19,7 +19,7 @@ export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
 export const NODES: ListView<DeliveryNode> = {
   path: '/delivery/nodes',
   title: 'Nodes',
-  about: 'Who delivers. Of a silent node its last word is shown and the rest is unknown.',
+  about: 'Of a silent node its last word is shown; the rest is unknown.',
   filters: [],
   keyOf: ({ node_id }) => node_id,
   markOf: ({ stale }) => (stale ? 'past' : ''),
@@ -47,7 +47,7 @@ const shareOf = ({ reserved_commands, capacity }: DeliveryTenant) =>
 export const TENANTS: ListView<DeliveryTenant> = {
   path: '/delivery/tenants',
   title: 'Tenants',
-  about: 'Scopes with reservations. A scope is a quota, by default a user; it need not be a customer.',
+  about: 'Scopes with reservations: quotas, by default one a user.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
   columns: ['scope_id', 'reserved_commands', { head: 'capacity', cell: shareOf }, 'oldest_deadline_at', 'metadata'],

@@ -68,7 +68,8 @@ function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Ele
   ]
   return (
     <Card
-      title={<a href={hrefOf('/delivery/commands')}>Commands</a>}
+      title="Commands"
+      href={hrefOf('/delivery/commands')}
       answer={summary}
       class="wide"
       note="ends are counted by the nodes since each started"
@@ -107,7 +108,7 @@ function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Ele
 }
 
 const Findings = ({ answer }: { answer: Answered<FindingPage> }): JSX.Element => (
-  <Card title={<a href={hrefOf('/findings')}>Findings</a>} answer={answer} note="what the sources contradict">
+  <Card title="Findings" href={hrefOf('/findings')} answer={answer} note="what the sources contradict">
     {(page) => (
       <>
         <ul class="plain">
@@ -139,7 +140,7 @@ function Connections(): JSX.Element {
   const churn = useAnswer<ConnectionChurn>('/connections/churn')
   return (
     <>
-      <Card title={<a href={hrefOf('/connections', { status: 'connected' })}>Connected clients</a>} answer={counts}>
+      <Card title="Connected clients" href={hrefOf('/connections', { status: 'connected' })} answer={counts}>
         {({ total, by_client_type }) => (
           <>
             <p class="figure">{countOf(total)}</p>
@@ -163,7 +164,7 @@ function Connections(): JSX.Element {
 }
 
 const Calls = (): JSX.Element => (
-  <Card title={<a href={hrefOf('/rpc/pending')}>Calls</a>} answer={useAnswer<RpcSummary>('/rpc/summary')}>
+  <Card title="Calls" href={hrefOf('/rpc/pending')} answer={useAnswer<RpcSummary>('/rpc/summary')}>
     {({ pending, overdue, oldest_age_ms, counters }) => (
       <>
         <p class="figure">
@@ -181,7 +182,7 @@ const Calls = (): JSX.Element => (
 )
 
 const Sources = ({ answer }: { answer: Answered<{ items: SourceRow[] }> }): JSX.Element => (
-  <Card title={<a href={hrefOf('/sources')}>Sources</a>} answer={answer} note="asked just now">
+  <Card title="Sources" href={hrefOf('/sources')} answer={answer} note="asked just now">
     {({ items }) => (
       <ul class="inline">
         {items.map(({ source, answered, duration_ms, code }) => (
@@ -242,7 +243,7 @@ export function Overview(): JSX.Element {
       <Headline findings={findings} nodes={nodes} sources={sources} />
       <Commands nodes={nodes} />
       <div class="cards">
-        <Card title={<a href={hrefOf('/delivery/nodes')}>Nodes</a>} answer={nodes}>
+        <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={nodes}>
           {({ items }) => <Table label="Nodes" rows={items} look={NODE_LOOK} />}
         </Card>
         <Findings answer={findings} />

@@ -17,7 +17,7 @@ const STATES: SessionState[] = ['pending', 'active', 'suspended', 'closed', 'exp
 export const SITES: ListView<SiteRow> = {
   path: '/sites',
   title: 'Sites',
-  about: 'Local applications that publish events and may answer actions.',
+  about: 'Local applications that publish events.',
   filters: [text('owner'), choice('mode', MODES)],
   keyOf: ({ owner, site_id }) => `${owner} ${site_id}`,
   columns: ['site_id', 'title', 'owner', 'mode', 'event_names', 'action_names', 'sessions', 'last_event_at'],
@@ -29,7 +29,7 @@ const connectorOf = ({ connector }: SessionRow) =>
 export const SESSIONS: ListView<SessionRow> = {
   path: '/sessions',
   title: 'Sessions',
-  about: 'What is shared of a site, and whether the client that answers for it is there.',
+  about: 'What is shared of a site.',
   filters: [text('owner'), text('site_id'), choice('state', STATES)],
   keyOf: ({ session_id }) => session_id,
   markOf: ({ state }) => (/closed|expired/.test(state) ? 'past' : ''),
@@ -49,7 +49,7 @@ export const SESSIONS: ListView<SessionRow> = {
 export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
   path: '/subscriptions',
   title: 'Viewers',
-  about: 'Viewer streams that are open, and how far behind each is.',
+  about: 'Open streams, and how far behind each is.',
   filters: [text('session_id'), text('site_id'), text('user_id'), text('node_id'), choice('order', ['slowest'])],
   keyOf: ({ subscription_id }) => subscription_id,
   markOf: ({ dropped }) => (dropped > 0 ? 'warn' : ''),

@@ -7,7 +7,6 @@ import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { type Look, Table } from '../parts/table.js'
-import { Json } from '../parts/value.js'
 import { plain } from '../words.js'
 
 const SOURCES: Look<SourceRow> = {
@@ -22,11 +21,6 @@ const SOURCES: Look<SourceRow> = {
     },
     'duration_ms',
   ],
-}
-
-/** The capabilities that are there, or are not. */
-function Named({ flags, isThere }: { flags: Record<string, unknown>; isThere: boolean }): JSX.Element {
-  return <Json value={Object.keys(flags).filter((name) => flags[name] === isThere)} />
 }
 
 export const SourcesPage = (): JSX.Element => (
@@ -51,16 +45,7 @@ export const SourcesPage = (): JSX.Element => (
       answer={useAnswer<Capabilities>('/capabilities')}
       note="what can be asked; not a readiness check"
     >
-      {({ extensions, ...flags }) => (
-        <>
-          <p class="dim">Can be asked</p>
-          <Named flags={flags} isThere />
-          <p class="dim">Not part of this deployment</p>
-          <Named flags={flags} isThere={false} />
-          <p class="dim">Beyond these</p>
-          <Fields record={extensions} />
-        </>
-      )}
+      {({ extensions, ...offered }) => <Fields record={{ ...offered, ...extensions }} />}
     </Card>
   </>
 )

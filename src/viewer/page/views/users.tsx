@@ -18,7 +18,7 @@ import { WINDOWS } from './windows.js'
 export const USERS: ListView<UserObservation> = {
   path: '/users',
   title: 'Users',
-  about: 'Everybody that any source knows, in the order of their ids.',
+  about: 'Whoever any source knows.',
   filters: [],
   keyOf: ({ user_id }) => user_id,
   columns: [
@@ -33,17 +33,8 @@ export const USERS: ListView<UserObservation> = {
   ],
 }
 
-const OfUser = ({ user_id }: { user_id: string }): JSX.Element => (
-  <>
-    <Excerpt view={CONNECTIONS} query={{ user_id }} />
-    <Excerpt view={COMMANDS} query={{ user_id }} />
-    <Excerpt view={CALLS} query={{ user_id }} />
-    <Excerpt view={CONTEXTS} query={{ user_id }} />
-    <Excerpt view={WINDOWS} query={{ user_id }} />
-    <Excerpt view={SESSIONS} query={{ owner: user_id }} />
-    <Excerpt view={STREAMS} query={{ user_id }} />
-  </>
-)
+// biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
+const PARTS: readonly ListView<any>[] = [CONNECTIONS, COMMANDS, CALLS, CONTEXTS, WINDOWS, SESSIONS, STREAMS]
 
 export function UserPage({ path }: { path: string }): JSX.Element {
   const answer = useAnswer<UserSummary>(path)
@@ -58,7 +49,10 @@ export function UserPage({ path }: { path: string }): JSX.Element {
           </>
         )}
       </Card>
-      {user_id !== undefined && <OfUser user_id={user_id} />}
+      {user_id !== undefined &&
+        PARTS.map((view) => (
+          <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
+        ))}
     </>
   )
 }

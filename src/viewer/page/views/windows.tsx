@@ -16,7 +16,7 @@ const STATES: WindowState[] = ['normal', 'minimized', 'maximized', 'fullscreen']
 export const WINDOWS: ListView<BrowserWindow> = {
   path: '/browser-windows',
   title: 'Windows',
-  about: 'Browser windows, and how many workers each holds.',
+  about: 'Each as its client last reported it.',
   filters: [
     text('user_id'),
     text('client_id'),

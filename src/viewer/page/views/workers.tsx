@@ -4,9 +4,9 @@ import type { Context } from '../../../contract/contexts.js'
 import type { Workers } from '../../../views/workers.js'
 import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
-import { choice, Filters, text } from '../parts/filters.js'
-import type { ListView } from '../parts/list.js'
-import { cutsOf, State, Trouble } from '../parts/state.js'
+import { choice, text } from '../parts/filters.js'
+import { isAskable, type ListView, PageHead } from '../parts/list.js'
+import { cutsOf } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Count } from '../parts/value.js'
 import { CLIENT_TYPES } from './choices.js'
@@ -19,23 +19,23 @@ export const TASK: ListView<Context> = {
   ...CONTEXTS,
   title: 'Task',
   isAsked: true,
-  about: 'The worker contexts assigned to one task in this registry; no proof that a job system owns it.',
+  about: 'Assigned in this registry; no proof that a job system owns it.',
   filters: [USER],
 }
 
+const HEAD = {
+  title: 'Workers',
+  about: 'Idle ones carry no task.',
+  filters: [USER, choice('client_type', CLIENT_TYPES)],
+}
+
 export function WorkersPage({ address }: { address: Address }): JSX.Element {
-  const { path, query } = address
-  const answer = useAnswer<Workers>(query.get('user_id') ? question(path, query) : null)
-  const { value, problem, isOld } = answer
+  const isReady = isAskable(HEAD.filters, address)
+  const answer = useAnswer<Workers>(isReady ? question(address.path, address.query) : null)
+  const { value, isOld } = answer
   return (
     <>
-      <header class="page">
-        <h1>Workers</h1>
-        <p>Which worker of a user is free: idle ones carry no task.</p>
-        <Filters filters={[USER, choice('client_type', CLIENT_TYPES)]} address={address} />
-        {query.get('user_id') ? <State answer={answer as never} /> : <p class="empty">Say which user_id.</p>}
-      </header>
-      {problem && <Trouble problem={problem} />}
+      <PageHead {...HEAD} address={address} answer={isReady ? answer : null} />
       {value && (
         <div class={isOld ? 'old' : ''}>
           <p class="dim">{cutsOf(value).join(' · ')}</p>
