@@ -18,8 +18,8 @@ export function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
     <form class="card key" onSubmit={enter}>
       <h1>{wasRefused ? 'The router refused' : 'A key is needed'}</h1>
       <p>
-        The diagnostics router shows itself to whoever holds the administrator's key (<code>SERVICE_ADMIN_KEY</code>).
-        It is kept in this page's memory and sent to the router alone.
+        The administrator's key (<code>SERVICE_ADMIN_KEY</code>) stays in this page's memory and goes to the router
+        alone.
       </p>
       <label>
         Administrator's key

@@ -42,11 +42,13 @@ export function Filters({ filters, address }: { filters: readonly Filter[]; addr
               ))}
             </select>
           ) : (
+            // Its text is the writer's until it is done: the page is drawn again each second.
             <input
+              key={query.get(name)}
               type="search"
               autocomplete="off"
               spellcheck={false}
-              value={query.get(name) ?? ''}
+              defaultValue={query.get(name) ?? ''}
               onChange={(event) => go(address, name, event.currentTarget.value.trim())}
             />
           )}

@@ -9,6 +9,8 @@ import { Fields } from '../parts/field.js'
 import { type Look, Table } from '../parts/table.js'
 import { plain } from '../words.js'
 
+const ABSENT = <span class="dim">Not part of this deployment.</span>
+
 const SOURCES: Look<SourceRow> = {
   keyOf: ({ source }) => source,
   markOf: ({ answered }) => (answered ? '' : 'bad'),
@@ -45,7 +47,12 @@ export const SourcesPage = (): JSX.Element => (
       answer={useAnswer<Capabilities>('/capabilities')}
       note="what can be asked; not a readiness check"
     >
-      {({ extensions, ...offered }) => <Fields record={{ ...offered, ...extensions }} />}
+      {({ extensions, ...offered }) => (
+        <Fields
+          record={{ ...offered, ...extensions }}
+          show={Object.fromEntries(Object.entries(offered).flatMap(([name, is]) => (is ? [] : [[name, ABSENT]])))}
+        />
+      )}
     </Card>
   </>
 )
