@@ -17,7 +17,7 @@ const IN_REDIS = process.argv[2] === '--redis'
 const GIVEN = process.argv.slice(IN_REDIS ? 3 : 2).map(Number)
 const SIZES = GIVEN.length > 0 ? GIVEN : [1_000, 100_000, ...(IN_REDIS ? [] : [1_000_000])]
 /** Records that are written at once. */
-const TOGETHER = IN_REDIS ? 250 : 1
+const TOGETHER = IN_REDIS ? 50 : 1
 const ROUNDS = IN_REDIS ? 8 : 12
 const REQUESTS = IN_REDIS ? 40 : 100
 const ROUTES = [

@@ -62,6 +62,22 @@ export const DIAGNOSTICS = [
     ],
     ['who sees some users shares no reader with who sees others', 'JSON.stringify([name, scope])', 'name'],
   ]),
+  ...weaken('src/diagnostics/watch/reader.ts', 'test/diagnostics/watch.test.ts', [
+    ['a version that is another is read', "typeof version === 'string' && version === this.#sourceVersion", 'version'],
+  ]),
+  ...weaken('src/diagnostics/watch/rows.ts', 'test/diagnostics/watch.test.ts', [
+    ['a row that is another is sent', 'if (was?.compared !== row.compared)', 'if (!was)'],
+    ['an age is no change of a row', 'compared: comparedRecord(text, of)', 'compared: text'],
+  ]),
+  ...weaken('src/diagnostics/tags.ts', 'test/diagnostics/tags.test.ts', [
+    ['no request waits for the version of a store', '(isWatched || !remoteVersion)', 'true'],
+  ]),
+  ...weaken('src/diagnostics/question.ts', 'test/diagnostics/tags.test.ts', [
+    ['what changes by itself has no version', 'asked.route.unversioned ? null : versionWithin', 'versionWithin'],
+  ]),
+  ...weaken('src/diagnostics/sites.ts', 'test/memory/versions.test.ts', [
+    ['sites are others when their sessions are', "alsoReads: ['sessions'],", ''],
+  ]),
   ...weaken('src/diagnostics/watch/feed.ts', 'test/diagnostics/watch.test.ts', [
     ['nothing is queued for a slow watcher', "pending.set(reader, { kind: 'reset' })", 'pending.size'],
   ]),

@@ -3,7 +3,42 @@ import { weaken } from './mutant.mjs'
 
 const DELIVERY = ['test/memory/delivery.test.ts']
 
+const VERSIONS = 'test/memory/versions.test.ts'
+
 export const MEMORY = [
+  ...weaken('src/memory/cooperative/session-changes.ts', VERSIONS, [
+    ['sessions are others by a clock that is set back', 'if (time < seenAt) {', 'if (false) {'],
+    ['sessions are others when an instant has passed', 'next && next.changesAt <= time;', 'next && false;'],
+  ]),
+  ...weaken('src/memory/cooperative/session-entries.ts', VERSIONS, [
+    ['a share that runs out is a change', 'if (expires_at !== null) offer(Date.parse(expires_at))', ''],
+  ]),
+  ...weaken('src/memory/cooperative/sites.ts', VERSIONS, [
+    ['an event of a site is a change', '`${version.text()}.${events}`', 'version.text()'],
+  ]),
+  ...weaken('src/memory/cooperative/subscriptions.ts', VERSIONS, [
+    [
+      'of many streams nobody says that none has changed',
+      'if (open.size > STATES_MAX) return null',
+      'if (open.size > STATES_MAX) return version.text()',
+    ],
+    ['a stream that falls behind is a change', "`${version.text()}.${states.join(';')}`", 'version.text()'],
+  ]),
+  ...weaken('src/memory/delivery/commands.ts', VERSIONS, [
+    [
+      'a deadline that passes is a change',
+      'isSwept ? `${version.text()}.${late}` : null',
+      'isSwept ? version.text() : null',
+    ],
+    [
+      'a record that is kept no longer is a change',
+      '    version.raise()\n    lists.remove(command)',
+      '    lists.remove(command)',
+    ],
+  ]),
+  ...weaken('src/memory/history/facility.ts', VERSIONS, [
+    ['a message is a change', '    table.raise()\n    const { state } = stream', '    const { state } = stream'],
+  ]),
   ...weaken('src/memory/connections/facility.ts', 'test/memory/connections.test.ts', [
     [
       'a newer instance takes over',

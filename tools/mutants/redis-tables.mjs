@@ -5,7 +5,34 @@ const WRITERS = 'test/redis/hostile-writers.test.ts'
 const SHARES = 'test/redis/shares.test.ts'
 const LATE_CALLS = 'test/redis/rpc-late.test.ts'
 
+const VERSIONS = 'test/redis/versions.test.ts'
+
 export const REDIS_TABLES = [
+  ...weaken('src/redis/store/prelude.ts', VERSIONS, [
+    ['a row that is written is a change', '  raise(t)\n  write(t, id, state, body)', '  write(t, id, state, body)'],
+    [
+      'a row that is dropped is a change',
+      "  redis.call('DEL', K(t, 'row', id))\n  raise(t)",
+      "  redis.call('DEL', K(t, 'row', id))",
+    ],
+    [
+      'a version of a lost store comes to no number again',
+      "redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])",
+      "redis.call('INCR', K(t, 'version'))",
+    ],
+  ]),
+  ...weaken('src/redis/sites/scripts.ts', VERSIONS, [
+    ['a site is a change', "  raise('sites')\n  enlist()", '  enlist()'],
+  ]),
+  ...weaken('src/redis/sessions/scripts.ts', VERSIONS, [
+    [
+      'a move of a session is a change',
+      "  raise(t)\n  redis.call('HSET', session_key(id), 'state', to,",
+      "  redis.call('HSET', session_key(id), 'state', to,",
+    ],
+    ['a share is a change', "  raise(t)\n  redis.call('HSET', shares, user", "  redis.call('HSET', shares, user"],
+  ]),
+  ...weaken('src/redis/event-bus/scripts.ts', VERSIONS, [['an event is a change of its site', "  raise('bus')\n", '']]),
   ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
     [
       'in a store, a newer instance takes over',
