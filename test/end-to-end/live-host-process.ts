@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The program itself: signals go to it. */
-const PROGRAM = [process.execPath, 'examples/live-host/main.mjs']
+export const PROGRAM = [process.execPath, 'examples/live-host/main.mjs']
 
 /** What a newcomer types, without the build that `npm test` has just made. */
 export const NPM_START = ['npm', 'start', '--ignore-scripts', '--']
@@ -35,8 +35,15 @@ function stateOf(): { args: string[]; forget: () => void } {
   return { args: ['--state', dir], forget: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
-/** Starts it and reads what it prints, up to the last line of its announcement. Its state goes with it, unless given. */
-export async function startLiveHost(args: string[] = [], start = PROGRAM): Promise<LiveHost> {
+/**
+ * Starts it and reads what it prints, up to the last line of its announcement. Its state goes with it, unless given. What it
+ * complains of is nobody's concern where a test breaks what it needs.
+ */
+export async function startLiveHost(
+  args: string[] = [],
+  start = PROGRAM,
+  complaints: 'inherit' | 'ignore' = 'inherit',
+): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
   const [command, ...before] = start as [string, ...string[]]
   // On a shared store it keeps nothing, unless it is told to.
@@ -44,7 +51,7 @@ export async function startLiveHost(args: string[] = [], start = PROGRAM): Promi
   const child = spawn(command, [...before, ...args, ...(own?.args ?? [])], {
     cwd: ROOT,
     env,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', complaints],
   })
   if (own) child.on('exit', own.forget)
   const lines: string[] = []

@@ -1,0 +1,68 @@
+/** The viewer before the live host: real clients come, work and go, and then the host itself is stopped and ended. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { end, type LiveHost, startLiveHost } from '../end-to-end/live-host-process.js'
+import { inChromium } from './chromium.js'
+
+inChromium('the viewer of the live host', (open) => {
+  let host: LiveHost
+  let page: string
+  beforeAll(async () => {
+    host = await startLiveHost()
+    page = new URL('/dashboard/', host.diagnostics).href
+  })
+  afterAll(async () => {
+    host.child.kill('SIGCONT')
+    await end(host)
+  })
+
+  it('is opened by the link that the host prints, and shows every page', async () => {
+    const [link] = /http\S+#key=\S+/.exec(host.text) ?? ['']
+    const tab = await open(link)
+    await tab.getByText('all sources answer').waitFor()
+    const links = tab.locator('nav.views a')
+    for (const title of await links.allTextContents()) {
+      await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
+      await tab.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
+      await expect.poll(() => tab.locator('main .state', { hasText: 'nobody' }).count()).toBe(0)
+      expect([title, await tab.locator('main .trouble, main .absent').allTextContents()]).toEqual([title, []])
+    }
+  })
+
+  it('shows a client that comes, the commands that others get, and that it has gone, without a reload', async () => {
+    const tab = await open(`${page}#/connections?user_id=visitor`, { key: host.key })
+    await tab.getByText('Nothing here.').waitFor()
+    const visitor = await tab.context().newPage()
+    await visitor.goto(host.url)
+    const row = tab.locator('main tbody tr')
+    await row
+      .filter({ hasText: 'disconnected' })
+      .or(row.filter({ hasText: 'connected' }))
+      .first()
+      .waitFor()
+    await visitor.close()
+    await row.filter({ hasText: 'disconnected' }).waitFor()
+
+    await tab.goto(`${page}#/delivery/commands`)
+    await row.first().waitFor()
+    const before = new Set(await tab.locator('main tbody th').allTextContents())
+    await expect
+      .poll(async () => (await tab.locator('main tbody th').allTextContents()).some((id) => !before.has(id)))
+      .toBe(true)
+  })
+
+  it('says so when the host is stopped, when it goes on, and when it has ended', async () => {
+    const tab = await open(page, { key: host.key, refusals: true })
+    const fresh = tab.locator('.top .fresh')
+    await tab.getByText('all sources answer').waitFor()
+    await fresh.getByText('live').first().waitFor()
+    host.child.kill('SIGSTOP')
+    await fresh.getByText('no answer for').first().waitFor()
+    await tab.locator('main.late .old').first().waitFor()
+    host.child.kill('SIGCONT')
+    await expect.poll(() => tab.locator('main.late, main .old').count()).toBe(0)
+    await end(host)
+    await fresh.getByText('no answer for').first().waitFor()
+    await tab.locator('main.late .old').first().waitFor()
+    await tab.locator('main .trouble', { hasText: 'No answer' }).first().waitFor()
+  })
+})
