@@ -24,7 +24,9 @@ inChromium('the viewer of the live host', (open) => {
       await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
       await tab.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
       await expect.poll(() => tab.locator('main .state', { hasText: 'nobody' }).count()).toBe(0)
-      expect([title, await tab.locator('main .trouble, main .absent').allTextContents()]).toEqual([title, []])
+      await expect
+        .poll(async () => [title, ...(await tab.locator('main .trouble, main .absent').allTextContents())])
+        .toEqual([title])
     }
   })
 

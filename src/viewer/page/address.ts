@@ -1,5 +1,5 @@
 /** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 
 export interface Address {
   /** Undecoded, as it is asked for: `/users/ada/summary`. */
@@ -19,7 +19,7 @@ export function question(path: string, query: Query | URLSearchParams = {}): str
 /** Where a link goes that shows the answer to a question. */
 export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${question(path, query)}`
 
-export function readAddress(): Address {
+function readAddress(): Address {
   const hash = location.hash.slice(1)
   const [path] = hash.split('?', 1)
   return { path: path || '/', query: new URLSearchParams(hash.slice(path?.length)) }
@@ -27,11 +27,13 @@ export function readAddress(): Address {
 
 /** Where the page is; it follows links, back and forward. */
 export function useAddress(): Address {
-  const [address, setAddress] = useState(readAddress)
+  const [hash, setHash] = useState(location.hash)
   useEffect(() => {
-    const follow = () => setAddress(readAddress())
+    const follow = () => setHash(location.hash)
     addEventListener('hashchange', follow)
+    // It may have changed between what was drawn and now.
+    follow()
     return () => removeEventListener('hashchange', follow)
   }, [])
-  return address
+  return useMemo(readAddress, [hash])
 }

@@ -31,6 +31,7 @@ export function Lifeline({
   const isLive = connection?.status === 'connected'
   if (connection && isLive)
     marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last seen', tone: 'run' })
+  if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
   const from = Math.min(...marks.map(({ at }) => at))
   const to = isLive ? Date.now() : Math.max(...marks.map(({ at }) => at))
   const x = (at: number) => LEFT + ((at - from) / Math.max(1, to - from)) * (WIDTH - 2 * LEFT)

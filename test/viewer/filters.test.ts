@@ -1,0 +1,230 @@
+/** The filters of the viewer's lists: those that the API has, each in the address, in the rows, and in a link that is opened. */
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openApiDocument } from '../../src/index.js'
+import type { FakeWorld } from '../../src/testing/kits.js'
+import { KEY } from '../diagnostics/subject.js'
+import { browserWindow, call, connection, context, createWorld, subscription } from '../diagnostics/world.js'
+import { inChromium, type Open } from './chromium.js'
+import { startViewed, type ViewedHost } from './host.js'
+
+/** Every list with filters: what it cannot be asked without, and the field that the first cell of a row shows. */
+const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
+  '/findings': { id: 'kind' },
+  '/connections': { id: 'connection_id' },
+  '/contexts': { id: 'context_id' },
+  '/workers': { id: 'context_id', needs: { user_id: 'alice' } },
+  '/workers/tasks/task-1': { id: 'context_id', needs: { user_id: 'alice' } },
+  '/browser-windows': { id: 'window_id' },
+  '/actions': { id: 'name' },
+  '/delivery/commands': { id: 'command_id' },
+  '/delivery/tenants': { id: 'scope_id' },
+  '/rpc/pending': { id: 'correlation_id' },
+  '/sites': { id: 'site_id' },
+  '/sessions': { id: 'session_id' },
+  '/subscriptions': { id: 'subscription_id' },
+  '/history/streams': { id: 'stream' },
+  '/history/messages': { id: 'sequence', needs: { stream: 'users/alice/log' } },
+}
+
+const LONG_AGO = { at: '2025-12-30T00:00:00.000Z', deadline_at: '2025-12-31T00:00:00.000Z' }
+
+/** The world of the router, with something apart in every field by which a list can be narrowed. */
+function variedWorld(): FakeWorld {
+  const world = createWorld()
+  const ended = { status: 'disconnected', disconnected_at: '2026-01-02T03:04:05.000Z' } as const
+  return {
+    ...world,
+    connections: [
+      ...(world.connections ?? []),
+      connection({ connection_id: 'conn-7', node_id: 'node-1', client_type: 'web' }),
+      connection({ ...ended, connection_id: 'conn-8', ended_reason: 'superseded' }),
+    ],
+    contexts: [...world.contexts, context({ context_id: 'ctx-9', client_id: 'phone', client_type: 'mobile' })],
+    browserWindows: [
+      ...world.browserWindows,
+      browserWindow({ window_id: 'win-4', client_id: 'phone', ownership: 'user-owned' }),
+    ],
+    calls: [
+      ...world.calls,
+      call({ correlation_id: 'call-5', client_id: 'phone' }),
+      // Shown where it is asked for, and nowhere else.
+      call({ correlation_id: 'call-6', overdue: true }),
+    ],
+    subscriptions: [
+      ...world.subscriptions,
+      subscription({ subscription_id: 'sub-5', site_id: 'board', node_id: 'node-2' }),
+    ],
+    delivery: {
+      ...world.delivery,
+      statuses: [
+        ...(world.delivery.statuses ?? []),
+        { command_id: 'cmd-3', user_id: 'bob', client_id: 'phone', admission: { scope_id: 'scope-2', ...LONG_AGO } },
+      ],
+    },
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is read place by place
+const DOCUMENT = openApiDocument() as any
+
+/** The filters that the API has for a list, with the words of those that have some. */
+function filtersOf(path: string): Record<string, string[] | null> {
+  const { parameters } = DOCUMENT.paths[path.replace('task-1', '{task_id}')].get
+  const found: Record<string, string[] | null> = {}
+  for (const { name, in: where, schema } of parameters) {
+    if (where !== 'query' || name === 'limit' || name === 'cursor') continue
+    const { type, enum: words } = schema.$ref ? DOCUMENT.components.schemas[schema.$ref.split('/').at(-1)] : schema
+    found[name] = words ?? (type === 'boolean' ? ['true', 'false'] : null)
+  }
+  return found
+}
+
+const filtersIn = (page: Page) => page.locator('main .filters label')
+
+/** What a label calls its filter. */
+const NAMED = `(label) => label.firstChild.textContent.trim().replaceAll(' ', '_')`
+
+/** The filters that the page shows, in the same words. */
+const shownFilters = (page: Page): Promise<Record<string, string[] | null>> =>
+  page.evaluate(`Object.fromEntries([...document.querySelectorAll('main .filters label')].map((label) => {
+    const options = [...label.querySelectorAll('option')].map(({ value }) => value).filter((value) => value !== '')
+    return [(${NAMED})(label), options.length > 0 ? options : null]
+  }))`)
+
+const fieldOf = (page: Page, names: readonly string[], name: string) =>
+  filtersIn(page).nth(names.indexOf(name)).locator('input, select')
+
+inChromium('the filters of the viewer', (open) => {
+  let host: ViewedHost
+  beforeAll(async () => {
+    host = await startViewed(variedWorld())
+  })
+  afterAll(() => host.close())
+
+  describe.each(Object.entries(LISTS))('of %s', (path, list) => {
+    it('are those of the API, and each narrows what is shown', () => useFilters(open, host, path, list))
+  })
+
+  it('stand beside no list that is not held here', async () => {
+    const page = await open(host.page, { key: KEY })
+    await page.locator('nav.views a').first().waitFor()
+    const paths: string[] = await page.evaluate(
+      `[...document.querySelectorAll('nav.views a')].map(({ hash }) => hash.slice(1))`,
+    )
+    const filtered = paths.filter((path) => DOCUMENT.paths[path] && Object.keys(filtersOf(path)).length > 0)
+    expect(filtered.filter((path) => !LISTS[path])).toEqual([])
+  })
+
+  it('leave a refused value in the address, where it says what is wrong', async () => {
+    const page = await open(`${host.page}#/connections?status=gone`, { key: KEY, refusals: true })
+    await page.locator('main .trouble', { hasText: 'status' }).waitFor()
+    await page.getByRole('link', { name: 'clear' }).click()
+    await page.locator('main tbody tr').first().waitFor()
+  })
+
+  it('begin the list anew, and pages of it are turned there and back', async () => {
+    const page = await open(`${host.page}#/connections?limit=3`, { key: KEY })
+    const rows = page.locator('main tbody th')
+    const reads = (texts: string[]) => expect.poll(() => rows.allTextContents()).toEqual(texts)
+    const all = await host.ask<{ items: { connection_id: string }[] }>('/connections')
+    const ids = all.items.map(({ connection_id }) => connection_id)
+    await reads(ids.slice(0, 3))
+    expect(await page.getByRole('link', { name: 'first page' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'next page' }).click()
+    await reads(ids.slice(3, 6))
+    await page.getByRole('link', { name: 'next page' }).click()
+    await reads(ids.slice(6))
+    expect(await page.getByRole('link', { name: 'next page' }).count()).toBe(0)
+    await page.goBack()
+    await reads(ids.slice(3, 6))
+    await page.reload()
+    await reads(ids.slice(3, 6))
+    const names = Object.keys(await shownFilters(page))
+    await fieldOf(page, names, 'status').selectOption('connected')
+    await expect.poll(() => page.url()).toBe(`${host.page}#/connections?limit=3&status=connected`)
+    await page.goBack()
+    await reads(ids.slice(3, 6))
+    await page.getByRole('link', { name: 'first page' }).click()
+    await reads(ids.slice(0, 3))
+    await page.goBack()
+    await page.goForward()
+    await reads(ids.slice(0, 3))
+  })
+})
+
+/** Chooses a value for each filter of a list, one after the other, and holds the rows to what the router answers. */
+async function useFilters(
+  open: Open,
+  host: ViewedHost,
+  path: string,
+  { id, needs = {} }: { id: string; needs?: Record<string, string> },
+): Promise<void> {
+  const search = (query: Record<string, string>) => {
+    const text = new URLSearchParams(query).toString()
+    return text && `?${text}`
+  }
+  type Row = Record<string, unknown>
+  /** The rows that the router has for a question, as the page would show the first cell of each. */
+  async function answered(query: Record<string, string>): Promise<{ items: Row[]; shown: string[] }> {
+    const body = await host.ask<{ items?: Row[]; idle: Row[]; assigned: Row[] }>(path + search(query))
+    const items = body.items ?? [...body.idle, ...body.assigned]
+    return { items, shown: items.map((row) => String(row[id])) }
+  }
+  const page = await open(`${host.page}#${path}${search(needs)}`, { key: KEY })
+  const cells = page.locator(path === '/findings' ? 'main .found h2' : 'main tbody th')
+  const reads = (shown: string[]) =>
+    expect
+      .poll(async () => (await cells.allTextContents()).map((text) => text.replaceAll(' ', '_')))
+      .toEqual(shown.map((text) => text.replaceAll(' ', '_')))
+  const all = await answered(needs)
+  await reads(all.shown)
+
+  const filters = filtersOf(path)
+  const offered = await shownFilters(page)
+  expect(offered).toEqual(filters)
+  const names = Object.keys(offered)
+  const chosen: Record<string, string> = { ...needs }
+  for (const [name, words] of Object.entries(filters)) {
+    if (needs[name] !== undefined) continue
+    const field = fieldOf(page, names, name)
+    const values = words ?? [...new Set(all.items.map((row) => wordOf(row, name)))].filter((value) => value !== null)
+    const { value, shown } = await findApart(values as string[], name)
+    if (words) await field.selectOption(value)
+    else {
+      await field.fill(value)
+      await field.press('Enter')
+    }
+    await expect.poll(() => page.url()).toBe(`${host.page}#${path}${search({ ...needs, [name]: value })}`)
+    await reads(shown)
+    await page.goBack()
+    await reads(all.shown)
+    expect(await field.inputValue()).toBe('')
+    chosen[name] = value
+  }
+
+  // A link with all of them.
+  await page.goto(`${host.page}#${path}${search(chosen)}`)
+  await page.reload()
+  await reads((await answered(chosen)).shown)
+  for (const name of names) expect(await fieldOf(page, names, name).inputValue()).toBe(chosen[name])
+  await page.getByRole('link', { name: 'clear' }).click()
+  await expect.poll(() => page.url()).toBe(`${host.page}#${path}`)
+
+  /** A value that changes what is shown, and leaves something. */
+  async function findApart(values: readonly string[], name: string): Promise<{ value: string; shown: string[] }> {
+    for (const value of values) {
+      const { shown } = await answered({ ...needs, [name]: value })
+      if (shown.length > 0 && shown.join() !== all.shown.join()) return { value, shown }
+    }
+    throw new Error(`nothing in the world is apart in ${name} of ${path}`)
+  }
+}
+
+/** What a record says of a filter; some stand deeper in it, or only in those that the row is made of. */
+function wordOf(row: Record<string, unknown>, name: string): unknown {
+  const { admission, stream } = row as { admission?: { scope_id: string }; stream?: string }
+  if (name === 'scope_id' && admission) return admission.scope_id
+  if (name === 'stream') return stream
+  return row[name] ?? (name === 'user_id' ? 'bob' : null)
+}
