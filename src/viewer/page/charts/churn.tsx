@@ -44,7 +44,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
           return (
             <g key={minute}>
               <title>{`${timeOf(item.minute)}: ${countOf(item.opened)} opened; ended: ${reasonsOf(item) || 'none'}`}</title>
-              <rect class="hit" x={x} y="0" width={STEP} height={2 * HALF} />
+              <rect fill="transparent" x={x} y="0" width={STEP} height={2 * HALF} />
               <rect class="opened" x={x + 1} y={HALF - up} width={STEP - 2} height={up} />
               <rect class="ended" x={x + 1} y={HALF} width={STEP - 2} height={down} />
             </g>
