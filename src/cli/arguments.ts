@@ -5,6 +5,7 @@ import { shown } from '../contract/options.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
+relayscope get, relayscope top: answers of a router in the terminal; --help of each says how
 
   npx relayscope observe --redis redis://127.0.0.1:6379 --deployment prod
 

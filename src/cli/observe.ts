@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `relayscope`: reads its arguments, starts the observation, and ends it on a signal. */
+/** The command `relayscope`: asks a router, shows it in the terminal, or observes a store until it is told to end. */
 import { VERSION } from '../version.js'
 import { HELP, readArguments, UsageError } from './arguments.js'
 import { startObservation } from './observation.js'
@@ -8,8 +8,13 @@ import { startObservation } from './observation.js'
 const EXIT_MS = 500
 
 async function main(): Promise<number> {
+  const [command, ...args] = process.argv.slice(2)
   try {
-    const options = readArguments(process.argv.slice(2), process.env)
+    const { env, stdin, stdout, stderr } = process
+    // Each brings its own along, and none of them the store's client.
+    if (command === 'get') return await (await import('./get.js')).get(args, env, stdout, stderr)
+    if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
+    const options = readArguments(process.argv.slice(2), env)
     if (options === 'help' || options === 'version') {
       process.stdout.write(options === 'help' ? HELP : `${VERSION}\n`)
       return 0
@@ -31,11 +36,17 @@ async function main(): Promise<number> {
   } catch (error) {
     process.stderr.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
     if (!(error instanceof UsageError)) return 1
-    process.stderr.write('relayscope observe --help says how to call it\n')
+    const known = command === 'get' || command === 'top' ? command : 'observe'
+    process.stderr.write(`relayscope ${known} --help says how to call it\n`)
     return 2
   }
 }
 
+// Whoever reads the output may have read enough: `| head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
 process.exitCode = await main()
 // What a client of the store leaves behind must not keep a process that has been told to end.
 setTimeout(() => process.exit(), EXIT_MS).unref()

@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { viewerAssets } from '../../tools/viewer-assets.mjs'
 
 // Below node_modules, so that packages resolve from where they would once installed.
-const COMMAND = fileURLToPath(new URL('../../node_modules/.cache/relayscope/observe.mjs', import.meta.url))
+export const COMMAND = fileURLToPath(new URL('../../node_modules/.cache/relayscope/observe.mjs', import.meta.url))
 
 export async function buildCommand(): Promise<void> {
   await build({

@@ -1,0 +1,124 @@
+/** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
+import { parseArgs } from 'node:util'
+import { UsageError } from './arguments.js'
+import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
+import { recordLines, tableOf } from './text/table.js'
+import { harmlessJson } from './text/visible.js'
+
+export const GET_HELP = `relayscope get: one answer of a diagnostics router
+
+  npx relayscope get http://127.0.0.1:8080/ops/diagnostics '/connections?status=connected'
+
+  --all            follow the cursor to the end of a list, at most 100 pages
+  --json           JSON lines; also where the output is no terminal
+  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+
+Exit codes: 0 answered; 1 refused or unreachable; 2 wrong usage.
+`
+
+const PAGES = 100
+/** Where nobody says how wide the terminal is. */
+const WIDTH = 80
+
+const OPTIONS = {
+  all: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  'key-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+interface Output {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+interface Page {
+  items?: unknown
+  has_more?: unknown
+  next_cursor?: unknown
+  completeness?: { complete?: unknown; truncated_sources?: unknown }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
+  }
+}
+
+/** `route` with the cursor of the page before. */
+function onwards(route: string, cursor: string): string {
+  const [path, search] = route.split('?', 2)
+  const query = new URLSearchParams(search)
+  query.set('cursor', cursor)
+  return `${path}?${query}`
+}
+
+/** What of an answer is no whole: said beside it, so that a table can be piped on. */
+function* cuts({ has_more, completeness }: Page, isAll: boolean): Generator<string> {
+  if (completeness?.complete === false)
+    yield `a sample: cut short in ${[completeness.truncated_sources].flat().join(', ') || 'some source'}`
+  if (has_more === true) yield isAll ? `more than ${PAGES} pages: this is not all` : 'more follow: --all asks for them'
+}
+
+/** The pages of a list, or the one answer. @throws the problem, as a text. */
+async function* answers({ ask }: Reader, route: string, isAll: boolean): AsyncGenerator<Page> {
+  let next = route
+  for (let pages = 1; ; pages++) {
+    const asked = await ask(next)
+    if (asked.problem !== undefined) throw new Error(asked.problem)
+    const page = asked.value as Page
+    yield page
+    if (!isAll || page.has_more !== true || typeof page.next_cursor !== 'string' || pages === PAGES) return
+    next = onwards(route, page.next_cursor)
+  }
+}
+
+function print(items: readonly object[], page: Page, isTable: boolean, out: Output, err: Output): void {
+  if (!isTable) return
+  if (!Array.isArray(page.items)) return void out.write(`${recordLines(page).join('\n')}\n`)
+  const { lines, left } = tableOf(items, out.columns ?? WIDTH)
+  out.write(items.length === 0 ? 'none\n' : `${lines.join('\n')}\n`)
+  if (left.length > 0) err.write(`relayscope: no place for ${left.join(', ')}: --json has them\n`)
+}
+
+/**
+ * Asks and prints. @returns the exit code.
+ *
+ * @throws UsageError for what cannot be asked.
+ */
+export async function get(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+  out: Output,
+  err: Output,
+): Promise<number> {
+  const { values, positionals } = parse(args)
+  if (values.help) {
+    out.write(GET_HELP)
+    return 0
+  }
+  const [target, route = '/', ...rest] = positionals
+  if (rest.length > 0 || !route.startsWith('/'))
+    throw new UsageError('say one address and one route, which begins with /')
+  const reader = createReader(readTarget(target), await readKey(values['key-file'], env))
+  const isTable = out.isTTY === true && !values.json
+  const items: object[] = []
+  let last: Page = {}
+  try {
+    for await (const page of answers(reader, route, values.all)) {
+      last = page
+      const found = Array.isArray(page.items) ? page.items : [page]
+      if (isTable) items.push(...found)
+      else for (const item of found) out.write(`${harmlessJson(item)}\n`)
+    }
+  } catch (error) {
+    err.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
+    return 1
+  }
+  print(items, last, isTable, out, err)
+  for (const said of cuts(last, values.all)) err.write(`relayscope: ${said}\n`)
+  return 0
+}

@@ -1,0 +1,76 @@
+/** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
+import { readFile } from 'node:fs/promises'
+import { UsageError } from '../arguments.js'
+import { visible } from '../text/visible.js'
+
+/** Longer than a router takes to give up. */
+const TIMEOUT_MS = 10_000
+
+/** An answer, or why there is none, in one line. */
+export type Asked = { readonly value: unknown; readonly problem?: never } | { readonly problem: string }
+
+export interface Reader {
+  /** Where the router is, without a slash at its end. */
+  readonly url: string
+  /** `route`: a path and query below the router. Never rejects. */
+  ask(route: string, signal?: AbortSignal): Promise<Asked>
+}
+
+/** @throws UsageError for what is no address of a router. */
+export function readTarget(text: string | undefined): string {
+  const url = text !== undefined && URL.canParse(text) ? new URL(text) : null
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError('say where the router is, as http://host:port/prefix')
+  if (url.username || url.password) throw new UsageError('a key does not belong into an address: others see it')
+  if (url.search || url.hash) throw new UsageError('say a route as a second argument: /connections?status=connected')
+  return url.href.replace(/\/$/, '')
+}
+
+/** The key of the environment, or of a file: never of an argument, which every program of the machine can see. */
+export async function readKey(
+  file: string | undefined,
+  env: Record<string, string | undefined>,
+): Promise<string | null> {
+  if (file === undefined) return env.SERVICE_ADMIN_KEY?.trim() || null
+  const text = await readFile(file, 'utf8').catch(() => '')
+  if (text.trim() === '') throw new UsageError('--key-file cannot be read, or is empty')
+  return text.trim()
+}
+
+async function problemOf(response: Response): Promise<string> {
+  const { status } = response
+  const said = (await response.json().catch(() => null)) as Record<string, unknown> | null
+  if (typeof said?.code !== 'string') return `${status}: somebody else answered`
+  const errors = Array.isArray(said.errors) ? said.errors : []
+  const reasons = errors.map(({ name, reason }: { name?: unknown; reason?: unknown }) => `; ${name} ${reason}`)
+  return visible(`${status} ${said.code}: ${said.title}${reasons.join('')}`)
+}
+
+export function createReader(url: string, key: string | null): Reader {
+  return {
+    url,
+    async ask(route, signal) {
+      // Of its own: a time-out inside of a joined signal may be collected before it is due.
+      const patience = new AbortController()
+      const timer = setTimeout(() => patience.abort(), TIMEOUT_MS)
+      const leave = () => patience.abort()
+      signal?.addEventListener('abort', leave)
+      try {
+        const response = await fetch(url + route, {
+          headers: key === null ? {} : { 'x-admin-key': key },
+          redirect: 'error',
+          signal: patience.signal,
+        })
+        if (!response.ok) return { problem: await problemOf(response) }
+        return { value: await response.json() }
+      } catch {
+        return {
+          problem: patience.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'nobody answers there',
+        }
+      } finally {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', leave)
+      }
+    },
+  }
+}

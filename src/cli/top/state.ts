@@ -1,0 +1,164 @@
+/** What `top` knows and shows, and how keys and answers change it. Nothing here draws or asks. */
+import type { Asked } from '../reader/reader.js'
+import { cellOf, flatten } from '../text/table.js'
+import { TABLES } from './tables.js'
+
+/** What was last answered to one route, and what has gone wrong since. */
+export interface Known {
+  readonly value: unknown
+  /** Epoch ms of this machine's clock; `null` for never. */
+  readonly at: number | null
+  readonly problem: string | null
+}
+
+export interface TopState {
+  known: ReadonlyMap<string, Known>
+  table: number
+  /** The field that rows are sorted by; `null`: in the router's order. */
+  sort: string | null
+  isDescending: boolean
+  filter: string
+  /** Whether keys are letters of the filter. */
+  isTyping: boolean
+  selected: number
+  isOpen: boolean
+  isHelping: boolean
+  isPaused: boolean
+}
+
+export const initialState = (): TopState => ({
+  known: new Map(),
+  table: 0,
+  sort: null,
+  isDescending: false,
+  filter: '',
+  isTyping: false,
+  selected: 0,
+  isOpen: false,
+  isHelping: false,
+  isPaused: false,
+})
+
+export const UNKNOWN: Known = { value: null, at: null, problem: null }
+
+/** What stays when nobody answers is the last that was said, with its time. */
+export function heard(state: TopState, route: string, asked: Asked, now: number): TopState {
+  const known = new Map(state.known)
+  const before = known.get(route) ?? UNKNOWN
+  known.set(
+    route,
+    asked.problem === undefined
+      ? { value: asked.value, at: now, problem: null }
+      : { ...before, problem: asked.problem },
+  )
+  return { ...state, known }
+}
+
+export const tableOfState = ({ table }: TopState) => TABLES[table] as (typeof TABLES)[number]
+
+const compare = (a: unknown, b: unknown): number =>
+  typeof a === 'number' && typeof b === 'number' ? a - b : cellOf(a) < cellOf(b) ? -1 : Number(cellOf(a) > cellOf(b))
+
+/** The rows of the current table, as they are filtered and sorted. */
+export function rowsOf(state: TopState): object[] {
+  const { value } = state.known.get(tableOfState(state).route) ?? UNKNOWN
+  const items = ((value as { items?: object[] } | null)?.items ?? []).slice()
+  const wanted = state.filter.toLowerCase()
+  const found =
+    wanted === ''
+      ? items
+      : items.filter((row) => [...flatten(row).values()].some((cell) => cellOf(cell).toLowerCase().includes(wanted)))
+  const { sort, isDescending } = state
+  if (sort === null) return found
+  const sorted = found.map((row) => ({ row, by: flatten(row).get(sort) })).sort((a, b) => compare(a.by, b.by))
+  if (isDescending) sorted.reverse()
+  return sorted.map(({ row }) => row)
+}
+
+/** A key as `node:readline` names it. */
+export interface Key {
+  name?: string | undefined
+  sequence?: string | undefined
+  ctrl?: boolean | undefined
+}
+
+const isPrintable = (text: string | undefined): text is string =>
+  text !== undefined && !/[\p{Cc}\p{Cf}\p{Cs}]/u.test(text)
+
+function type(state: TopState, { name, sequence }: Key): TopState {
+  if (name === 'escape') return { ...state, isTyping: false, filter: '' }
+  if (name === 'return' || name === 'enter') return { ...state, isTyping: false }
+  if (name === 'backspace') return { ...state, filter: state.filter.slice(0, -1), selected: 0 }
+  return isPrintable(sequence) ? { ...state, filter: state.filter + sequence, selected: 0 } : state
+}
+
+const turnTo = (state: TopState, table: number): TopState => ({
+  ...state,
+  table: (table + TABLES.length) % TABLES.length,
+  sort: null,
+  isDescending: false,
+  filter: '',
+  selected: 0,
+  isOpen: false,
+})
+
+/** The next field to sort by; behind the last the router's own order. */
+function nextSort(state: TopState): string | null {
+  const { fields } = tableOfState(state)
+  return fields[state.sort === null ? 0 : fields.indexOf(state.sort) + 1] ?? null
+}
+
+/** @returns the state after `key`; `null` where it ends the program. */
+export function press(state: TopState, key: Key): TopState | null {
+  const { name, sequence = '', ctrl } = key
+  if (ctrl) return name === 'c' || name === 'd' ? null : state
+  if (state.isTyping) return type(state, key)
+  const rows = rowsOf(state).length
+  const move = (by: number): TopState => ({
+    ...state,
+    selected: Math.max(0, Math.min(rows - 1, state.selected + by)),
+  })
+  if (/^[1-9]$/.test(sequence)) return Number(sequence) <= TABLES.length ? turnTo(state, Number(sequence) - 1) : state
+  switch (name ?? sequence) {
+    case 'q':
+      return null
+    case 'escape':
+      return state.isHelping || state.isOpen
+        ? { ...state, isHelping: false, isOpen: false }
+        : { ...state, filter: '', selected: 0 }
+    case 'tab':
+    case 'right':
+      return turnTo(state, state.table + 1)
+    case 'left':
+      return turnTo(state, state.table - 1)
+    case 'down':
+    case 'j':
+      return move(1)
+    case 'up':
+    case 'k':
+      return move(-1)
+    case 'pagedown':
+      return move(20)
+    case 'pageup':
+      return move(-20)
+    case 'home':
+      return move(Number.NEGATIVE_INFINITY)
+    case 'end':
+      return move(Number.POSITIVE_INFINITY)
+    case 'return':
+    case 'enter':
+      return { ...state, isOpen: rows > 0 && !state.isOpen }
+    case 's':
+      return { ...state, sort: nextSort(state), selected: 0 }
+    case 'r':
+      return { ...state, isDescending: !state.isDescending }
+    case 'p':
+      return { ...state, isPaused: !state.isPaused }
+    case '/':
+      return { ...state, isTyping: true, isOpen: false }
+    case '?':
+      return { ...state, isHelping: !state.isHelping }
+    default:
+      return state
+  }
+}

@@ -1,0 +1,148 @@
+/** `relayscope top`: the state of a relay in a terminal, asked again every two seconds. */
+import { emitKeypressEvents } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { UsageError } from '../arguments.js'
+import { createReader, type Reader, readKey, readTarget } from '../reader/reader.js'
+import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from './frame.js'
+import { openScreen } from './screen.js'
+import { heard, initialState, type Key, press, type TopState, tableOfState } from './state.js'
+import { HEADER_ROUTES, TABLES } from './tables.js'
+
+export const TOP_HELP = `relayscope top: the state of a relay in the terminal
+
+  npx relayscope top http://127.0.0.1:8080/ops/diagnostics
+
+  --once           prints one frame and ends
+  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+
+Keys: ? lists them. Exit codes: 0 ended; 1 with --once: refused or unreachable; 2 wrong usage.
+`
+
+const EVERY_MS = 2_000
+const SECOND_MS = 1_000
+
+const OPTIONS = {
+  once: { type: 'boolean', default: false },
+  'key-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
+  }
+}
+
+/** What is asked for a frame. Nodes always: their counters are in the header. */
+const routesOf = (state: TopState) => [
+  ...new Set([...HEADER_ROUTES, (TABLES[0] as { route: string }).route, tableOfState(state).route]),
+]
+
+interface Io {
+  readonly env: Record<string, string | undefined>
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+}
+
+async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
+  let state = initialState()
+  await Promise.all(
+    routesOf(state).map(async (route) => {
+      const asked = await reader.ask(route)
+      state = heard(state, route, asked, Date.now())
+    }),
+  )
+  const { problem } = state.known.get('/capabilities') ?? { problem: null }
+  if (problem !== null) {
+    stderr.write(`relayscope: ${problem}\n`)
+    return 1
+  }
+  const frame = { width: stdout.columns ?? 80, height: null, paint: PLAIN, url: reader.url, now: Date.now() }
+  stdout.write(`${frameOf(state, frame).join('\n')}\n`)
+  return 0
+}
+
+/** Resolves once somebody ends it. Whatever happens, the terminal is given back. */
+function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
+  const paint = env.NO_COLOR ? NO_COLOURS : stdout.hasColors?.() === false ? NO_COLOURS : COLOURS
+  const screen = openScreen(stdout)
+  const ending = new AbortController()
+  let state = initialState()
+  /** Routes whose answer is awaited. */
+  const asking = new Set<string>()
+
+  const frame = (): Frame => ({
+    width: stdout.columns ?? 80,
+    height: stdout.rows ?? 24,
+    paint,
+    url: reader.url,
+    now: Date.now(),
+  })
+  const draw = () => screen.draw(frameOf(state, frame()))
+
+  async function ask(route: string): Promise<void> {
+    if (asking.has(route)) return
+    asking.add(route)
+    const asked = await reader.ask(route, ending.signal)
+    asking.delete(route)
+    if (ending.signal.aborted) return
+    state = heard(state, route, asked, Date.now())
+    draw()
+  }
+  const askAll = () => {
+    if (!state.isPaused) for (const route of routesOf(state)) void ask(route)
+  }
+
+  return new Promise((resolve) => {
+    const end = () => {
+      if (ending.signal.aborted) return
+      ending.abort()
+      for (const timer of timers) clearInterval(timer)
+      process.off('exit', screen.leave)
+      for (const name of SIGNALS) process.off(name, end)
+      stdout.off('resize', draw)
+      stdin.off('keypress', onKey)
+      stdin.setRawMode(false)
+      stdin.pause()
+      screen.leave()
+      resolve(0)
+    }
+    const onKey = (_: string | undefined, key: Key) => {
+      const before = state
+      const next = press(state, key)
+      if (next === null) return end()
+      state = next
+      if (before.table !== next.table || (before.isPaused && !next.isPaused)) askAll()
+      draw()
+    }
+    const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+    const timers = [setInterval(askAll, EVERY_MS), setInterval(draw, SECOND_MS)]
+    process.on('exit', screen.leave)
+    for (const name of SIGNALS) process.on(name, end)
+    stdout.on('resize', draw)
+    emitKeypressEvents(stdin)
+    stdin.setRawMode(true)
+    stdin.on('keypress', onKey)
+    stdin.on('end', end)
+    stdin.resume()
+    draw()
+    askAll()
+  })
+}
+
+/** @returns the exit code. @throws UsageError for what cannot be shown. */
+export async function top(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parse(args)
+  if (values.help) {
+    io.stdout.write(TOP_HELP)
+    return 0
+  }
+  if (positionals.length > 1) throw new UsageError('say one address')
+  const reader = createReader(readTarget(positionals[0]), await readKey(values['key-file'], io.env))
+  if (values.once) return once(reader, io)
+  if (!io.stdin.isTTY || !io.stdout.isTTY) throw new UsageError('top needs a terminal: --once prints one frame')
+  return live(reader, io)
+}

@@ -1,0 +1,189 @@
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startNodeServer } from '../../src/adapters/node.js'
+import { UsageError } from '../../src/cli/arguments.js'
+import { get } from '../../src/cli/get.js'
+import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
+import { buildCommand, startCommand } from './process.js'
+
+const KEY = 'k-1'
+
+async function startRouter(users: readonly string[]) {
+  const facilities = createMemoryFacilities()
+  for (const user_id of users)
+    await facilities.connections.connect({
+      user_id,
+      client_id: 'c',
+      instance_id: 'i',
+      client_type: 'web',
+      metadata: { said: '\u001b[31m \u202e \u009b31m' },
+    })
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(KEY), prefix: '/ops' })
+  const server = await startNodeServer(router, { port: 0 })
+  onTestFinished(async () => {
+    await server.close()
+  })
+  return `${server.url}/ops`
+}
+
+/** Calls it as a terminal of `columns` would, or as a pipe. */
+async function call(args: readonly string[], { env = { SERVICE_ADMIN_KEY: KEY }, columns = 0 } = {}) {
+  let [out, err] = ['', '']
+  const stream = (add: (text: string) => void) => ({ isTTY: columns > 0, columns, write: add })
+  const code = await get(
+    args,
+    env as Record<string, string>,
+    stream((text) => {
+      out += text
+    }),
+    stream((text) => {
+      err += text
+    }),
+  )
+  return { code, out, err }
+}
+
+describe('relayscope get', () => {
+  it('is JSON lines for a program, one a record', async () => {
+    const url = await startRouter(['ann', 'bob'])
+    const { code, out, err } = await call([url, '/connections'])
+    expect([code, err]).toEqual([0, ''])
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).user_id),
+    ).toEqual(['ann', 'bob'])
+  })
+
+  it('sends nothing of clients to a terminal that would steer it, in either form', async () => {
+    const url = await startRouter(['ann'])
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/
+    for (const options of [['--json'], []]) {
+      const { out } = await call([url, '/connections', ...options], { columns: 2_000 })
+      expect(out).not.toMatch(steering)
+      expect(out).toMatch(/u\+202e/i.test(out) ? /<U\+202E>/ : /\\u202e/)
+    }
+    const [line = ''] = (await call([url, '/connections', '--json'])).out.split('\n')
+    expect(JSON.parse(line).metadata.said).toBe('\u001b[31m \u202e \u009b31m')
+  })
+
+  it('is an aligned table for a terminal, as wide as that is, and names what found no place', async () => {
+    const url = await startRouter(['ann', '日本語'])
+    const { out, err } = await call([url, '/users'], { columns: 60 })
+    const [head = '', first = '', second = ''] = out.split('\n')
+    expect(head).toMatch(/^user_id {2}sources/)
+    expect(first).toMatch(/^ann {6}\["registry"/)
+    // Three characters, six columns.
+    expect(second).toMatch(/^日本語 {3}\["registry"/)
+    expect(head.length).toBeLessThanOrEqual(60)
+    expect(err).toMatch(/no place for .*last_seen_at.*--json has them/)
+  })
+
+  it('is one field a line for one record', async () => {
+    const url = await startRouter([])
+    const { out } = await call([url, '/capabilities'], { columns: 80 })
+    expect(out).toMatch(/^registry +true$/m)
+    expect(out).toMatch(/^extensions\.mode +direct$/m)
+  })
+
+  it('follows the cursor with --all, and else says that more follow', async () => {
+    const users = Array.from({ length: 7 }, (_, i) => `user-${i}`)
+    const url = await startRouter(users)
+    const first = await call([url, '/users?limit=3'])
+    expect(first.out.trim().split('\n')).toHaveLength(3)
+    expect(first.err).toMatch(/more follow: --all/)
+    const all = await call([url, '/users?limit=3', '--all'])
+    expect(
+      all.out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).user_id),
+    ).toEqual(users)
+    expect(all.err).toBe('')
+  })
+
+  it('says beside the answer that it is a sample', async () => {
+    const { inspectors } = memoryComposition(createMemoryFacilities())
+    const lost = new Proxy(inspectors.registry as object, { get: () => () => Promise.reject(new Error('lost')) })
+    const router = createDiagnosticsRouter({
+      inspectors: { ...inspectors, registry: lost as never },
+      auth: apiKeyAuth(KEY),
+      onError: null,
+    })
+    const server = await startNodeServer(router, { port: 0 })
+    onTestFinished(async () => {
+      await server.close()
+    })
+    expect((await call([server.url, '/users'])).err).toMatch(/a sample: cut short in registry/)
+  })
+
+  it.each([
+    ['/nothing', {}, /^relayscope: 404 route_not_found/],
+    ['/users?limit=0', {}, /^relayscope: 422 invalid_query: .*; limit /],
+    ['/users', { SERVICE_ADMIN_KEY: 'another' }, /^relayscope: 403 forbidden/],
+  ])('ends with 1 and the words of the problem: %s', async (route, env, said) => {
+    const url = await startRouter([])
+    const { code, out, err } = await call([url, route], { env: { SERVICE_ADMIN_KEY: KEY, ...env } })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(said)
+  })
+
+  it('ends with 1 where nobody answers', async () => {
+    expect(await call(['http://127.0.0.1:1', '/users'])).toMatchObject({
+      code: 1,
+      err: 'relayscope: nobody answers there\n',
+    })
+  })
+
+  it('takes the key from a file, and from nowhere that others can see', async () => {
+    const url = await startRouter(['ann'])
+    const folder = await mkdtemp(join(tmpdir(), 'relayscope-key-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    writeFileSync(join(folder, 'key'), `${KEY}\n`)
+    expect((await call([url, '/users', '--key-file', join(folder, 'key')], { env: {} as never })).code).toBe(0)
+    await expect(call([url, '--key-file', join(folder, 'none')])).rejects.toThrow(/--key-file cannot be read/)
+    await expect(call([url.replace('//', '//admin:secret@')])).rejects.toThrow(UsageError)
+    await expect(call([url, '--key', KEY])).rejects.toThrow(/Unknown option '--key'/)
+  })
+
+  it.each([
+    [[]],
+    [['relay']],
+    [['ftp://h']],
+    [['http://h?key=1']],
+    [['http://h', 'users']],
+    [['http://h', '/a', '/b']],
+  ])('refuses %j', async (args) => {
+    await expect(call(args)).rejects.toThrow(UsageError)
+  })
+})
+
+describe('the command', () => {
+  beforeAll(buildCommand)
+
+  it('gets, ends quietly when nobody reads on, and says 2 for what is wrong', async () => {
+    const url = await startRouter(['ann'])
+    const env = { SERVICE_ADMIN_KEY: KEY }
+    expect(await startCommand(['get', url, '/users'], env).ended).toMatchObject({ code: 0, err: '' })
+    expect(await startCommand(['get'], env).ended).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('get --help'),
+    })
+    expect(await startCommand(['get', '--help']).ended).toMatchObject({ code: 0, out: expect.stringMatching(/--all/) })
+    expect(await startCommand(['top', url], env).ended).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('top needs a terminal'),
+    })
+    expect(await startCommand(['top', url, '--once'], env).ended).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('1 nodes'),
+    })
+    expect(await startCommand(['top', url, '--once'], {}).ended).toMatchObject({ code: 1 })
+  })
+})

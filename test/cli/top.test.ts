@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startNodeServer } from '../../src/adapters/node.js'
+import { widthOf } from '../../src/cli/text/visible.js'
+import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from '../../src/cli/top/frame.js'
+import { heard, initialState, type Key, press, type TopState } from '../../src/cli/top/state.js'
+import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
+import { buildCommand, COMMAND } from './process.js'
+import { describeTerminal, openTerminal } from './terminal.js'
+
+const KEY = 'k-1'
+const NOW = Date.UTC(2026, 0, 1)
+
+const answers = {
+  '/capabilities': { extensions: { deployment_id: 'prod', mode: 'shared_store' } },
+  '/sources': { items: [{ source: 'registry', answered: true, code: null }] },
+  '/findings?limit=20': { items: [], has_more: false, completeness: { complete: true } },
+  '/connections?limit=200': {
+    items: Array.from({ length: 40 }, (_, i) => ({
+      connection_id: `conn-${String(i).padStart(2, '0')}`,
+      user_id: i % 2 ? 'ann' : '日本語',
+      status: i === 7 ? 'disconnected' : 'connected',
+      metadata: { said: '\u001b[31m\u202e' },
+    })),
+    has_more: true,
+  },
+}
+
+const known = (): TopState =>
+  Object.entries(answers).reduce((state, [route, value]) => heard(state, route, { value }, NOW), initialState())
+
+const keys = (state: TopState, ...pressed: (string | Key)[]): TopState =>
+  pressed.reduce<TopState>((now, key) => {
+    const next = press(now, typeof key === 'string' ? { name: key, sequence: key } : key)
+    if (next === null) throw new Error('it ended')
+    return next
+  }, state)
+
+const frame = (width: number, height: number | null, paint = PLAIN, now = NOW): Frame => ({
+  width,
+  height,
+  paint,
+  url: 'http://h/ops',
+  now,
+})
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are made of them
+const bare = (line: string) => line.replace(/\u001b\[[0-9;]*m/g, '')
+
+describe('the frame of top', () => {
+  it.each([
+    [80, 24],
+    [200, 60],
+    [20, 8],
+    [1, 3],
+  ])('fills %i×%i, and no line is wider', (width, height) => {
+    for (const paint of [COLOURS, NO_COLOURS, PLAIN])
+      for (const state of [known(), keys(known(), '4'), keys(known(), '4', 'return'), keys(known(), '?')]) {
+        const lines = frameOf(state, frame(width, height, paint))
+        expect(lines).toHaveLength(height)
+        for (const line of lines) expect(widthOf(bare(line))).toBeLessThanOrEqual(width)
+      }
+  })
+
+  it('sends nothing of clients to the terminal but text', () => {
+    const text = frameOf(keys(known(), '4', 'return'), frame(120, null)).join('\n')
+    expect(text).toContain('<U+001B>[31m<U+202E>')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
+  })
+
+  it('says that what it shows is old, and why nobody answers', () => {
+    const old = heard(known(), '/capabilities', { problem: 'nobody answers there' }, NOW + 9_000)
+    const [title] = frameOf(old, frame(120, 24, PLAIN, NOW + 9_000))
+    expect(title).toMatch(/NO ANSWER, as of .* nobody answers there/)
+    expect(frameOf(known(), frame(120, 24, PLAIN, NOW + 9_000))[0]).toMatch(/NO ANSWER/)
+    expect(frameOf(known(), frame(120, 24))[0]).not.toMatch(/NO ANSWER/)
+  })
+
+  it('never reads a sample as a total, nor what is unknown as 0', () => {
+    const text = frameOf(keys(known(), '4'), frame(200, 60)).join('\n')
+    expect(text).toContain('40 rows, and more follow')
+    expect(text).toContain('? waiting > ? attempted > ? acknowledged')
+    expect(text).toContain('? resulted')
+  })
+
+  it('has no colour where none is wanted', () => {
+    const text = frameOf(heard(known(), '/sources', { problem: 'x' }, NOW), frame(80, 24, NO_COLOURS)).join('')
+    expect(text).not.toMatch(/\[[0-9;]*3[0-7]m/)
+  })
+})
+
+describe('the keys of top', () => {
+  const rows = (state: TopState) => frameOf(state, frame(120, null)).filter((line) => line.startsWith('conn-'))
+
+  it('filters, sorts, turns round and goes on from row to row', () => {
+    const state = keys(known(), '4')
+    expect(rows(keys(state, '/', 'a', 'n', 'n', { name: 'return' }))).toHaveLength(20)
+    expect(rows(keys(state, '/', 'z', { name: 'backspace' }))).toHaveLength(40)
+    expect(rows(keys(state, '/', 'z', { name: 'escape' }))).toHaveLength(40)
+    expect(rows(keys(state, 's', 'r'))[0]).toMatch(/^conn-39/)
+    expect(rows(keys(state, 's', 's', 'r'))[0]).toMatch(/disconnected/)
+    expect(keys(state, 'j', 'j', 'k').selected).toBe(1)
+    expect(keys(state, 'end', 'j').selected).toBe(39)
+    expect(keys(state, 'end', 'home', 'k').selected).toBe(0)
+  })
+
+  it('takes letters as letters while a filter is written', () => {
+    expect(keys(known(), '4', '/', 'q', 'p', '?').filter).toBe('qp?')
+    expect(press(keys(known(), '/'), { name: 'c', ctrl: true })).toBeNull()
+    expect(press(known(), { name: 'q', sequence: 'q' })).toBeNull()
+  })
+})
+
+describeTerminal('top in a terminal', () => {
+  beforeAll(buildCommand)
+
+  async function start() {
+    const facilities = createMemoryFacilities()
+    const router = createDiagnosticsRouter({
+      ...memoryComposition(facilities),
+      auth: apiKeyAuth(KEY),
+      prefix: '/ops',
+    })
+    const listen = (port: number) => startNodeServer(router, { port, closeTimeoutMs: 100 })
+    let server = await listen(0)
+    onTestFinished(async () => {
+      await server.close()
+    })
+    const { port } = new URL(server.url)
+    return {
+      facilities,
+      url: `${server.url}/ops`,
+      die: () => server.close(),
+      comeBack: async () => {
+        server = await listen(Number(port))
+      },
+    }
+  }
+
+  it.each([
+    [80, 24],
+    [200, 60],
+  ])('shows the relay, follows keys, and gives the terminal back: %i×%i', async (columns, height) => {
+    const { facilities, url } = await start()
+    await facilities.connections.connect({ user_id: 'ann', client_id: 'c', instance_id: 'i', client_type: 'web' })
+    const terminal = await openTerminal(
+      [process.execPath, COMMAND, 'top', url],
+      { SERVICE_ADMIN_KEY: KEY, TERM: 'xterm-256color' },
+      [columns, height],
+    )
+    onTestFinished(terminal.close)
+    await terminal.shows(/as of \d\d:\d\d:\d\d[\s\S]*sources answer/)
+    expect(await terminal.isAlternate()).toBe(true)
+    await terminal.press('4')
+    await terminal.shows(/connection_id[\s\S]*connected +ann/)
+    // What happens is seen.
+    await facilities.connections.connect({ user_id: 'bob', client_id: 'c', instance_id: 'i', client_type: 'web' })
+    await terminal.shows(/connected +bob/)
+    await terminal.press('/', 'b', 'o', 'b', 'Enter')
+    await terminal.shows(/1 rows.*with "bob"/)
+    await terminal.press('Enter')
+    await terminal.shows(/instance_id +i\b[\s\S]*metadata|superseded_count/)
+    await terminal.press('Escape')
+    await terminal.shows(/connection_id +status/)
+    await terminal.press('?')
+    await terminal.shows(/Ctrl-C +end/)
+    await terminal.press('?', 'p')
+    await terminal.shows(/PAUSED/)
+    await terminal.resize(60, 15)
+    await expect.poll(async () => Math.max(...(await terminal.screen()).map(widthOf))).toBeLessThanOrEqual(60)
+    await terminal.press('q')
+    await terminal.shows(/ended with 0/)
+    expect(await terminal.isAlternate()).toBe(false)
+  })
+
+  it('says that its host is gone, and goes on when it is back', async () => {
+    const { url, die, comeBack } = await start()
+    const terminal = await openTerminal([process.execPath, COMMAND, 'top', url], { SERVICE_ADMIN_KEY: KEY })
+    onTestFinished(terminal.close)
+    await terminal.shows(/all \d+ sources answer/)
+    await die()
+    await terminal.shows(/NO ANSWER, as of/)
+    await comeBack()
+    await expect.poll(async () => (await terminal.screen()).join('\n')).not.toMatch(/NO ANSWER/)
+    await terminal.press('C-c')
+    await terminal.shows(/ended with 0/)
+    expect(await terminal.isAlternate()).toBe(false)
+  })
+})
