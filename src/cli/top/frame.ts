@@ -40,7 +40,7 @@ export interface Frame {
 }
 
 /** What has not been confirmed for so long is shown as old. */
-export const LATE_MS = 5_000
+const LATE_MS = 5_000
 
 const clock = (at: number) => new Date(at).toTimeString().slice(0, 8)
 
