@@ -13,6 +13,8 @@ const SECTIONS = [
     '`resolveAdminAuth(options)`: [security](security.md#authentication).',
     'ResolveAdminAuthOptions',
   ],
+  ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
+  ['### Their labels', '', 'MetricLabels'],
   ['## Adapters', 'Beside the handler: [mounting](mounting.md).', 'MountOptions'],
   ['### A server of its own', '`startNodeServer(handler, options)`; `allowedHosts` too.', 'ListenOptions'],
   ['## Facilities in memory', '`createMemoryFacilities(options)` of `relayscope/memory`.', 'MemoryFacilitiesOptions'],

@@ -50,7 +50,8 @@ export async function startDeployment({ redis, deploymentId, port, onExit, ...pl
   async function startObserver() {
     // A URL may hold a password, and a list of processes shows arguments.
     const env = { ...process.env, RELAYSCOPE_REDIS_URL: store.url, SERVICE_ADMIN_KEY: plan.key }
-    const args = ['observe', '--deployment', name, '--port', String(portOf(NODE_IDS.length)), '--prefix', PREFIX]
+    const port = String(portOf(NODE_IDS.length))
+    const args = ['observe', '--deployment', name, '--port', port, '--prefix', PREFIX, '--metrics']
     const options = { env, stdio: ['ignore', 'pipe', 'inherit'] }
     const child = watch('the observer', spawn(process.execPath, [RELAYSCOPE, ...args], options))
     const [line] = await first(child, 'line', createInterface({ input: child.stdout }))

@@ -1,6 +1,7 @@
 /** A relay host: live objects, the wire that clients speak, and the diagnostics router that looks at it all. */
 import { createDiagnosticsRouter } from 'relayscope'
 import { createDispatchConnector } from 'relayscope/cooperative-site'
+import { createMetrics } from 'relayscope/metrics'
 import { startNodeServer } from 'relayscope/node'
 import { createViewer } from 'relayscope/viewer'
 import { openCooperation } from './cooperation.mjs'
@@ -35,11 +36,13 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
   const viewer = createViewer({ api: PREFIX, prefix: DASHBOARD })
+  const metrics = createMetrics({ ...composition, auth })
 
   async function answer(request) {
     const { pathname } = new URL(request.url)
     if (diagnostics.owns(pathname)) return diagnostics(request)
     if (viewer.owns(pathname)) return viewer(request)
+    if (metrics.owns(pathname)) return metrics(request)
     if (router.owns(pathname)) return router(request)
     if (pathname.startsWith('/relay/')) return wire(request, pathname)
     if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname)

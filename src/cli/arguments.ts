@@ -17,6 +17,7 @@ relayscope get, relayscope top: answers of a router in the terminal; --help of e
   --prefix PATH       in front of every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
   --no-viewer         serve the routes alone, and no page at /dashboard
+  --metrics           serve /metrics too, for Prometheus; the key goes as a bearer token there
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
@@ -40,6 +41,7 @@ export interface ObserveArguments {
   port: number
   prefix: string
   viewer: boolean
+  metrics: boolean
   spill: string | undefined
   legacy: { stream: string; group: string } | undefined
 }
@@ -53,6 +55,7 @@ const OPTIONS = {
   spill: { type: 'string' },
   legacy: { type: 'string' },
   'no-viewer': { type: 'boolean', default: false },
+  metrics: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const
@@ -79,6 +82,7 @@ export function readArguments(
     port: readPort(values.port),
     prefix: values.prefix,
     viewer: !values['no-viewer'],
+    metrics: values.metrics,
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
   }

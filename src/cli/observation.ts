@@ -2,6 +2,7 @@
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
+import { createMetrics, type Metrics } from '../metrics/metrics.js'
 import { redisComposition } from '../redis/composition/inspectors.js'
 import { createStore } from '../redis/store/store.js'
 import { createFileSpillStore } from '../spill/file-bucket.js'
@@ -13,6 +14,8 @@ interface Observation {
   url: string
   /** The page that shows what it answers; `null` for none. */
   dashboard: string | null
+  /** Where a scraper finds its numbers; `null` for nowhere. */
+  metrics: string | null
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
   /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
@@ -27,10 +30,9 @@ class PortError extends Error {
   override readonly name = 'PortError'
 }
 
-/** Both under one roof: a router without a prefix would take the page's paths for its own. */
-function withViewer(router: DiagnosticsRouter, viewer: Viewer | null): FetchHandler {
-  if (!viewer) return router
-  const of = (pathname: string) => (viewer.owns(pathname) ? viewer : router)
+/** All under one roof, whoever comes first: a router without a prefix would take the paths of the others for its own. */
+function underOneRoof(router: DiagnosticsRouter, others: readonly (Viewer | Metrics)[]): FetchHandler {
+  const of = (pathname: string) => others.find((other) => other.owns(pathname)) ?? router
   const reply: FetchHandler['reply'] = (request, info) => of(new URL(request.url).pathname).reply(request, info)
   return Object.assign((request: Request, info: unknown) => of(new URL(request.url).pathname)(request, info), {
     owns: (pathname: string) => of(pathname).owns(pathname),
@@ -68,19 +70,18 @@ export async function startObservation(
       warnings.push(
         `nothing of deployment "${deployment}" is in this store: no node has written yet, or it has another name`,
       )
-    const router = createDiagnosticsRouter({
-      ...redisComposition({
-        client,
-        deploymentId: deployment,
-        ...(spill === undefined ? {} : { spill: createFileSpillStore({ directory: spill }) }),
-        ...(legacy === undefined ? {} : { legacy }),
-      }),
-      auth,
-      prefix,
+    const composition = redisComposition({
+      client,
+      deploymentId: deployment,
+      ...(spill === undefined ? {} : { spill: createFileSpillStore({ directory: spill }) }),
+      ...(legacy === undefined ? {} : { legacy }),
     })
+    const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']
     const viewer = options.viewer ? createViewer({ api: router.prefix }) : null
-    const server = await serve(withViewer(router, viewer), {
+    const metrics = options.metrics ? createMetrics({ ...composition, auth }) : null
+    const others = [viewer, metrics].filter((other) => other !== null)
+    const server = await serve(underOneRoof(router, others), {
       host,
       port,
       allowedHosts,
@@ -89,6 +90,7 @@ export async function startObservation(
     return {
       url: `${server.url}${router.prefix}/`,
       dashboard: viewer && `${server.url}${viewer.prefix}/`,
+      metrics: metrics && server.url + metrics.prefix,
       warnings,
       async close() {
         const ended = await server.close()

@@ -25,10 +25,11 @@ async function main(): Promise<number> {
     const started = await Promise.race([startObservation(options, process.env), signalled])
     // Told to end before it began: there is nobody to say goodbye to.
     if (started === undefined) return process.exit(0)
-    const { url, dashboard, warnings, close } = started
+    const { url, dashboard, metrics, warnings, close } = started
     for (const warning of warnings) process.stderr.write(`relayscope: ${warning}\n`)
     process.stdout.write(`observing deployment "${options.deployment}" at ${url}\n`)
     if (dashboard !== null) process.stdout.write(`look at it in a browser: ${dashboard}\n`)
+    if (metrics !== null) process.stdout.write(`scrape it, the key as a bearer token: ${metrics}\n`)
     await signalled
     const { cut } = await close()
     if (cut > 0) process.stderr.write(`relayscope: cut off ${cut} connections that did not end\n`)

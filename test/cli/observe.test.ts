@@ -27,10 +27,12 @@ describe('the arguments of the command', () => {
       port: 4_780,
       prefix: '',
       viewer: true,
+      metrics: false,
       spill: undefined,
       legacy: undefined,
     })
     expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
+    expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
     expect(read(...store, '--legacy', 'commands,workers', '--port', '0')).toMatchObject({
       legacy: { stream: 'commands', group: 'workers' },
       port: 0,
@@ -112,6 +114,27 @@ describeRedis('relayscope observe', () => {
     for (const each of [command, bare]) each.signal('SIGTERM')
     expect((await command.ended).out).toContain(`look at it in a browser: ${origin}/dashboard/`)
     expect((await bare.ended).out).not.toContain('dashboard')
+  })
+
+  it('serves metrics where it is told to, to whoever sends the key as a bearer token', async () => {
+    const [command, bare] = [
+      observe([...at(server.port), '--metrics'], { SERVICE_ADMIN_KEY: 'k-2' }),
+      observe(at(server.port), { SERVICE_ADMIN_KEY: 'k-2' }),
+    ]
+    const scrape = (base: string, token: string) =>
+      fetch(new URL('/metrics', base), { headers: { authorization: `Bearer ${token}` } })
+    const url = await command.ready()
+    expect((await scrape(url, 'k-1')).status).toBe(403)
+    const answer = await scrape(url, 'k-2')
+    expect(answer.status).toBe(200)
+    expect(await answer.text()).toContain('relayscope_source_up{source="delivery"} 1\n')
+    // Without metrics it is no path of anybody.
+    expect((await fetch(new URL('/metrics', await bare.ready()), { headers: { 'x-admin-key': 'k-2' } })).status).toBe(
+      404,
+    )
+    for (const each of [command, bare]) each.signal('SIGTERM')
+    expect((await command.ended).out).toContain(`scrape it, the key as a bearer token: ${new URL('/metrics', url)}\n`)
+    expect((await bare.ended).out).not.toContain('/metrics')
   })
 
   it('answers 503 while the store is away, and goes on when it is back', async () => {

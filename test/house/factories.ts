@@ -4,6 +4,7 @@ import { startCooperativeSiteControlServer } from '../../src/control-server/inde
 import * as site from '../../src/cooperative-site/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import * as memory from '../../src/memory/index.js'
+import { createMetrics } from '../../src/metrics/index.js'
 import * as redis from '../../src/redis/index.js'
 import { lineageOf, typesIn } from './declarations.js'
 
@@ -56,6 +57,7 @@ const MAKERS: Record<string, Make[]> = {
   ListenOptions: [(o) => startNodeServer(() => new Response(), o)],
   MemorySpillStoreOptions: [memory.createMemorySpillStore],
   RedisIdempotencyStoreOptions: [(o) => redis.createRedisIdempotencyStore({ ...place, ...o })],
+  MetricsOptions: [(o) => createMetrics({ inspectors: {}, auth: noopAuth(), ...o })],
   PresenceOptions: [
     memory.createContextRegistry,
     memory.createBrowserWindowRegistry,

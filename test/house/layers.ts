@@ -61,6 +61,7 @@ const LAYERS: Record<string, Layer> = {
     ],
     packages: ['preact'],
   },
+  'metrics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
   'testing/': { own: ['contract/', 'refusal.ts', 'async/'] },
   'cli/': { own: [''], packages: ['redis'], node: true },
 }

@@ -15,6 +15,7 @@ const PROMISED = [
   'relayscope/publisher',
   'relayscope/browser',
   'relayscope/viewer',
+  'relayscope/metrics',
   'relayscope/node',
   'relayscope/express',
   'relayscope/hono',
@@ -58,7 +59,7 @@ describe('the package', () => {
   it('holds what a user needs and nothing else', () => {
     const unexpected = consumer.files.filter(
       (file) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/[\w-]+\.md|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
           file,
         ),
     )

@@ -17,6 +17,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/browser': 4.4,
   // With the page, of which 25 kB are the most.
   'relayscope/viewer': 58,
+  'relayscope/metrics': 56,
   'relayscope/express': 3.9,
   'relayscope/hono': 2.4,
   'relayscope/deno': 2.4,

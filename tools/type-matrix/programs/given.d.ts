@@ -4,6 +4,22 @@
 declare const diagnostics: import('relayscope').DiagnosticsRouter
 declare const facilities: import('relayscope/memory').MemoryFacilities
 declare const deduplicator: import('relayscope').DeduplicatorInspector
+declare const metrics: import('relayscope/metrics').Metrics
+// Of `@opentelemetry/api`, which a host brings.
+interface Instrument {
+  addCallback(callback: unknown): void
+}
+interface Meter {
+  createObservableGauge(name: string, options: { description: string; unit?: string }): Instrument
+  createObservableCounter(name: string, options: { description: string; unit?: string }): Instrument
+  addBatchObservableCallback(
+    callback: (result: {
+      observe(instrument: Instrument, value: number, attributes: Record<string, string>): void
+    }) => Promise<void>,
+    instruments: Instrument[],
+  ): void
+}
+declare const meter: Meter
 declare const createDiagnosticsRouter: typeof import('relayscope').createDiagnosticsRouter
 declare const inspectors: import('relayscope').Inspectors
 declare const apiKeyAuth: typeof import('relayscope').apiKeyAuth

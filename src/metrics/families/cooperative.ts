@@ -1,0 +1,104 @@
+/** The families about cooperative sites: sites, their sessions, and the viewer streams that are open. */
+import { SESSION_FAMILY, SessionRow, SessionState } from '../../contract/sessions.js'
+import { SITE_FAMILY, SiteMode, SiteRow } from '../../contract/sites.js'
+import { SUBSCRIPTION_FAMILY, SubscriptionRow } from '../../contract/subscriptions.js'
+import { about, type Group, type MetricSample } from '../family.js'
+import { sampled } from '../walk.js'
+
+interface Sampled<T> {
+  entries: readonly T[]
+  sampleSize: number | null
+}
+
+/** How many entries have each of the values of `field`, those that none has among them. */
+function countsOf<T>(
+  name: string,
+  values: readonly string[],
+  entries: readonly T[],
+  of: (entry: T) => string,
+): MetricSample[] {
+  return values.map((value) => {
+    return { labels: { [name]: value }, value: entries.filter((entry) => of(entry) === value).length }
+  })
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+
+const SAMPLE_SIZE = {
+  help: 'Entries that these numbers are made of, where they are a sample; absent: they are exact.',
+  read: ({ sampleSize }: Sampled<unknown>) => sampleSize,
+}
+
+const SITES = about(
+  {
+    of: 'sites',
+    calls: 'sites.listSites',
+    ask: (sites, scrape) =>
+      sampled(SITE_FAMILY.capability, { entry: SiteRow, list: (page, ask) => sites.listSites({}, page, ask) }, scrape),
+  },
+  [
+    {
+      name: 'relayscope_sites',
+      help: 'Sites that are declared.',
+      labels: ['mode'],
+      read: ({ entries }) => countsOf('mode', SiteMode.options, entries, ({ mode }) => mode),
+    },
+    { name: 'relayscope_sites_sample_size', ...SAMPLE_SIZE },
+  ],
+)
+
+const SESSIONS = about(
+  {
+    of: 'sessions',
+    calls: 'sessions.listSessions',
+    ask: (sessions, scrape) =>
+      sampled(
+        SESSION_FAMILY.capability,
+        { entry: SessionRow, list: (page, ask) => sessions.listSessions({}, page, ask) },
+        scrape,
+      ),
+  },
+  [
+    {
+      name: 'relayscope_sessions',
+      help: 'Sessions, those that ended and are retained among them.',
+      labels: ['state'],
+      read: ({ entries }) => countsOf('state', SessionState.options, entries, ({ state }) => state),
+    },
+    { name: 'relayscope_sessions_sample_size', ...SAMPLE_SIZE },
+  ],
+)
+
+const SUBSCRIPTIONS = about(
+  {
+    of: 'subscriptions',
+    calls: 'subscriptions.listSubscriptions',
+    ask: (subscriptions, scrape) =>
+      sampled(
+        SUBSCRIPTION_FAMILY.capability,
+        { entry: SubscriptionRow, list: (page, ask) => subscriptions.listSubscriptions({}, page, ask) },
+        scrape,
+      ),
+  },
+  [
+    {
+      name: 'relayscope_subscriptions',
+      help: 'Viewer streams that are open.',
+      read: ({ entries }) => entries.length,
+    },
+    {
+      name: 'relayscope_subscriptions_pending_events',
+      help: 'Events that wait for the readers of these streams.',
+      read: ({ entries }) => sum(entries.map(({ pending }) => pending)),
+    },
+    {
+      // Of the streams that are open now: it falls when one ends, so it is no counter.
+      name: 'relayscope_subscriptions_dropped_events',
+      help: 'Events that these streams were not sent, as far as their number is known.',
+      read: ({ entries }) => sum(entries.map(({ dropped }) => dropped)),
+    },
+    { name: 'relayscope_subscriptions_sample_size', ...SAMPLE_SIZE },
+  ],
+)
+
+export const COOPERATIVE_GROUPS: readonly Group[] = [SITES, SESSIONS, SUBSCRIPTIONS]

@@ -1,0 +1,222 @@
+/** The families about delivery: what accumulates, what each node counts, and how full the scopes are that may be named. */
+
+import { BadRecord } from '../../contract/bad-record.js'
+import type { DeliveryInspector } from '../../contract/delivery.js'
+import { DeliveryNode, DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
+import { checkId } from '../../contract/ids.js'
+import { about, type Group, instant, type MetricSample, type Scrape, seconds } from '../family.js'
+import { listed } from '../walk.js'
+
+// Nodes that are told of one by one: each has some dozens of series.
+const NODES_MAX = 100
+
+const SUMMARY = about(
+  {
+    of: 'delivery',
+    calls: 'delivery.summary',
+    ask: async (delivery, { view }) => ({
+      value: DeliverySummary.parse(await delivery.summary(view.ask)),
+      complete: true,
+    }),
+  },
+  [
+    {
+      name: 'relayscope_delivery_tracked_commands',
+      help: 'Commands that are admitted and not at their end.',
+      read: ({ tracked_commands }) => tracked_commands,
+    },
+    {
+      name: 'relayscope_delivery_due_commands',
+      help: 'Unacknowledged commands whose next attempt is now or earlier.',
+      read: ({ due_commands }) => due_commands,
+    },
+    {
+      name: 'relayscope_delivery_oldest_deadline_timestamp_seconds',
+      unit: 'seconds',
+      help: 'The earliest deadline within the sample, since 1970.',
+      read: ({ oldest_deadline_at }) => instant(oldest_deadline_at),
+    },
+    {
+      name: 'relayscope_delivery_oldest_queued_age_seconds',
+      unit: 'seconds',
+      help: 'How long the oldest command of the sample has been queued: no maximum over all.',
+      read: ({ oldest_queued_age_ms }) => seconds(oldest_queued_age_ms),
+    },
+    {
+      name: 'relayscope_delivery_oldest_sample_size',
+      help: 'Commands that the oldest deadline and the oldest age are taken from.',
+      read: ({ sample_size }) => sample_size,
+    },
+    {
+      name: 'relayscope_delivery_legacy_stream_messages',
+      help: 'Messages in the legacy command stream.',
+      read: ({ legacy_stream_depth }) => legacy_stream_depth,
+    },
+    {
+      name: 'relayscope_delivery_legacy_pending_messages',
+      help: 'Messages of the legacy command stream that were read and not acknowledged.',
+      read: ({ legacy_pending_depth }) => legacy_pending_depth,
+    },
+  ],
+)
+
+/** A number of each node that knows it. */
+const perNode = (nodes: readonly DeliveryNode[], of: (node: DeliveryNode) => number | boolean | null) =>
+  nodes.flatMap((node): MetricSample[] => {
+    const value = of(node)
+    return value === null ? [] : [{ labels: { node_id: node.node_id }, value: Number(value) }]
+  })
+
+/** What each node has counted under `kind`, by the label `name`. */
+const counters = (nodes: readonly DeliveryNode[], kind: keyof DeliveryNode['counters'], name: string) =>
+  nodes.flatMap(({ node_id, counters }) =>
+    Object.entries(counters[kind]).map(([word, value]): MetricSample => ({ labels: { node_id, [name]: word }, value })),
+  )
+
+/** What a node that says nothing of itself is, is not known. */
+const stateOf = ({ stale }: DeliveryNode) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
+
+const NODES = about(
+  {
+    of: 'delivery',
+    calls: 'delivery.listNodes',
+    async ask(delivery, scrape) {
+      const list: DeliveryInspector['listNodes'] = (page, ask) => delivery.listNodes(page, ask)
+      const nodes = await listed('delivery', { entry: DeliveryNode, list }, scrape, NODES_MAX)
+      // A label is shown to whoever looks at a graph: what could be no id is none.
+      const named = nodes.value.filter(({ node_id }) => checkId(node_id) === undefined)
+      const nameless = nodes.value.length - named.length
+      if (nameless > 0) scrape.view.onError('delivery', new BadRecord(`${nameless} nodes have ids that are none`))
+      return { value: named, complete: nodes.complete && nameless === 0 }
+    },
+  },
+  [
+    {
+      name: 'relayscope_delivery_nodes',
+      help: 'Nodes, by whether they are silent; unknown where nodes do not report.',
+      labels: ['state'],
+      read: (nodes) =>
+        ['live', 'stale', 'unknown'].map((state) => {
+          return { labels: { state }, value: nodes.filter((node) => stateOf(node) === state).length }
+        }),
+    },
+    {
+      name: 'relayscope_delivery_node_stale',
+      help: 'Whether the node has been silent for too long.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ stale }) => stale),
+    },
+    {
+      name: 'relayscope_delivery_node_silence_seconds',
+      unit: 'seconds',
+      help: 'How long the node has been silent.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ staleness_ms }) => seconds(staleness_ms)),
+    },
+    {
+      name: 'relayscope_delivery_node_reconciliation_loop_alive',
+      help: 'Whether its loop goes over what is due.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ reconciliation_loop_alive }) => reconciliation_loop_alive),
+    },
+    {
+      name: 'relayscope_delivery_node_mailbox_listener_alive',
+      help: 'Whether it hears of commands at once.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ mailbox_listener_alive }) => mailbox_listener_alive),
+    },
+    {
+      name: 'relayscope_delivery_node_active_drainers',
+      help: 'Mailboxes that are being drained now.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ active_drainers }) => active_drainers),
+    },
+    {
+      name: 'relayscope_delivery_node_connection_waiters',
+      help: 'Connections that wait for commands now.',
+      labels: ['node_id'],
+      read: (nodes) => perNode(nodes, ({ connection_waiters }) => connection_waiters),
+    },
+    {
+      name: 'relayscope_delivery_node_recoveries',
+      type: 'counter',
+      help: 'Further attempts, by why they were due, since the node started.',
+      labels: ['node_id', 'reason'],
+      read: (nodes) => counters(nodes, 'recovery', 'reason'),
+    },
+    {
+      name: 'relayscope_delivery_node_outcomes',
+      type: 'counter',
+      help: 'Ends of commands and refused admissions, since the node started.',
+      labels: ['node_id', 'outcome'],
+      read: (nodes) => counters(nodes, 'outcome', 'outcome'),
+    },
+    {
+      name: 'relayscope_delivery_node_acknowledgements',
+      type: 'counter',
+      help: 'Words of clients, by what they were, since the node started.',
+      labels: ['node_id', 'acknowledgement'],
+      read: (nodes) => counters(nodes, 'acknowledgement', 'acknowledgement'),
+    },
+    {
+      name: 'relayscope_delivery_node_events',
+      type: 'counter',
+      help: 'Whatever else the node counts, since it started.',
+      labels: ['node_id', 'event'],
+      read: (nodes) => counters(nodes, 'other', 'event'),
+    },
+  ],
+)
+
+type Reservations = Pick<DeliveryTenant, 'scope_id' | 'reserved_commands' | 'capacity'>
+
+/** A scope that has no reservations has no record either. */
+const without = (scope_id: string): Reservations => ({ scope_id, reserved_commands: 0, capacity: null })
+
+async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
+  const { scopes, view } = scrape
+  if (delivery.getTenant) {
+    const found = await Promise.all(scopes.map((scope) => delivery.getTenant?.(scope, view.ask)))
+    const value = found.map((tenant, i): Reservations => {
+      const scope_id = scopes[i] as string
+      return tenant ? { ...DeliveryTenant.parse(tenant), scope_id } : without(scope_id)
+    })
+    return { value, complete: true }
+  }
+  const list: DeliveryInspector['listTenants'] = (page, ask) => delivery.listTenants(page, ask)
+  const { value: tenants, complete } = await listed('delivery', { entry: DeliveryTenant, list }, scrape)
+  const value = scopes.flatMap((scope): Reservations[] => {
+    const tenant = tenants.find(({ scope_id }) => scope_id === scope)
+    // In a part of the list its absence says nothing.
+    return tenant ? [tenant] : complete ? [without(scope)] : []
+  })
+  return { value, complete }
+}
+
+const TENANTS = about(
+  {
+    of: 'delivery',
+    calls: 'delivery.getTenant or delivery.listTenants',
+    ask: async (delivery, scrape) => (scrape.scopes.length === 0 ? undefined : reservationsOf(delivery, scrape)),
+  },
+  [
+    {
+      name: 'relayscope_delivery_scope_reserved_commands',
+      help: 'Commands that hold a reservation, of the scopes that labels.scopes names.',
+      labels: ['scope_id'],
+      read: (tenants) =>
+        tenants.map(({ scope_id, reserved_commands }) => ({ labels: { scope_id }, value: reserved_commands })),
+    },
+    {
+      name: 'relayscope_delivery_scope_capacity',
+      help: 'Most reservations, as the latest admission of the scope was held to.',
+      labels: ['scope_id'],
+      read: (tenants) =>
+        tenants.flatMap(({ scope_id, capacity }) =>
+          typeof capacity === 'number' ? [{ labels: { scope_id }, value: capacity }] : [],
+        ),
+    },
+  ],
+)
+
+export const DELIVERY_GROUPS: readonly Group[] = [SUMMARY, NODES, TENANTS]

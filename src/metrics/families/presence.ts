@@ -1,0 +1,149 @@
+/** The families about what is there now: connections and how they came and went, contexts, browser windows. */
+import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../../contract/browser-windows.js'
+import { ConnectionChurn, MINUTE_MS, minuteOf } from '../../contract/connection-churn.js'
+import { CONNECTION_FAMILY, Connection } from '../../contract/connections.js'
+import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
+import { Counters } from '../../contract/delivery-words.js'
+import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
+import { about, type Group, instant, samplesBy } from '../family.js'
+import { counted } from '../walk.js'
+
+const BY_CONNECTION = ConnectionCount.pick({ by_status: true, by_client_type: true })
+const BY_CONTEXT = ContextCount.pick({ by_status: true, by_ownership: true })
+const BY_WINDOW = BrowserWindowCount.pick({ by_status: true })
+
+/** A number that is exact has none. */
+const SAMPLE_SIZE = { read: ({ sampleSize }: { sampleSize: number | null }) => sampleSize }
+const sampleOf = (what: string) =>
+  `${what} that the counts are made of, where they are a sample; absent: they are exact.`
+
+const CONNECTIONS = about(
+  {
+    of: 'registry',
+    calls: 'registry.countConnections or registry.listConnections',
+    ask: (registry, scrape) =>
+      counted(
+        'registry',
+        CONNECTION_FAMILY.counted,
+        {
+          exact: () => registry.countConnections?.({}, scrape.view.ask),
+          counts: BY_CONNECTION,
+          entry: Connection,
+          list: (page, ask) => registry.listConnections({}, page, ask),
+        },
+        scrape,
+      ),
+  },
+  [
+    {
+      name: 'relayscope_connections',
+      help: 'Connections, those that went and are retained among them.',
+      labels: ['status'],
+      read: ({ counts }) => samplesBy('status', counts.by_status),
+    },
+    {
+      name: 'relayscope_connections_by_client_type',
+      help: 'The same connections by the type of their client, whatever their status.',
+      labels: ['client_type'],
+      read: ({ counts }) => samplesBy('client_type', counts.by_client_type),
+    },
+    { name: 'relayscope_connections_sample_size', help: sampleOf('Connections'), ...SAMPLE_SIZE },
+  ],
+)
+
+const CHURN = about(
+  {
+    of: 'registry',
+    calls: 'registry.connectionChurn',
+    async ask(registry, { view }) {
+      if (!registry.connectionChurn) return undefined
+      const { items, observed_at } = ConnectionChurn.parse(await registry.connectionChurn({}, view.ask))
+      // The minute under way is not over: it would show a dip once a minute that nobody had.
+      const last = (minuteOf(Date.parse(observed_at)) - 1) * MINUTE_MS
+      return { value: items.find(({ minute }) => Date.parse(minute) === last) ?? null, complete: true }
+    },
+  },
+  [
+    {
+      name: 'relayscope_connections_last_minute_opened',
+      help: 'Connections that were made in the last whole minute.',
+      read: (minute) => minute?.opened,
+    },
+    {
+      name: 'relayscope_connections_last_minute_ended',
+      help: 'Connections that went in the last whole minute, by why.',
+      labels: ['reason'],
+      read: (minute) => samplesBy('reason', Counters.parse(minute?.ended ?? {})),
+    },
+    {
+      name: 'relayscope_connections_last_minute_timestamp_seconds',
+      unit: 'seconds',
+      help: 'When that minute began, since 1970; absent: nobody watched it.',
+      read: (minute) => instant(minute?.minute ?? null),
+    },
+  ],
+)
+
+const CONTEXTS = about(
+  {
+    of: 'contextRegistry',
+    calls: 'contextRegistry.countContexts or contextRegistry.listContexts',
+    ask: (contexts, scrape) =>
+      counted(
+        'context_registry',
+        CONTEXT_FAMILY.counted,
+        {
+          exact: () => contexts.countContexts?.({}, scrape.view.ask),
+          counts: BY_CONTEXT,
+          entry: Context,
+          list: (page, ask) => contexts.listContexts({}, page, ask),
+        },
+        scrape,
+      ),
+  },
+  [
+    {
+      name: 'relayscope_contexts',
+      help: 'Execution contexts in their current state.',
+      labels: ['status'],
+      read: ({ counts }) => samplesBy('status', counts.by_status),
+    },
+    {
+      name: 'relayscope_contexts_by_ownership',
+      help: 'The same contexts by whom they serve.',
+      labels: ['ownership'],
+      read: ({ counts }) => samplesBy('ownership', counts.by_ownership),
+    },
+    { name: 'relayscope_contexts_sample_size', help: sampleOf('Contexts'), ...SAMPLE_SIZE },
+  ],
+)
+
+const WINDOWS = about(
+  {
+    of: 'browserWindowRegistry',
+    calls: 'browserWindowRegistry.countBrowserWindows or browserWindowRegistry.listBrowserWindows',
+    ask: (windows, scrape) =>
+      counted(
+        'browser_window_registry',
+        BROWSER_WINDOW_FAMILY.counted,
+        {
+          exact: () => windows.countBrowserWindows?.({}, scrape.view.ask),
+          counts: BY_WINDOW,
+          entry: BrowserWindow,
+          list: (page, ask) => windows.listBrowserWindows({}, page, ask),
+        },
+        scrape,
+      ),
+  },
+  [
+    {
+      name: 'relayscope_browser_windows',
+      help: 'Browser windows in their current state.',
+      labels: ['status'],
+      read: ({ counts }) => samplesBy('status', counts.by_status),
+    },
+    { name: 'relayscope_browser_windows_sample_size', help: sampleOf('Windows'), ...SAMPLE_SIZE },
+  ],
+)
+
+export const PRESENCE_GROUPS: readonly Group[] = [CONNECTIONS, CHURN, CONTEXTS, WINDOWS]

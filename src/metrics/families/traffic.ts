@@ -1,0 +1,107 @@
+/** The families about what passes through: calls and their replies, and messages that were seen already. */
+import { DeduplicatorSummary } from '../../contract/deduplicator.js'
+import { RpcSummary } from '../../contract/rpc.js'
+import { about, type Group, instant, samplesBy, seconds } from '../family.js'
+
+const CALLS = about(
+  {
+    of: 'rpc',
+    calls: 'rpc.summary',
+    ask: async (rpc, { view }) =>
+      rpc.summary && { value: RpcSummary.parse(await rpc.summary(view.ask)), complete: true },
+  },
+  [
+    {
+      name: 'relayscope_rpc_pending_calls',
+      help: 'Calls that wait within their deadline.',
+      read: ({ pending }) => pending,
+    },
+    {
+      name: 'relayscope_rpc_overdue_calls',
+      help: 'Calls past their deadline that nobody has taken away yet.',
+      read: ({ overdue }) => overdue,
+    },
+    {
+      name: 'relayscope_rpc_oldest_call_age_seconds',
+      unit: 'seconds',
+      help: 'How long the call has waited that has waited longest.',
+      read: ({ oldest_age_ms }) => seconds(oldest_age_ms),
+    },
+    {
+      name: 'relayscope_rpc_calls_opened',
+      type: 'counter',
+      help: 'Calls that were opened.',
+      read: ({ counters }) => counters.opened,
+    },
+    {
+      name: 'relayscope_rpc_calls_ended',
+      type: 'counter',
+      help: 'Calls that ended, by how.',
+      labels: ['outcome'],
+      read: ({ counters: { succeeded, failed, timed_out, cancelled } }) =>
+        samplesBy('outcome', { succeeded, failed, timed_out, cancelled }),
+    },
+    {
+      name: 'relayscope_rpc_replies_dropped',
+      type: 'counter',
+      help: 'Replies that were for no pending call, or from somebody else than the call went to.',
+      labels: ['reason'],
+      read: ({ counters: { late, foreign } }) => samplesBy('reason', { late, foreign }),
+    },
+    {
+      name: 'relayscope_rpc_counting_since_timestamp_seconds',
+      unit: 'seconds',
+      help: 'When the first of these was counted, since 1970.',
+      read: ({ counting_since }) => instant(counting_since),
+    },
+  ],
+)
+
+const MESSAGES = about(
+  {
+    of: 'deduplicator',
+    calls: 'deduplicator.summary',
+    ask: async (deduplicator, { view }) => ({
+      value: DeduplicatorSummary.parse(await deduplicator.summary(view.ask)),
+      complete: true,
+    }),
+  },
+  [
+    {
+      name: 'relayscope_deduplicator_entries',
+      help: 'Messages that are remembered now.',
+      read: ({ entries }) => entries,
+    },
+    {
+      name: 'relayscope_deduplicator_capacity',
+      help: 'Most messages that it remembers.',
+      read: ({ capacity }) => capacity,
+    },
+    {
+      name: 'relayscope_deduplicator_ttl_seconds',
+      unit: 'seconds',
+      help: 'How long it remembers one.',
+      read: ({ ttl_ms }) => seconds(ttl_ms),
+    },
+    {
+      // A claim that is given back is taken off again: as a counter that would read as a restart.
+      name: 'relayscope_deduplicator_accepted_messages',
+      help: 'Claims that were granted and not given back, since the deduplicator was made.',
+      read: ({ accepted }) => accepted,
+    },
+    {
+      name: 'relayscope_deduplicator_duplicates',
+      type: 'counter',
+      help: 'Claims that were refused because the message had been seen.',
+      read: ({ duplicates }) => duplicates,
+    },
+    {
+      name: 'relayscope_deduplicator_evictions',
+      type: 'counter',
+      help: 'Entries that left before their time because the capacity was reached.',
+      read: ({ evicted }) => evicted,
+    },
+  ],
+)
+
+export const TRAFFIC_GROUPS: readonly Group[] = [CALLS, MESSAGES]

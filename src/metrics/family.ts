@@ -1,0 +1,126 @@
+/** What a family of metrics is, and how the families that one question answers are read off its answer. */
+import type { SourceName } from '../contract/completeness.js'
+import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
+import type { ViewAsk } from '../views/reading.js'
+
+/** One number, told apart by its labels. */
+export interface MetricSample {
+  /** By name, in one order for all samples of the family. Never a user, a client or a command. */
+  readonly labels: Readonly<Record<string, string>>
+  /** Finite. */
+  readonly value: number
+}
+
+/** What does not change of a family from scrape to scrape. */
+export interface MetricDescription {
+  /** With its unit; without the `_total` of a counter and the `_info` of an info, which the text formats add. */
+  readonly name: string
+  /** `info`: always 1, and says what it says by its labels. */
+  readonly type: 'gauge' | 'counter' | 'info'
+  readonly unit: 'seconds' | null
+  readonly help: string
+  /** Names of the labels. */
+  readonly labels: readonly string[]
+  /** Which source it is read from, by its capability; `null` for what the scrape itself says. */
+  readonly source: SourceName | null
+  /** The calls of that inspector, as `delivery.summary`; `null` where there is none. */
+  readonly asked: string | null
+}
+
+/** A family as it was read. Without samples: nobody knows, or there is nothing of the kind; never 0 for either. */
+export interface MetricFamily extends MetricDescription {
+  readonly samples: readonly MetricSample[]
+}
+
+/** What a scrape asks with. */
+export interface Scrape {
+  readonly view: ViewAsk
+  /** Scopes that may be told of by name. */
+  readonly scopes: readonly string[]
+}
+
+/** What a question came to. `undefined` as a whole: the inspector does not offer it. */
+interface Answered<Answer> {
+  readonly value: Answer
+  /** Whether the source was read to its end. */
+  readonly complete: boolean
+}
+
+interface Question<Name extends FamilyName, Answer> {
+  readonly of: Name
+  /** The methods that it calls. */
+  readonly calls: string
+  /** @throws whatever the inspector throws, and for an answer that is none. */
+  ask(inspector: Present[Name], scrape: Scrape): Promise<Answered<Answer> | undefined>
+}
+
+/** How a family is read off an answer: one number, `null` for unknown, or a sample for each set of labels. */
+interface Told<Answer> {
+  readonly name: string
+  readonly type?: 'counter'
+  readonly unit?: 'seconds'
+  readonly help: string
+  readonly labels?: readonly string[]
+  read(answer: Answer): number | null | undefined | readonly MetricSample[]
+}
+
+/** What one question was worth. */
+export interface Outcome {
+  readonly complete: boolean
+  /** By the names of their families. */
+  readonly samples: ReadonlyMap<string, readonly MetricSample[]>
+}
+
+/** One question and the families that it answers. */
+export interface Group {
+  readonly of: FamilyName
+  readonly families: readonly MetricDescription[]
+  /** `undefined`: there is no such inspector, or it does not offer the question. */
+  ask(inspectors: Inspectors, scrape: Scrape): Promise<Outcome | undefined>
+}
+
+const keyOf = ({ labels }: MetricSample) => JSON.stringify(Object.values(labels))
+
+/**
+ * What may be shown of `read`. A number that is none says nothing; a second sample of the same labels would make the whole
+ * scrape invalid.
+ */
+function showable(read: number | null | undefined | readonly MetricSample[]): MetricSample[] {
+  const samples = typeof read === 'object' && read !== null ? read : [{ labels: {}, value: read ?? Number.NaN }]
+  const seen = new Map<string, MetricSample>()
+  for (const sample of samples)
+    if (Number.isFinite(sample.value) && !seen.has(keyOf(sample))) seen.set(keyOf(sample), sample)
+  return [...seen.values()]
+}
+
+/** The families that `question` answers. */
+export function about<Name extends FamilyName, Answer>(
+  question: Question<Name, Answer>,
+  // What is asked says what is answered.
+  told: readonly Told<NoInfer<Answer>>[],
+): Group {
+  const { of, calls } = question
+  return {
+    of,
+    families: told.map(({ name, type, unit = null, help, labels = [] }): MetricDescription => {
+      return { name, type: type ?? 'gauge', unit, help, labels, source: FAMILIES[of].capability, asked: calls }
+    }),
+    async ask(inspectors, scrape) {
+      const inspector = inspectors[of] as Present[Name] | undefined
+      const answered = inspector && (await question.ask(inspector, scrape))
+      if (answered === undefined) return undefined
+      const { value, complete } = answered
+      return { complete, samples: new Map(told.map(({ name, read }) => [name, showable(read(value))])) }
+    },
+  }
+}
+
+/** A sample for each of `counts`, by the label `name`. */
+export const samplesBy = (name: string, counts: Readonly<Record<string, number>>): MetricSample[] =>
+  Object.entries(counts).map(([word, value]) => ({ labels: { [name]: word }, value }))
+
+/** Milliseconds as seconds; what is not known stays so. */
+export const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1_000)
+
+/** An instant as seconds since 1970. */
+export const instant = (at: string | null): number | null => (at === null ? null : Date.parse(at) / 1_000)

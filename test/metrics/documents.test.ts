@@ -1,0 +1,103 @@
+/** Holds what is written about metrics against their table: the document, the dashboard, the bridge. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { noopAuth } from '../../src/http/auth.js'
+import { createMetrics } from '../../src/metrics/index.js'
+import { createFakeInspectors } from '../../src/testing/index.js'
+import { createWorld } from '../diagnostics/world.js'
+import { ROOT } from '../house/imports.js'
+
+const textOf = (path: string) => readFileSync(`${ROOT}/${path}`, 'utf8')
+const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })
+const SUFFIX = { gauge: '', counter: '_total', info: '_info' }
+const series = new Map(metrics.families.map(({ name, type, labels }) => [name + SUFFIX[type], labels]))
+
+describe('the table of families', () => {
+  it.each(metrics.families)('$name is named as both formats want it', ({ name, type, unit, help, labels }) => {
+    expect(name).toMatch(/^relayscope_[a-z_]+[a-z]$/)
+    expect(name).not.toMatch(/_(total|created|count|sum|bucket|info|gauge|counter|ms|milliseconds)$/)
+    expect(name.endsWith('_seconds')).toBe(unit === 'seconds')
+    if (type === 'counter') expect(unit).toBeNull()
+    expect(help).toMatch(/^[A-Z].*\.$/)
+    for (const label of labels) expect(label).toMatch(/^[a-z][a-z_]*$/)
+  })
+
+  it('has each name once, whatever a format puts behind it', () => {
+    expect(series.size).toBe(metrics.families.length)
+  })
+})
+
+describe('docs/metrics.md', () => {
+  const rows = [...textOf('docs/metrics.md').matchAll(/^\| `(relayscope_\w+)` \| (.*?) ?\| (.+?) \| /gm)]
+
+  it('has every series in its order, with its labels and what it proves', () => {
+    expect(rows.map(([, name]) => name)).toEqual([...series.keys()])
+    expect(rows.map(([, , labels]) => [...(labels as string).matchAll(/`(\w+)`/g)].map(([, label]) => label))).toEqual([
+      ...series.values(),
+    ])
+    for (const [, name, , proves] of rows) expect(proves?.length, name).toBeGreaterThan(10)
+  })
+})
+
+describe('docs/grafana.json', () => {
+  const dashboard = JSON.parse(textOf('docs/grafana.json')) as {
+    panels: { id: number; title: string; description: string; targets: { expr: string }[] }[]
+    templating: unknown
+  }
+
+  it('names only series that there are, and labels that they have', () => {
+    const named = [...JSON.stringify([dashboard.panels, dashboard.templating]).matchAll(/\brelayscope_\w+/g)]
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.map(([name]) => name).filter((name) => !series.has(name))).toEqual([])
+    for (const { title, targets } of dashboard.panels)
+      for (const { expr, legendFormat = '' } of targets as { expr: string; legendFormat?: string }[]) {
+        const labels = [...expr.matchAll(/relayscope_\w+/g)].flatMap(([name]) => series.get(name) ?? [])
+        const used = [...`${legendFormat} ${expr}`.matchAll(/\{\{(\w+)\}\}|by \((\w+)\)/g)].map(([, a, b]) => a ?? b)
+        for (const label of used) expect(labels, title).toContain(label)
+      }
+  })
+
+  it('asks counters for their rate, and nothing else', () => {
+    for (const { targets } of dashboard.panels)
+      for (const { expr } of targets) expect(/rate\(/.test(expr), expr).toBe(/_total\{/.test(expr))
+  })
+
+  it('has each panel once', () => {
+    const ids = dashboard.panels.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
+
+describe('the bridge to a meter', () => {
+  it('observes what is collected, by the same names, each as what it is', async () => {
+    const { bridge, server } = await import(`${ROOT}/examples/metrics.mjs`)
+    await server.close()
+    const made = new Map<object, { name: string; kind: string; unit?: string }>()
+    const make =
+      (kind: string) =>
+      (name: string, { unit }: { unit?: string }) => {
+        const instrument = {}
+        made.set(instrument, { name, kind, ...(unit ? { unit } : {}) })
+        return instrument
+      }
+    let callback: ((result: object) => Promise<void>) | undefined
+    bridge(metrics, {
+      createObservableGauge: make('gauge'),
+      createObservableCounter: make('counter'),
+      addBatchObservableCallback: (given: typeof callback, instruments: object[]) => {
+        callback = given
+        expect(instruments).toEqual([...made.keys()])
+      },
+    })
+    const observed: [string | undefined, number, object][] = []
+    await callback?.({
+      observe: (instrument: object, value: number, labels: object) =>
+        observed.push([made.get(instrument)?.name, value, labels]),
+    })
+    const { families } = await metrics.collect()
+    const told = families.flatMap(({ name, samples }) => samples.map(({ labels }) => [name, labels]))
+    expect(observed.map(([name, , labels]) => [name, labels])).toEqual(told)
+    expect([...made.values()]).toContainEqual({ name: 'relayscope_rpc_calls_opened', kind: 'counter' })
+    expect([...made.values()]).toContainEqual({ name: 'relayscope_source_duration_seconds', kind: 'gauge', unit: 's' })
+  })
+})

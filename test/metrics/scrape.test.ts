@@ -1,0 +1,156 @@
+import { describe, expect, it, vi } from 'vitest'
+import type { Ask } from '../../src/contract/page.js'
+import { createFakeInspectors } from '../../src/testing/index.js'
+import { createWorld } from '../diagnostics/world.js'
+import { parseText, seriesValue } from './parse.js'
+import { changed, never, OPEN, request, scrape, subject, up } from './subject.js'
+
+describe('a scrape', () => {
+  it('says of every source that it is up, and what it answered', async () => {
+    const families = await scrape()
+    const summary = await createFakeInspectors(createWorld()).delivery?.summary({ signal: AbortSignal.timeout(1e3) })
+    expect(families.get('relayscope_source_up')?.samples.map(({ labels, value }) => [labels.source, value])).toEqual(
+      [
+        'registry',
+        'context_registry',
+        'browser_window_registry',
+        'rpc',
+        'history',
+        'deduplicator',
+        'delivery',
+        'sites',
+        'sessions',
+        'subscriptions',
+      ].map((source) => [source, 1]),
+    )
+    expect(seriesValue(families, 'relayscope_delivery_tracked_commands')).toBe(summary?.tracked_commands)
+    expect(seriesValue(families, 'relayscope_delivery_oldest_sample_size')).toBe(summary?.sample_size)
+    expect(families.get('relayscope_rpc_calls_opened')?.type).toBe('counter')
+    expect(families.get('relayscope_source_duration_seconds')?.unit).toBe('seconds')
+  })
+
+  it('has no series of a source that is not part of the deployment', async () => {
+    const { delivery } = createFakeInspectors(createWorld())
+    const families = await scrape({ inspectors: { delivery } })
+    expect(up(families, 'delivery')).toBe(1)
+    expect(up(families, 'rpc')).toBeUndefined()
+    expect([...families.keys()].filter((name) => /_rpc_|_sites|_sessions|_connections$/.test(name))).toEqual([])
+  })
+
+  it('tells a source that keeps no number from one that does not answer', async () => {
+    const { history } = createFakeInspectors(createWorld())
+    expect(up(await scrape({ inspectors: { history } }), 'history')).toBe(1)
+    const broken = { ...history, listStreams: () => Promise.reject(new Error('lost')) } as never
+    expect(up(await scrape({ inspectors: { history: broken } }), 'history')).toBe(0)
+  })
+
+  it('shows nothing of what nobody knows, and never 0 for it', async () => {
+    const inspectors = changed(({ delivery, rpc }) => ({
+      delivery: {
+        ...delivery,
+        summary: async (ask: Ask) => ({
+          ...(await delivery.summary(ask)),
+          oldest_deadline_at: null,
+          oldest_queued_age_ms: null,
+          legacy_stream_depth: null,
+          tracked_commands: 0,
+        }),
+      },
+      rpc: { ...rpc, summary: undefined } as never,
+    }))
+    const families = await scrape({ inspectors })
+    expect(seriesValue(families, 'relayscope_delivery_tracked_commands')).toBe(0)
+    for (const name of ['oldest_deadline_timestamp_seconds', 'oldest_queued_age_seconds', 'legacy_stream_messages'])
+      expect(families.has(`relayscope_delivery_${name}`)).toBe(false)
+    expect([...families.keys()].filter((name) => name.startsWith('relayscope_rpc'))).toEqual([])
+    expect(up(families, 'rpc')).toBe(1)
+  })
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('s3cr3t'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('s3cr3t')
+      },
+    ],
+    ['answers what is no summary', () => ({ tracked_commands: Number.NaN })],
+    ['answers nothing', () => null],
+  ])('a source that %s has no series of that, is not up, and the others are as they were', async (_, summary) => {
+    const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary } as never }))
+    const heard: unknown[] = []
+    const metrics = subject({ inspectors, onError: (error, { source }) => heard.push([source, error]) })
+    const text = await (await metrics(request({ accept: OPEN }))).text()
+    const families = parseText(text, true)
+    expect(up(families, 'delivery')).toBe(0)
+    expect(seriesValue(families, 'relayscope_source_complete', { source: 'delivery' })).toBe(0)
+    expect(families.has('relayscope_delivery_tracked_commands')).toBe(false)
+    expect(families.has('relayscope_delivery_nodes')).toBe(true)
+    expect(up(families, 'rpc')).toBe(1)
+    expect(text).not.toMatch(/s3cr3t|NaN/)
+    expect(heard).toMatchObject([['delivery', expect.any(Error)]])
+  })
+
+  it('answers with what it has when its time is up, and gives up what is under way', async () => {
+    let signal: AbortSignal | undefined
+    const slow = (ask: Ask) => {
+      signal = ask.signal
+      return never()
+    }
+    const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary: slow } }))
+    const families = await scrape({ inspectors, deadlineMs: 50 })
+    expect(up(families, 'delivery')).toBe(0)
+    expect(families.has('relayscope_delivery_tracked_commands')).toBe(false)
+    expect(families.has('relayscope_delivery_nodes')).toBe(true)
+    expect(up(families, 'registry')).toBe(1)
+    await vi.waitFor(() => expect(signal?.aborted).toBe(true))
+  })
+
+  it('counts what keeps no number within its bound, and says that it is a sample', async () => {
+    const sites = Array.from({ length: 30 }, (_, i) => ({ site_id: `site-${i}`, mode: 'observe' as const }))
+    const inspectors = createFakeInspectors({ sites } as never)
+    const sample = await scrape({ inspectors, examined: 10 })
+    expect(seriesValue(sample, 'relayscope_sites', { mode: 'observe' })).toBe(10)
+    expect(seriesValue(sample, 'relayscope_sites_sample_size')).toBe(10)
+    expect(seriesValue(sample, 'relayscope_source_complete', { source: 'sites' })).toBe(0)
+    const whole = await scrape({ inspectors, examined: 100 })
+    expect(seriesValue(whole, 'relayscope_sites', { mode: 'observe' })).toBe(30)
+    expect(whole.has('relayscope_sites_sample_size')).toBe(false)
+    expect(seriesValue(whole, 'relayscope_source_complete', { source: 'sites' })).toBe(1)
+  })
+
+  it('shows nothing of a list that failed half-way', async () => {
+    const inspectors = changed(({ sites }) => ({
+      sites: {
+        ...sites,
+        listSites: (filter: object, page: { cursor: string | null; limit: number }, ask: Ask) =>
+          page.cursor === null
+            ? Promise.resolve(sites.listSites(filter, { ...page, limit: 1 } as never, ask)).then((first) => ({
+                ...first,
+                has_more: true,
+                next_cursor: '1',
+              }))
+            : Promise.reject(new Error('lost')),
+      },
+    }))
+    const families = await scrape({ inspectors })
+    expect(families.has('relayscope_sites')).toBe(false)
+    expect(up(families, 'sites')).toBe(0)
+  })
+
+  it('takes the last whole minute that somebody watched, and none for one that nobody did', async () => {
+    const at = (minute: string) => ({ minute: `2026-01-01T00:${minute}:00.000Z` })
+    const churn = (items: object[]) =>
+      changed(({ registry }) => ({
+        registry: { ...registry, connectionChurn: () => ({ items, observed_at: '2026-01-01T00:05:30.000Z' }) } as never,
+      }))
+    const whole = { ...at('04'), opened: 7, ended: { heartbeat_lost: 2, 'Not A Reason': 1 } }
+    const underWay = { ...at('05'), opened: 1, ended: {} }
+    const families = await scrape({ inspectors: churn([whole, underWay]) })
+    expect(seriesValue(families, 'relayscope_connections_last_minute_opened')).toBe(7)
+    expect(seriesValue(families, 'relayscope_connections_last_minute_ended', { reason: 'heartbeat_lost' })).toBe(2)
+    expect(seriesValue(families, 'relayscope_connections_last_minute_ended', { reason: 'other' })).toBe(1)
+    const unwatched = await scrape({ inspectors: churn([{ ...whole, ...at('02') }, underWay]) })
+    expect([...unwatched.keys()].filter((name) => name.includes('last_minute'))).toEqual([])
+  })
+})
