@@ -108,9 +108,9 @@ export function App(): JSX.Element {
             {page ? (
               page.show(address)
             ) : (
-              <p class="empty">
+              <h1>
                 No page shows this: <Text value={address.path} />
-              </p>
+              </h1>
             )}
             {address.path !== '/' && <Curl address={address} />}
           </main>

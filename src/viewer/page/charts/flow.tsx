@@ -43,12 +43,12 @@ interface BoxProps {
 }
 
 const Box = ({ x, name, figure, href, isSample, lines, trouble }: BoxProps): JSX.Element => (
-  <a href={href} aria-label={`${name}: ${figure}`}>
+  <a href={href}>
     <rect class={trouble ? 'box bad' : 'box'} x={x} y={TOP} width={W} height={H} rx="8" />
     {isSample && <rect class="sample" x={x} y={TOP + H - 8} width={W} height="8" />}
     <text class="small" x={x + 14} y={TOP + 24}>
       {name}
-    </text>
+    </text>{' '}
     <text class="big" x={x + 14} y={TOP + 56}>
       {figure}
     </text>
@@ -116,7 +116,7 @@ export function Flow({ admitted, stages, ends }: FlowProps): JSX.Element {
         const to = x(stages.length + 1)
         const y = endY(i)
         return (
-          <a key={state} href={hrefOf('/delivery/commands', { state })} aria-label={`${state}: ${countOf(count)}`}>
+          <a key={state} href={hrefOf('/delivery/commands', { state })}>
             <path class="way" d={`M${from} ${middle}C${from + 24} ${middle} ${to - 28} ${y} ${to - 6} ${y}`} />
             <text class={count > 0 ? `end ${TONES[state] ?? ''}` : 'end none'} x={to} y={y + 5}>
               {countOf(count)} <tspan class="small">{plain(state)}</tspan>

@@ -29,9 +29,9 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
       {MARKS[stand]}
     </span>
     <div>
-      <h3>
+      <h2>
         {name} <span class="dim">{at === null ? READS[stand] : <Time at={at} isLong />}</span>
-      </h3>
+      </h2>
       <p>{said}</p>
       <p class="evidence">
         <span>

@@ -1,0 +1,116 @@
+/** The viewer before axe: every page of it, in light and in dark. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults, RunOptions } from 'axe-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { createWorld } from '../diagnostics/world.js'
+import { inChromium } from './chromium.js'
+import { startViewed, type ViewedHost } from './host.js'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const ADDRESSES = [
+  '/findings',
+  '/users',
+  '/users/alice/summary',
+  '/connections',
+  '/connections/conn-1',
+  '/contexts',
+  '/contexts/ctx-4',
+  '/workers',
+  '/workers?user_id=alice',
+  '/workers/tasks/task-1?user_id=alice',
+  '/browser-windows',
+  '/browser-windows/win-1',
+  '/actions',
+  '/delivery/commands',
+  '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
+  '/delivery/nodes',
+  '/delivery/tenants',
+  '/rpc/pending',
+  '/rpc/pending/call-1',
+  '/rpc/instances/inst-1?user_id=alice&client_id=desk',
+  '/sites',
+  '/sites/notes-1',
+  '/sessions',
+  '/sessions/session-1',
+  '/subscriptions',
+  '/history/streams',
+  '/history/messages?stream=users/alice/log',
+  '/sources',
+  '/none/such',
+  '/connections/none',
+  '/connections?status=none',
+  '/',
+]
+
+inChromium('the viewer for everybody', (open) => {
+  let host: ViewedHost
+  beforeAll(async () => {
+    host = await startViewed(createWorld())
+  })
+  afterAll(() => host.close())
+
+  it.each(['light', 'dark'] as const)('breaks no rule of axe on any page, in %s', async (colorScheme) => {
+    const page = await open(`${host.page}#/none`, { key: KEY, colorScheme, reducedMotion: 'reduce', refusals: true })
+    // Evaluated from outside of the page, so that its policy has no say.
+    await page.evaluate(AXE)
+    const broken: Record<string, string[]> = {}
+    async function judge(name: string): Promise<void> {
+      const { violations } = await page.evaluate<AxeResults, RunOptions>(
+        (options) => (globalThis as unknown as { axe: typeof import('axe-core') }).axe.run(document, options),
+        // What is dark differs in its colours alone.
+        { resultTypes: ['violations'], ...(colorScheme === 'dark' && { runOnly: ['color-contrast'] }) },
+      )
+      if (violations.length === 0) return
+      broken[name] = violations.map(
+        ({ id, help, nodes }) =>
+          `${id}: ${help}: ${nodes
+            .map(({ html }) => html.slice(0, 120))
+            .slice(0, 3)
+            .join(' ')}`,
+      )
+    }
+    await page.getByText('No page shows this').waitFor()
+    for (const address of ADDRESSES) {
+      await page.goto(`${host.page}#${address}`)
+      await page.locator('main .state, main .empty, main h1').first().waitFor()
+      const unanswered = page.locator('main .state', { hasText: 'nobody' })
+      await expect.poll(async () => (await unanswered.count()) > (await page.locator('.trouble').count())).toBe(false)
+      await judge(address)
+    }
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+    await judge('the keys')
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 360, height: 700 })
+    await judge('a narrow window')
+    await page.getByRole('button', { name: 'pause' }).click()
+    await page.locator('.top .paused').waitFor()
+    await judge('paused')
+    expect(broken).toEqual({})
+  })
+
+  it.each([
+    'light',
+    'dark',
+  ] as const)('breaks none where it is refused or nobody answers, in %s', async (colorScheme) => {
+    const page = await open(host.page, { colorScheme, reducedMotion: 'reduce', refusals: true })
+    await page.getByRole('heading', { name: 'A key is needed' }).waitFor()
+    await page.evaluate(AXE)
+    const judge = async () => {
+      const { violations } = await page.evaluate<AxeResults>(() =>
+        (globalThis as unknown as { axe: typeof import('axe-core') }).axe.run(),
+      )
+      expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+    }
+    await judge()
+    host.break(() => new Response('', { status: 502 }))
+    await page.getByLabel('Administrator').first().fill(KEY)
+    await page.getByRole('button', { name: 'Look' }).click()
+    await page.locator('main .trouble').first().waitFor()
+    await judge()
+    host.mend()
+  })
+})
