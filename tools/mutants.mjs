@@ -32,6 +32,9 @@ const { values } = parseArgs({
 })
 const chosen = MUTANTS.filter(({ name, file }) => values.only.some((text) => `${file}: ${name}`.includes(text)))
 
+/** The page is bundled once, when a runner starts. */
+const isBundled = (file) => file.startsWith('src/viewer/page/')
+
 /** What keeps a mutant from being one, if anything does. */
 function fault({ name, file, find, replace, tests }, root) {
   if (MUTANTS.filter((other) => other.name === name).length > 1) return 'another one has its name'
@@ -58,6 +61,7 @@ async function createBench() {
 
   /** What failed first of `tests`, with `file` as it is now; `undefined` when all passed. */
   async function failureOf(tests, file) {
+    if (isBundled(file)) endRunner()
     if (!runner) {
       runner = fork(join(ROOT, 'tools/mutants/runner.mjs'), { cwd: root, detached: true, stdio: 'ignore' })
       await heard()
@@ -93,7 +97,8 @@ async function createBench() {
       )
       const noticed = await failureOf(tests, file)
       writeFileSync(path, source)
-      runner?.send({ file: path })
+      if (isBundled(file)) endRunner()
+      else runner?.send({ file: path })
       return noticed ? { word: 'red', detail: noticed } : { word: 'GREEN', detail: 'no test would miss it' }
     },
     async close() {

@@ -69,6 +69,42 @@ inChromium('the viewer, live', (open) => {
     expect(host.asked.filter((path) => path.startsWith('/watch')).length).toBe(1)
   })
 
+  it('believes the router where it says something else than the watch did', async () => {
+    const host = await startViewedOnce(createWorld())
+    const ghost = connection({ connection_id: 'conn-ghost' })
+    const frame = { view: '/connections', version: 1, observed_at: ghost.last_seen_at, row_id: ['connection_id'] }
+    let begin = () => {}
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    // A watch that says one thing, late, and then no more.
+    const body = new ReadableStream({
+      async start(stream) {
+        await begun
+        const page = { items: [ghost], has_more: false, next_cursor: null }
+        stream.enqueue(new TextEncoder().encode(`event: snapshot\ndata: ${JSON.stringify({ ...frame, page })}\n\n`))
+      },
+    })
+    host.break((path) =>
+      path.startsWith('/watch') ? new Response(body, { headers: { 'content-type': 'text/event-stream' } }) : undefined,
+    )
+    const page = await open(`${host.page}#/connections`, { key: KEY, clock: true })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    begin()
+    await page.getByRole('link', { name: 'conn-ghost' }).waitFor()
+    await page.clock.fastForward(5_000)
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await page.getByRole('link', { name: 'conn-ghost' }).waitFor({ state: 'detached' })
+  })
+
+  it('follows an address that changes while the page begins', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(`${host.page}#/sessions`, { key: KEY })
+    await page.addInitScript(`addEventListener('DOMContentLoaded', () => { location.hash = '#/sites' })`)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sites', exact: true }).waitFor()
+  })
+
   it('names what is not part of the deployment, and watches the rest', async () => {
     const { delivery: _, sites: __, ...world } = createWorld()
     const host = await startViewedOnce(world)

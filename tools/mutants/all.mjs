@@ -10,6 +10,7 @@ import { REDIS_DELIVERY } from './redis-delivery.mjs'
 import { REDIS_TABLES } from './redis-tables.mjs'
 import { SCOPE } from './scope.mjs'
 import { STREAMS } from './streams.mjs'
+import { VIEWER } from './viewer.mjs'
 
 export const MUTANTS = [
   ...ACTIONS,
@@ -23,4 +24,5 @@ export const MUTANTS = [
   ...HTTP,
   ...SCOPE,
   ...EDGES,
+  ...VIEWER,
 ]
