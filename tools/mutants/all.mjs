@@ -5,6 +5,7 @@ import { EDGES } from './edges.mjs'
 import { HTTP } from './http.mjs'
 import { INGEST } from './ingest.mjs'
 import { MEMORY } from './memory.mjs'
+import { METRICS } from './metrics.mjs'
 import { REDIS } from './redis.mjs'
 import { REDIS_DELIVERY } from './redis-delivery.mjs'
 import { REDIS_TABLES } from './redis-tables.mjs'
@@ -23,6 +24,7 @@ export const MUTANTS = [
   ...DIAGNOSTICS,
   ...HTTP,
   ...SCOPE,
+  ...METRICS,
   ...EDGES,
   ...VIEWER,
 ]
