@@ -88,8 +88,7 @@ const keyOf = ({ labels }: MetricSample) => JSON.stringify(Object.values(labels)
 function showable(read: number | null | undefined | readonly MetricSample[]): MetricSample[] {
   const samples = typeof read === 'object' && read !== null ? read : [{ labels: {}, value: read ?? Number.NaN }]
   const seen = new Map<string, MetricSample>()
-  for (const sample of samples)
-    if (Number.isFinite(sample.value) && !seen.has(keyOf(sample))) seen.set(keyOf(sample), sample)
+  for (const sample of samples) if (Number.isFinite(sample.value)) seen.set(keyOf(sample), sample)
   return [...seen.values()]
 }
 

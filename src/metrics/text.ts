@@ -18,9 +18,7 @@ const PLAIN_TEXT: Format = { type: 'text/plain; version=0.0.4; charset=utf-8', o
 const SUFFIXES = { gauge: '', counter: '_total', info: '_info' } as const
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
-// A lone surrogate has no UTF-8.
-const wellFormed = (text: string) => text.replaceAll(/\p{Cs}/gu, '\uFFFD')
-const escaped = (text: string) => wellFormed(text).replaceAll(/[\\\n"]/g, (found) => ESCAPES[found] as string)
+const escaped = (text: string) => text.replaceAll(/[\\\n"]/g, (found) => ESCAPES[found] as string)
 // The older format knows no quotation mark to escape in a help.
 const escapedHelp = (text: string, open: boolean) => (open ? escaped(text) : escaped(text).replaceAll('\\"', '"'))
 

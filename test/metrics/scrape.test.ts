@@ -106,6 +106,24 @@ describe('a scrape', () => {
     await vi.waitFor(() => expect(signal?.aborted).toBe(true))
   })
 
+  it('what never ends keeps nobody who comes later: each reading ends within its time', async () => {
+    let asked = 0
+    const hanging = () => {
+      asked += 1
+      return never()
+    }
+    const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary: hanging } }))
+    const metrics = subject({ inspectors, deadlineMs: 50 })
+    for (const times of [1, 2]) {
+      const { families } = await metrics.collect()
+      expect(asked).toBe(times)
+      const down = families
+        .find(({ name }) => name === 'relayscope_source_up')
+        ?.samples.filter(({ value }) => value === 0)
+      expect(down).toEqual([{ labels: { source: 'delivery' }, value: 0 }])
+    }
+  })
+
   it('counts what keeps no number within its bound, and says that it is a sample', async () => {
     const sites = Array.from({ length: 30 }, (_, i) => ({ site_id: `site-${i}`, mode: 'observe' as const }))
     const inspectors = createFakeInspectors({ sites } as never)
@@ -150,6 +168,11 @@ describe('a scrape', () => {
     expect(seriesValue(families, 'relayscope_connections_last_minute_opened')).toBe(7)
     expect(seriesValue(families, 'relayscope_connections_last_minute_ended', { reason: 'heartbeat_lost' })).toBe(2)
     expect(seriesValue(families, 'relayscope_connections_last_minute_ended', { reason: 'other' })).toBe(1)
+    const reasons = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`reason_${i}`, 1]))
+    const many = await scrape({ inspectors: churn([{ ...whole, ended: reasons }]) })
+    const ended = many.get('relayscope_connections_last_minute_ended')?.samples
+    expect(ended).toHaveLength(32)
+    expect(ended?.reduce((sum, { value }) => sum + value, 0)).toBe(60)
     const unwatched = await scrape({ inspectors: churn([{ ...whole, ...at('02') }, underWay]) })
     expect([...unwatched.keys()].filter((name) => name.includes('last_minute'))).toEqual([])
   })
