@@ -1,0 +1,159 @@
+/**
+ * What the viewer costs the browser that shows it, by the browser's own measure: the first draw of 500 rows, and the script of a
+ * second while nothing changes and while 1 % of the rows do; beside a table of the same rows drawn by hand, with a row's cells
+ * written again where their text is another. `node bench/viewer.mjs`, after a build; `CHROMIUM` names the browser.
+ */
+import { chromium } from 'playwright-core'
+import { createDiagnosticsRouter, noopAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { startNodeServer } from 'relayscope/node'
+import { createViewer } from 'relayscope/viewer'
+
+const ROWS = 500
+const SECONDS = 10
+const DRAWS = 5
+const DRAWN_MS = 30_000
+const QUESTION = `/connections?limit=${ROWS}`
+const FIELDS = ['connection_id', 'user_id', 'client_id', 'client_type', 'status', 'ended_reason', 'node_id'].concat([
+  'connected_at',
+  'last_seen_at',
+  'superseded_count',
+])
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+
+/** The table by hand: asked each second with its tag, no row drawn again that is as it was. */
+const PEER = `
+  const table = document.body.appendChild(document.createElement('table'))
+  const rows = new Map()
+  let tag = ''
+  async function draw() {
+    const response = await fetch('/ops/diagnostics${QUESTION}', { headers: { 'if-none-match': tag }, cache: 'no-store' })
+    if (response.status === 304) return
+    tag = response.headers.get('etag')
+    for (const item of (await response.json()).items) {
+      const { connection_id } = item
+      const row = rows.get(connection_id) ?? table.appendChild(document.createElement('tr'))
+      rows.set(connection_id, row)
+      for (const [i, field] of ${JSON.stringify(FIELDS)}.entries()) {
+        const cell = row.cells[i] ?? row.appendChild(document.createElement('td'))
+        const text = String(item[field] ?? '–')
+        if (cell.textContent !== text) cell.textContent = text
+      }
+    }
+  }
+  draw()
+  setInterval(draw, 1_000)`
+
+/** When the last of the rows was on the screen, by the page's clock, which begins with its navigation. */
+const DRAWN = `
+  const look = () => document.querySelectorAll('tr').length >= ${ROWS}
+    ? requestAnimationFrame(() => { window.drawnAt = performance.now() })
+    : requestAnimationFrame(look)
+  look()`
+
+async function start() {
+  const facilities = createMemoryFacilities()
+  const ids = []
+  for (let i = 0; i < ROWS; i++) {
+    const client = { user_id: `user-${i % 50}`, client_id: `client-${i}`, instance_id: 'i', client_type: 'web' }
+    ids.push((await facilities.connections.connect(client)).connection_id)
+  }
+  const prefix = '/ops/diagnostics'
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), prefix })
+  const viewer = createViewer({ api: prefix })
+  const text = (body, type) => new Response(body, { headers: { 'content-type': `${type}; charset=utf-8` } })
+  const server = await startNodeServer((request) => {
+    const { pathname } = new URL(request.url)
+    if (router.owns(pathname)) return router(request)
+    if (pathname === '/peer.js') return text(PEER, 'text/javascript')
+    if (pathname === '/peer')
+      return text('<!doctype html><body><script type="module" src="/peer.js"></script>', 'text/html')
+    return viewer(request)
+  })
+  let at = 0
+  return {
+    url: server.url,
+    /** A sign of life of 1 % of the connections, never of the same ones in a row. */
+    async change() {
+      for (let i = 0; i < ROWS / 100; i++) await facilities.connections.heartbeat(ids[at++ % ROWS])
+    },
+    async close() {
+      await server.close()
+      await facilities.close()
+    },
+  }
+}
+
+/** Opens a page of its own; says what its script, its style and layout have taken so far, in ms. */
+async function open(browser, url) {
+  const context = await browser.newContext({ viewport: { width: 1240, height: 900 } })
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  await session.send('Performance.enable')
+  await page.addInitScript(DRAWN)
+  await page.goto(url)
+  const spent = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    const of = (name) => metrics.find((metric) => metric.name === name).value * 1_000
+    return { script: of('ScriptDuration'), layout: of('LayoutDuration') + of('RecalcStyleDuration') }
+  }
+  const drawnAt = async () => {
+    for (let waits = 0; ; waits++) {
+      if (waits > DRAWN_MS / 20) throw new Error(`${url} has not drawn its rows`)
+      const at = await page.evaluate(() => window.drawnAt)
+      if (at !== undefined) return at
+      await sleep(20)
+    }
+  }
+  return { spent, drawnAt, close: () => context.close() }
+}
+
+async function measureDraws(browser, url) {
+  const draws = []
+  for (let i = 0; i < DRAWS; i++) {
+    const page = await open(browser, url)
+    const drawn = await page.drawnAt()
+    draws.push({ drawn, ...(await page.spent()) })
+    await page.close()
+  }
+  return Object.fromEntries(Object.keys(draws[0]).map((name) => [name, median(draws.map((draw) => draw[name]))]))
+}
+
+/** ms of script, and of style and layout, of a second in which `act` is called. */
+async function measureSeconds(browser, url, act) {
+  const page = await open(browser, url)
+  await page.drawnAt()
+  await sleep(3_000)
+  const seconds = []
+  for (let second = 0; second < SECONDS; second++) {
+    const before = await page.spent()
+    await act()
+    await sleep(1_000)
+    const after = await page.spent()
+    seconds.push({ script: after.script - before.script, layout: after.layout - before.layout })
+  }
+  await page.close()
+  return { script: median(seconds.map(({ script }) => script)), layout: median(seconds.map(({ layout }) => layout)) }
+}
+
+const host = await start()
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+})
+const ms = (value) => `${value.toFixed(1)} ms`
+const pages = { viewer: `${host.url}/dashboard/#${QUESTION}`, 'by hand': `${host.url}/peer` }
+// Until the caches of browser and server are warm.
+for (const url of Object.values(pages)) await measureDraws(browser, url)
+for (const [name, url] of Object.entries(pages)) {
+  const { drawn, script, layout } = await measureDraws(browser, url)
+  const quiet = await measureSeconds(browser, url, async () => {})
+  const busy = await measureSeconds(browser, url, host.change)
+  console.log(
+    `${name.padEnd(8)} ${ROWS} rows drawn after ${ms(drawn)} (script ${ms(script)}, style and layout ${ms(layout)}); a second: script ${ms(quiet.script)} while nothing changes, ${ms(busy.script)} while 1 % does (style and layout ${ms(busy.layout)})`,
+  )
+}
+await browser.close()
+await host.close()
