@@ -24,7 +24,7 @@ describe('a scrape', () => {
       ].map((source) => [source, 1]),
     )
     expect(seriesValue(families, 'relayscope_delivery_tracked_commands')).toBe(summary?.tracked_commands)
-    expect(seriesValue(families, 'relayscope_delivery_oldest_sample_size')).toBe(summary?.sample_size)
+    expect(seriesValue(families, 'relayscope_delivery_oldest_queued_age_sample_size')).toBe(summary?.sample_size)
     expect(families.get('relayscope_rpc_calls_opened')?.type).toBe('counter')
     expect(families.get('relayscope_source_duration_seconds')?.unit).toBe('seconds')
   })

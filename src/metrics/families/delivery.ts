@@ -33,7 +33,7 @@ const SUMMARY = about(
     {
       name: 'relayscope_delivery_oldest_deadline_timestamp_seconds',
       unit: 'seconds',
-      help: 'The earliest deadline within the sample, since 1970.',
+      help: 'The earliest deadline that is known of commands not at their end, since 1970.',
       read: ({ oldest_deadline_at }) => instant(oldest_deadline_at),
     },
     {
@@ -43,8 +43,8 @@ const SUMMARY = about(
       read: ({ oldest_queued_age_ms }) => seconds(oldest_queued_age_ms),
     },
     {
-      name: 'relayscope_delivery_oldest_sample_size',
-      help: 'Commands that the oldest deadline and the oldest age are taken from.',
+      name: 'relayscope_delivery_oldest_queued_age_sample_size',
+      help: 'Commands that the oldest age is taken from.',
       read: ({ sample_size }) => sample_size,
     },
     {
