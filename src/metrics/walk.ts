@@ -33,7 +33,7 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
   source: SourceName,
   fields: F,
   from: Entries<Entry> & {
-    exact(): Awaitable<(Indexed & object) | null | undefined>
+    exact(): Awaitable<(Indexed & { total: number }) | null | undefined>
     /** Reads what a source says that it keeps. */
     counts: { parse(value: unknown): Exact }
   },
@@ -41,7 +41,11 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
 ) {
   const kept = await from.exact()
   if (kept !== null && kept !== undefined)
-    return { value: { counts: from.counts.parse(kept), sampleSize: null }, complete: kept.truncated !== true }
+    return {
+      // A store may count by reading, and then no further than it may look.
+      value: { counts: from.counts.parse(kept), sampleSize: kept.truncated === true ? kept.total : null },
+      complete: kept.truncated !== true,
+    }
   const { value, complete } = await sampled(source, from, scrape)
   const counts = from.counts.parse(countBy<Entry, F>(fields, value.entries))
   return { value: { counts, sampleSize: value.sampleSize }, complete }

@@ -137,6 +137,22 @@ describe('a scrape', () => {
     expect(seriesValue(whole, 'relayscope_source_complete', { source: 'sites' })).toBe(1)
   })
 
+  it('says of counts that a source cut short that they are a sample', async () => {
+    const counts = { total: 7, by_status: { connected: 5, disconnected: 2 } }
+    const by_client_type = { browser: 7, console: 0, mobile: 0, web: 0 }
+    const counted = (truncated: boolean) =>
+      changed(({ registry }) => ({
+        registry: { ...registry, countConnections: () => ({ ...counts, by_client_type, truncated }) },
+      }))
+    const sample = await scrape({ inspectors: counted(true) })
+    expect(seriesValue(sample, 'relayscope_connections', { status: 'connected' })).toBe(5)
+    expect(seriesValue(sample, 'relayscope_connections_sample_size')).toBe(7)
+    expect(seriesValue(sample, 'relayscope_source_complete', { source: 'registry' })).toBe(0)
+    const whole = await scrape({ inspectors: counted(false) })
+    expect(whole.has('relayscope_connections_sample_size')).toBe(false)
+    expect(seriesValue(whole, 'relayscope_source_complete', { source: 'registry' })).toBe(1)
+  })
+
   it('shows nothing of a list that failed half-way', async () => {
     const inspectors = changed(({ sites }) => ({
       sites: {

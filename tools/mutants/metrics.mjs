@@ -21,6 +21,7 @@ export const METRICS = [
   ]),
   ...weaken('src/metrics/walk.ts', SCRAPE, [
     ['half a list that failed is nothing', `'error' in reading || reading.value`, 'reading.value'],
+    ['counts that were cut short are a sample', 'kept.truncated === true ? kept.total : null', 'null'],
     ['a sample says that it is one', 'sampleSize: complete ? null : entries.length', 'sampleSize: null'],
   ]),
   ...weaken('src/metrics/families/delivery.ts', LABELS, [
