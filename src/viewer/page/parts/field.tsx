@@ -59,7 +59,7 @@ interface FieldProps {
 export function Field({ name, record, isLong = false }: FieldProps): ComponentChildren {
   const value = record[name]
   if (value == null) return UNKNOWN.test(name) ? <Unknown /> : <None />
-  const way = WAYS[name]
+  const way = Object.hasOwn(WAYS, name) && WAYS[name]
   if (way && typeof value === 'string')
     return (
       <a href={way(value, record)} title={value}>

@@ -27,21 +27,21 @@ export const Count = ({ value }: { value: number | null | undefined }): Componen
   value == null ? <Unknown /> : countOf(value)
 
 /** What each word means for whoever looks at it; the word itself is always there. */
-const TONES: Record<string, string> = Object.fromEntries(
+const TONES = new Map(
   Object.entries({
     ok: 'connected active open resulted',
     dim: 'disconnected idle closed cancelled',
     warn: 'stale silent expired superseded',
     run: 'waiting attempted acknowledged',
     bad: 'failed rejected refused overdue',
-  }).flatMap(([tone, words]) => words.split(' ').map((word) => [word, tone])),
+  }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 
 export const Word = ({ value }: { value: string | null | undefined }): JSX.Element =>
   value == null ? (
     <None />
   ) : (
-    <span class={TONES[value]}>
+    <span class={TONES.get(value)}>
       <Text value={plain(value)} />
     </span>
   )
