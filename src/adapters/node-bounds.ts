@@ -69,7 +69,6 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     waiting.shift()
     if (releasing) socket.destroySoon()
     if (releasing || socket.destroyed) return
-    if (socket.isPaused() && waiting.length < 2) socket.resume()
     if (waiting.length === 0) {
       open.delete(socket)
       open.set(socket, connection)
@@ -87,8 +86,6 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
         connection.last = req
         res.shouldKeepAlive = false
       }
-      // What arrives would count as a sign of life of somebody who takes nothing.
-      if (waiting.length > 1 && socket.writableLength > 0) socket.pause()
       res.on('close', () => answered(socket, connection))
       if (waiting.length === 1) listener(req, res)
     },

@@ -36,6 +36,8 @@ export const SourceList = z
 /** How long one source may take, where half of the request's deadline is not less. */
 const SOURCE_MS = 1_000
 
+const late = () => new ProblemError('inspector_timeout')
+
 /** `work`'s time, and why it failed if it did. */
 async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>, view: ViewAsk, ms: number) {
   const startedAt = view.now()
@@ -49,7 +51,9 @@ async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>,
   try {
     await runWithin((signal) => work(withSignal(ask, signal)), {
       ms,
-      late: () => new ProblemError('inspector_timeout'),
+      late,
+      // The time of the whole request is up: it did not answer within that either.
+      left: late,
       signal: ask.signal,
     })
     return row(null)

@@ -42,26 +42,29 @@ describe('a connection', () => {
 
   it('that waits for an answer is not taken for one that takes nothing', async () => {
     let answer = (_: Response) => {}
-    let cutOff = () => {}
-    let begin = (_: true) => {}
+    const cutOff = new Map<string, () => void>()
+    const begin = new Map<string, (_: true) => void>()
     const { port } = await start(
       ({ url, signal }) => {
         if (url.endsWith('/late')) return new Promise<Response>((resolve) => (answer = resolve))
-        begin(true)
+        const { pathname } = new URL(url)
+        begin.get(pathname)?.(true)
         // On a busy machine the bound passes before the request is handed on, too.
-        if (signal.aborted) cutOff()
-        signal.addEventListener('abort', () => cutOff())
+        if (signal.aborted) cutOff.get(pathname)?.()
+        signal.addEventListener('abort', () => cutOff.get(pathname)?.())
         return new Response(LARGE)
       },
       { stallMs: 50 },
     )
     const asked = exchange(port, requestText(port, 'GET /late'))
     // Each of them is a witness that the bound has passed once more.
-    for (let passed = 0; passed < 3; ) {
-      const isCutOff = new Promise<void>((resolve) => (cutOff = resolve))
-      const begun = new Promise<true>((resolve) => (begin = resolve))
+    for (let [passed, tried] = [0, 0]; passed < 3; tried++) {
+      // A request that comes late is none of the next one's.
+      const path = `/${tried}`
+      const isCutOff = new Promise<void>((resolve) => void cutOff.set(path, resolve))
+      const begun = new Promise<true>((resolve) => void begin.set(path, resolve))
       const { socket, closed } = await openSocket(port)
-      socket.write(get())
+      socket.write(get(path))
       // On a busy machine the bound passes before the request has come.
       if ((await Promise.race([begun, closed])) !== true) continue
       socket.pause()

@@ -14,6 +14,7 @@ const KEY = 'k-1'
 
 async function startRouter(users: readonly string[]) {
   const facilities = createMemoryFacilities()
+  onTestFinished(async () => void (await facilities.close()))
   for (const user_id of users)
     await facilities.connections.connect({
       user_id,
@@ -109,7 +110,9 @@ describe('relayscope get', () => {
   })
 
   it('says beside the answer that it is a sample', async () => {
-    const { inspectors } = memoryComposition(createMemoryFacilities())
+    const facilities = createMemoryFacilities()
+    onTestFinished(async () => void (await facilities.close()))
+    const { inspectors } = memoryComposition(facilities)
     const lost = new Proxy(inspectors.registry as object, { get: () => () => Promise.reject(new Error('lost')) })
     const router = createDiagnosticsRouter({
       inspectors: { ...inspectors, registry: lost as never },

@@ -55,6 +55,24 @@ describe('/sources', () => {
     expect(errors).toHaveLength(3)
   })
 
+  it('says of all that they did not answer in time where there was no time left to ask them', async () => {
+    let asked = 0
+    const { router } = createWatched({
+      deadlineMs: 20,
+      onError: null,
+      // It keeps the process until the time of the request is up, just before the first source is asked.
+      now: () => {
+        const until = performance.now() + 40
+        while (asked === 1 && performance.now() < until);
+        asked++
+        return Date.now()
+      },
+    })
+    const { status, body } = await get(router, '/sources')
+    const codes = body.items.map(({ code }: { code: string }) => code)
+    expect([status, ...new Set(codes)]).toEqual([200, 'inspector_timeout'])
+  })
+
   it('gives up on one that hangs before the request is over, and tells it so', async () => {
     const signals: AbortSignal[] = []
     const { router } = createWatched({ deadlineMs: 2_000, onError: null }, ({ name, args, proceed }) => {

@@ -104,12 +104,6 @@ export const EDGES = [
       'if (waits && socket.writableLength === 0) socket.setTimeout(stallMs)',
       'if (waits) socket.setTimeout(stallMs)',
     ],
-    [
-      'what arrives is no sign of life of who takes nothing',
-      'if (waiting.length > 1 && socket.writableLength > 0) socket.pause()',
-      '',
-      'test/adapters/node-slow.test.ts',
-    ],
     ['the connection that makes room is idle', '[...open].find(isIdle) ??', ''],
     ['one that has sent ahead makes room', '?? [...open].find(isAhead)', '', 'test/adapters/node-bursts.test.ts'],
     [
@@ -204,6 +198,7 @@ export const EDGES = [
       'a registry has until the deadline',
       'return deadline.race(handle({ targets, request, params, signal: deadline.signal }))',
       'return handle({ targets, request, params, signal: deadline.signal })',
+      'test/control-server/routes.test.ts',
     ],
     [
       'a site id is one path segment',
