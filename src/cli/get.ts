@@ -103,6 +103,7 @@ export async function get(
   const [target, route = '/', ...rest] = positionals
   if (rest.length > 0 || !route.startsWith('/'))
     throw new UsageError('say one address and one route, which begins with /')
+  if (/^\/watch(?:\?|$)/.test(route)) throw new UsageError('a watch does not end: curl -N reads it')
   const reader = createReader(readTarget(target), await readKey(values['key-file'], env))
   const isTable = out.isTTY === true && !values.json
   const items: object[] = []

@@ -276,4 +276,21 @@ describe('/findings', () => {
     expectProblem(await get(router, `/findings?limit=5&cursor=${body.next_cursor}x`), 422, 'invalid_cursor')
     expectProblem(await get(router, '/findings?kind=nope'), 422, 'invalid_query')
   })
+
+  it('names a source that hangs, and says what the others show', async () => {
+    const { router } = createWatched(
+      {
+        inspectors: createFakeInspectors({
+          connections: [],
+          contexts: [context({ ...gone, status: 'active' })],
+          calls: [],
+        }),
+      },
+      ({ name, proceed }) => (name.startsWith('rpc') ? new Promise(() => {}) : proceed()),
+    )
+    const { status, body } = await get(router, '/findings')
+    expect(status).toBe(200)
+    expect(body.completeness).toMatchObject({ complete: false, truncated_sources: ['rpc'] })
+    expect(body.items.map(({ kind }: Finding) => kind)).toContain('context_of_disconnected_client')
+  })
 })

@@ -30,14 +30,13 @@ export interface TextTable {
 }
 
 /**
- * `rows` with a heading, in at most `width` columns. A field that no row has a value of takes no place; those that find none any more are
- * named.
+ * `rows` with a heading, in at most `width` columns. Fields that no row has a value of stand last; those that find no place are named.
  */
 export function tableOf(rows: readonly object[], width: number): TextTable {
   const flat = rows.map(flatten)
-  const names = [...new Set(flat.flatMap((row) => [...row.keys()]))].filter((name) =>
-    flat.some((row) => row.get(name) !== null && row.get(name) !== undefined),
-  )
+  const all = [...new Set(flat.flatMap((row) => [...row.keys()]))]
+  const isKnown = (name: string) => flat.some((row) => row.get(name) !== null && row.get(name) !== undefined)
+  const names = [...all.filter(isKnown), ...all.filter((name) => !isKnown(name))]
   const shown: { name: string; width: number; isNumber: boolean }[] = []
   let used = 0
   const left: string[] = []

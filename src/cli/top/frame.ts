@@ -179,7 +179,7 @@ function extent(state: TopState, rows: number, { paint, width }: Frame): string 
 const HELP = [
   '1-6, Tab, < >   which table',
   'j k, arrows     which row; PgUp, PgDn, Home, End',
-  'Enter           the record; Esc goes back',
+  'Enter           the record, in which j and k scroll; Esc goes back',
   's, r            sort by the next field; the other way round',
   '/               only rows with these letters; Esc takes them away',
   'p               pause, and go on',
@@ -202,7 +202,11 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
   if (state.isHelping) return HELP
   const rows = rowsOf(state)
   const selected = Math.min(state.selected, rows.length - 1)
-  if (state.isOpen && rows[selected]) return recordLines(rows[selected])
+  if (state.isOpen && rows[selected]) {
+    const lines = recordLines(rows[selected])
+    // The last line stays at the foot, however far somebody goes on.
+    return lines.slice(Math.min(state.scrolled, Math.max(0, lines.length - (height ?? lines.length))))
+  }
   const { fields } = tableOfState(state)
   const { lines } = tableOf(
     rows.map((row) => shownOf(row, fields)),

@@ -22,6 +22,8 @@ export interface TopState {
   isTyping: boolean
   selected: number
   isOpen: boolean
+  /** Lines of the open record that are above the screen. */
+  scrolled: number
   isHelping: boolean
   isPaused: boolean
 }
@@ -35,6 +37,7 @@ export const initialState = (): TopState => ({
   isTyping: false,
   selected: 0,
   isOpen: false,
+  scrolled: 0,
   isHelping: false,
   isPaused: false,
 })
@@ -82,6 +85,9 @@ export interface Key {
   ctrl?: boolean | undefined
 }
 
+/** No record has more lines. */
+const LINES_MAX = 10_000
+
 const isPrintable = (text: string | undefined): text is string =>
   text !== undefined && !/[\p{Cc}\p{Cf}\p{Cs}]/u.test(text)
 
@@ -114,7 +120,9 @@ export function press(state: TopState, key: Key): TopState | null {
   if (ctrl) return name === 'c' || name === 'd' ? null : state
   if (state.isTyping) return type(state, key)
   const rows = rowsOf(state).length
-  const move = (by: number): TopState => ({
+  const move = (by: number): TopState =>
+    state.isOpen ? { ...state, scrolled: Math.max(0, Math.min(LINES_MAX, state.scrolled + by)) } : step(by)
+  const step = (by: number): TopState => ({
     ...state,
     selected: Math.max(0, Math.min(rows - 1, state.selected + by)),
   })
@@ -147,7 +155,7 @@ export function press(state: TopState, key: Key): TopState | null {
       return move(Number.POSITIVE_INFINITY)
     case 'return':
     case 'enter':
-      return { ...state, isOpen: rows > 0 && !state.isOpen }
+      return { ...state, isOpen: rows > 0 && !state.isOpen, scrolled: 0 }
     case 's':
       return { ...state, sort: nextSort(state), selected: 0 }
     case 'r':

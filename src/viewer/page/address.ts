@@ -19,10 +19,16 @@ export function question(path: string, query: Query | URLSearchParams = {}): str
 /** Where a link goes that shows the answer to a question. */
 export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${question(path, query)}`
 
+/** Sums have no page of their own: they stand above their list, or on the overview. */
+const shownAt = (path: string) =>
+  path
+    .replace(/^(\/(?:connections|contexts|browser-windows|workers))\/(?:count|churn|available)$/, '$1')
+    .replace(/^\/\w+\/summary$/, '') || '/'
+
 function readAddress(): Address {
   const hash = location.hash.slice(1)
-  const [path] = hash.split('?', 1)
-  return { path: path || '/', query: new URLSearchParams(hash.slice(path?.length)) }
+  const [path = ''] = hash.split('?', 1)
+  return { path: shownAt(path), query: new URLSearchParams(hash.slice(path.length)) }
 }
 
 /** Where the page is; it follows links, back and forward. */

@@ -37,7 +37,7 @@ function Freshness(): JSX.Element {
         {isLost ? 'no answer' : name}
       </span>
       {said}
-      {asOf !== null && ` · ${isLost ? 'what is shown is of' : 'as of'} ${timeOf(asOf)}`}
+      {asOf !== null && ` · as of ${timeOf(asOf)}`}
     </span>
   )
 }

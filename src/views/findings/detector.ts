@@ -1,15 +1,19 @@
 /** What looks for findings: one page of one list at a time, held against what other sources say. */
 import type * as z from 'zod'
+import { runWithin } from '../../async/time-limit.js'
 import type { Capability } from '../../contract/capabilities.js'
 import type { SourceName } from '../../contract/completeness.js'
 import type { ClientOfUser } from '../../contract/connections.js'
 import type { Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
+import { type Ask, type Awaitable, type Page, type PageQuery, withSignal } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Holders, readHolders } from '../clients.js'
 import { type Budget, budgetOf, type Entries, readable, readPage, type ViewAsk, viewOf } from '../reading.js'
 import type { Evidence, Finding, FindingKind } from './finding.js'
+
+/** How long one source may take to answer one question: one that hangs must not keep what the others say. */
+const SOURCE_MS = 1_000
 
 /** Thrown where what one request may examine of a source is spent. */
 export class Spent extends Error {}
@@ -58,7 +62,12 @@ export class Looking {
     if (budget.entries <= 0 || budget.pages <= 0) throw new Spent()
     this.asked.add(source)
     try {
-      return await work(viewOf(this.view, source), budget)
+      const view = viewOf(this.view, source)
+      return await runWithin((signal) => work({ ...view, ask: withSignal(view.ask, signal) }, budget), {
+        ms: SOURCE_MS,
+        late: () => new Refusal('unavailable'),
+        signal: view.ask.signal,
+      })
     } catch (error) {
       // A cursor of a list that is not its own is the client's.
       if (error instanceof Spent || (error instanceof Refusal && error.code === 'invalid_cursor')) throw error

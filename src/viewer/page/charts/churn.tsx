@@ -23,9 +23,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
     (found, item) => (sum(item.ended) > (found ? sum(found.ended) : 0) ? item : found),
     null,
   )
-  const said = worst
-    ? `most ended at ${timeOf(worst.minute)}: ${reasonsOf(worst)}`
-    : 'none ended in the minutes that somebody watched'
+  const said = worst ? `most ended at ${timeOf(worst.minute)}: ${reasonsOf(worst)}` : 'none ended in what was watched'
   return (
     <>
       <svg viewBox={`0 0 ${MINUTES * STEP} ${2 * HALF}`} role="img" aria-label={`Connections per minute; ${said}`}>

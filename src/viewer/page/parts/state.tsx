@@ -46,10 +46,10 @@ interface StateProps {
 }
 
 /** The line under a heading. */
-export const State = ({ answer: { value, asOf, isOld }, children }: StateProps): JSX.Element => (
+export const State = ({ answer: { value, asOf, problem, isOld }, children }: StateProps): JSX.Element => (
   <span class={isOld ? 'state old' : 'state'}>
     {value?.items && value.has_more !== undefined && `${extentOf(value)} · `}
-    {asOf === null ? 'nobody has answered yet' : `as of ${timeOf(asOf)}`}
+    {asOf === null ? (problem ? '' : 'asking') : `as of ${timeOf(asOf)}`}
     {isOld && asOf !== null && ' · may have changed since'}
     {children}
   </span>

@@ -34,9 +34,11 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
       </h2>
       <p>{said}</p>
       <p class="evidence">
-        <span>
-          <b>Proves</b> {proves}
-        </span>
+        {(stand === 'done' || stand === 'bad') && (
+          <span>
+            <b>Proves</b> {proves}
+          </span>
+        )}
         <span>
           <b>Does not prove</b> {not}
         </span>
@@ -46,14 +48,11 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
 )
 
 const ENDS: Record<string, readonly [proves: string, not: string]> = {
-  resulted: [
-    'that someone entitled to reported a result to the dispatcher.',
-    'that the result is right, or that an effect happened.',
-  ],
+  resulted: ['that someone entitled to reported a result.', 'that the result is right, or that an effect happened.'],
   failed: ['that a failure was reported, or that the attempts were exhausted.', 'that nothing happened outside.'],
   expired: ['that the deadline passed first.', 'that the client did not run it, or will not still.'],
   cancelled: ['that someone asked to stop before the end.', 'that the client stopped.'],
-  rejected: ['that it was refused on arrival and never queued.', 'that it stays refused: it may be sent again.'],
+  rejected: ['that it was refused on arrival and never queued.', 'that it stays refused.'],
 }
 
 function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }: DeliveryStatus): JSX.Element {
@@ -68,13 +67,13 @@ function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }
           on account of <Field name="scope_id" record={{ scope_id }} />
           {deadline_at && (
             <>
-              ; {terminal ? 'it had to end by' : 'it expires'} <Time at={deadline_at} isLong />
+              ; deadline <Time at={deadline_at} isLong />
             </>
           )}
         </>
       }
       proves={isIn ? 'that capacity is reserved for it until its end.' : 'that it was never queued.'}
-      not={isIn ? 'that anyone is there to receive it.' : 'that it stays refused: the same may be sent again.'}
+      not={isIn ? 'that anyone is there to receive it.' : 'that it stays refused.'}
     />
   )
 }
@@ -146,10 +145,7 @@ function Acknowledgement({
 }
 
 function End({ terminal, admission }: DeliveryStatus): JSX.Element {
-  const [proves, not] = ENDS[terminal?.state ?? ''] ?? [
-    'that it is tracked and holds its reservation.',
-    'that it makes progress.',
-  ]
+  const [proves = '', not = 'that it makes progress, or that it does not.'] = ENDS[terminal?.state ?? ''] ?? []
   const took = terminal && spanOf(new Date(terminal.at).getTime() - new Date(admission.at).getTime())
   return (
     <Step

@@ -47,7 +47,7 @@ const shareOf = ({ reserved_commands, capacity }: DeliveryTenant) =>
 export const TENANTS: ListView<DeliveryTenant> = {
   path: '/delivery/tenants',
   title: 'Tenants',
-  about: 'Scopes with reservations: quotas, by default one a user.',
+  about: 'Quotas with reservations, by default one a user.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
   columns: ['scope_id', 'reserved_commands', { head: 'capacity', cell: shareOf }, 'oldest_deadline_at', 'metadata'],
