@@ -8,6 +8,7 @@ import { startNodeServer } from 'relayscope/node'
 
 const metrics = createMetrics({
   ...memoryComposition(createMemoryFacilities()),
+  // Without a key of yours nobody can scrape.
   auth: bearerAuth(process.env.SERVICE_ADMIN_KEY ?? crypto.randomUUID()),
   labels: { scopes: ['billing', 'exports'] },
 })

@@ -14,7 +14,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const answers = {
   '/capabilities': { extensions: { deployment_id: 'prod', mode: 'shared_store' } },
   '/sources': { items: [{ source: 'registry', answered: true, code: null }] },
-  '/findings?limit=20': { items: [], has_more: false, completeness: { complete: true } },
+  '/findings?limit=100': { items: [], has_more: false, completeness: { complete: true } },
   '/connections?limit=200': {
     items: Array.from({ length: 40 }, (_, i) => ({
       connection_id: `conn-${String(i).padStart(2, '0')}`,

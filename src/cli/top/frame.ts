@@ -130,7 +130,7 @@ interface FindingRow {
 }
 
 function findings(state: TopState, { width, paint }: Frame): string {
-  const { value, problem } = known(state, '/findings?limit=20')
+  const { value, problem } = known(state, '/findings?limit=100')
   const page = value as { items: FindingRow[]; has_more: boolean; completeness: { complete: boolean } } | null
   if (!page) return line(width, [[`findings  ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
   const { items, has_more, completeness } = page

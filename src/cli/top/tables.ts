@@ -77,7 +77,7 @@ export const HEADER_ROUTES = [
   '/capabilities',
   '/sources',
   '/delivery/summary',
-  '/findings?limit=20',
+  '/findings?limit=100',
   '/delivery/commands?state=waiting&limit=100',
   '/delivery/commands?state=attempted&limit=100',
   '/delivery/commands?state=acknowledged&limit=100',

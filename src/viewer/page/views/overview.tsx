@@ -235,7 +235,7 @@ function Headline({
 
 export function Overview(): JSX.Element {
   const nodes = useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
-  const findings = useAnswer<FindingPage>('/findings?limit=20', true)
+  const findings = useAnswer<FindingPage>('/findings?limit=100', true)
   const sources = useAnswer<{ items: SourceRow[] }>('/sources')
   return (
     <>
