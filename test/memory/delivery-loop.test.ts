@@ -1,10 +1,13 @@
 /** The loop of a dispatcher: its passes, its pauses, its clock and its end. */
 import { getActiveResourcesInfo } from 'node:process'
-import { describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, at } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
+import { endForeignTimers } from '../no-foreign-timers.js'
+
+beforeAll(endForeignTimers)
 
 const { clock, dispatcher, open, advance, status, summary, node } =
   createSubject<CommandDispatcherOptions>(createCommandDispatcher)
