@@ -173,8 +173,13 @@ export type Instance = z.infer<typeof Instance>
 export interface ConnectionRegistry {
   /** @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`. */
   connect(input: ConnectInput): Promise<Connection>
-  /** Whether the connection is known and connected; the sign of life is recorded then. */
-  heartbeat(connectionId: string): Promise<boolean>
+  /**
+   * Whether the connection is known and connected; the sign of life is recorded then, and `metadata`, where given, in place of
+   * what the client said of itself before. What it said later is not undone by what arrives late.
+   *
+   * @throws Refusal `invalid_input`, `payload_too_large` (metadata over 60 KiB).
+   */
+  heartbeat(connectionId: string, metadata?: ConnectInput['metadata']): Promise<boolean>
   /** Whether it was connected until now. `reason` is a low-cardinality name; anything else is kept as `other`. */
   disconnect(connectionId: string, reason?: string): Promise<boolean>
   isCurrentInstance(instance: Instance): Promise<boolean>

@@ -1,7 +1,7 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
-import type { CommandFilter, DeliveryCommand, DeliveryStatus } from './delivery.js'
+import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from './delivery.js'
 import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
@@ -33,9 +33,17 @@ export function toDeliveryCommand(status: DeliveryStatus, now: number): Delivery
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
   const { state, overdue, user_id, client_id, admission } = command
-  const values: CommandFilter = { state, overdue, user_id, client_id, scope_id: admission.scope_id }
+  const values = { state, overdue, user_id, client_id, scope_id: admission.scope_id } satisfies {
+    [Name in keyof Required<CommandFilter>]: unknown
+  }
   const names = Object.keys(values) as (keyof CommandFilter)[]
   return names.every((name) => filter[name] === undefined || filter[name] === values[name])
+}
+
+/** What `status` is asked with about this command: its scope stands for a user or a client that nobody knows. */
+export function addressOf(command: DeliveryStatus): CommandKey {
+  const { user_id, client_id, command_id, admission } = command
+  return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
 }
 
 /** A capacity as it is shown: `null` without a bound. What is not a number reserves nothing. */

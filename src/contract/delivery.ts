@@ -128,8 +128,8 @@ const Terminal = z.object({
 /** The evidence about one command. No single field of it means that an external effect happened. */
 export const DeliveryStatus = z
   .object({
-    user_id: named('user_id'),
-    client_id: named('client_id'),
+    user_id: z.string().nullable().describe(`${NAMES.user_id} \`null\` where nobody knows.`),
+    client_id: z.string().nullable().describe(`${NAMES.client_id} \`null\` where it is for none, or nobody knows.`),
     command_id: named('command_id'),
     admission: Admission.describe('Whether it was let in, by when, and on whose account.'),
     attempts: Attempts.describe(
@@ -162,7 +162,10 @@ export const CommandFilter = z.object({
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
 
-/** What names a command: the same three everywhere. */
+/**
+ * What names a command: the same three everywhere. Of a command whose user or client nobody knows, its scope stands in
+ * their place.
+ */
 export const CommandKey = z.object({
   user_id: given('user_id'),
   client_id: given('client_id'),

@@ -1,19 +1,20 @@
 /** The suite of the list of a dispatcher's commands. */
-import { type CommandFilter, type CommandKey, DeliveryCommand, type DeliveryInspector } from '../contract/delivery.js'
-import { admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
+import {
+  type CommandFilter,
+  DeliveryCommand,
+  type DeliveryInspector,
+  type DeliveryStatus,
+} from '../contract/delivery.js'
+import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
 import { ASK, checkEntries, checkEqual, notTested, type Promised } from './expect.js'
 import { IDS_TRIED, NOBODY } from './filters.js'
 import { listCases, type MakeInspector, NO_PAGE, walk } from './lists.js'
 
-/** What names a command, out of all that is said of it. */
-export const keyOf = ({ user_id, client_id, command_id }: CommandKey): CommandKey => ({
-  user_id,
-  client_id,
-  command_id,
-})
-
 // Only the first of the three may have a slash.
-const idOfCommand = ({ user_id, client_id, command_id }: CommandKey) => `${user_id}/${client_id}/${command_id}`
+function idOfCommand(command: DeliveryStatus): string {
+  const { user_id, client_id, command_id } = addressOf(command)
+  return `${user_id}/${client_id}/${command_id}`
+}
 
 /** The list of commands, held against what is told of each by itself. */
 export function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
@@ -21,7 +22,8 @@ export function commandCases(make: MakeInspector<DeliveryInspector>): Promised[]
     ...listCases<DeliveryInspector, DeliveryCommand>(make, {
       name: 'listCommands',
       list: (delivery, filter) =>
-        delivery.listCommands && ((page, ask) => delivery.listCommands?.(filter, page, ask) ?? NO_PAGE),
+        delivery.listCommands &&
+        ((page, ask) => delivery.listCommands?.(filter as CommandFilter, page, ask) ?? NO_PAGE),
       item: DeliveryCommand,
       exact: true,
       id: idOfCommand,
@@ -40,7 +42,7 @@ export function commandCases(make: MakeInspector<DeliveryInspector>): Promised[]
           const { state, overdue, ...evidence } = command
           const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY)
           checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
-          const status = await delivery.status(keyOf(command), ASK)
+          const status = await delivery.status(addressOf(command), ASK)
           // What is overdue reads as expired there.
           if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
         }

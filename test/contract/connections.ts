@@ -145,6 +145,23 @@ export function connectionBattery(
       })
     })
 
+    it('takes what a client says of itself now with a sign of life', async () => {
+      const { connection_id } = await connect({ actions: ['open'], metadata: { room: 'hall', version: 3 } })
+      clock.advance(1_000)
+      expect(await registry.heartbeat(connection_id, { room: 'yard' })).toBe(true)
+      const moved = { metadata: { room: 'yard' }, actions: ['open'], last_seen_at: at(1_000) }
+      expect(await inspector.getConnection(connection_id, ASK)).toMatchObject(moved)
+      clock.advance(1_000)
+      expect(await registry.heartbeat(connection_id)).toBe(true)
+      const after = await inspector.getConnection(connection_id, ASK)
+      expect([after?.metadata, after?.last_seen_at]).toEqual([{ room: 'yard' }, at(2_000)])
+      const large = { all: 'x'.repeat(65_536) }
+      await expect(registry.heartbeat(connection_id, large)).rejects.toMatchObject({ code: 'payload_too_large' })
+      await expect(registry.heartbeat(connection_id, [] as never)).rejects.toMatchObject({ code: 'invalid_input' })
+      expect(await registry.heartbeat(connection_id, {})).toBe(true)
+      expect((await inspector.getConnection(connection_id, ASK))?.metadata).toEqual({})
+    })
+
     it('keeps a reason that is no low-cardinality name as other', async () => {
       const { connection_id } = await connect()
       await registry.disconnect(connection_id, 'user@example.test said "bye"')

@@ -1,7 +1,7 @@
 /** What the list of commands tells: each retained one once, where it stands, under every filter. */
 import { describe, expect, it } from 'vitest'
 import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
-import { admitsCommand } from '../../src/contract/delivery-rules.js'
+import { addressOf, admitsCommand } from '../../src/contract/delivery-rules.js'
 import { CommandState } from '../../src/contract/delivery-words.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
 import { ASK, at, FIRST } from './clock.js'
@@ -51,7 +51,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       const expected = CommandState.options.map((id) => [id, id === 'expired' ? 'acknowledged' : id])
       expect(listed.map(({ command_id, state }) => [command_id, state])).toEqual(expected)
       for (const { state, overdue, ...record } of listed)
-        expect(record).toEqual(await dispatcher.inspector.status(record, ASK))
+        expect(record).toEqual(await dispatcher.inspector.status(addressOf(record), ASK))
       await advance(59_700)
       expect((await states({ user_id: 'ada' })).slice(0, 5)).toEqual([
         'waiting expired',

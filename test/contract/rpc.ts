@@ -179,7 +179,8 @@ export function rpcBattery(
       const opened: string[] = []
       for (let i = 0; i < 60; i++) {
         if (i % 6 === 0) clock.advance(1)
-        const timeoutMs = i % 2 ? 5_000 : 60_000
+        // Calls end by timers of their own, too: longer than any machine takes for this.
+        const timeoutMs = i % 2 ? 600_000 : 1_800_000
         opened.push((await open({ user_id: `u${i % 7}`, action: `a${i % 4}`, timeoutMs })).correlation_id)
       }
       const started = (calls: readonly PendingCall[]) => calls.map(({ started_at }) => started_at)
@@ -200,7 +201,7 @@ export function rpcBattery(
         { user_id: 'u3', action: 'a2' },
         of((i) => i % 7 === 3 && i % 4 === 2),
       )
-      clock.advance(10_000)
+      clock.advance(610_000)
       await listed(
         {},
         of((i) => i % 2 === 0),
@@ -217,7 +218,7 @@ export function rpcBattery(
 
     it('looks at no more than it may, and comes to the end all the same', async () => {
       for (let i = 0; i < 40; i++)
-        await open({ user_id: `u${i % 9}`, action: i === 39 ? 'rare' : 'a', timeoutMs: 5_000 })
+        await open({ user_id: `u${i % 9}`, action: i === 39 ? 'rare' : 'a', timeoutMs: 600_000 })
       const few = { ...ASK, limits: { examined: 12 } }
       const list = (filter: PendingCallFilter) =>
         walk(async (page) => {
@@ -227,7 +228,7 @@ export function rpcBattery(
         }, 30)
       expect(await list({ action: 'rare' })).toHaveLength(1)
       expect(await list({})).toHaveLength(40)
-      clock.advance(5_000)
+      clock.advance(600_000)
       expect(await list({})).toEqual([])
       expect(await list({ overdue: true })).toHaveLength(40)
     })

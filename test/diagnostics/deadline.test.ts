@@ -1,11 +1,11 @@
 /** The deadline of a request: what it covers, what it ends, and what it leaves behind. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { AdminAuth } from '../../src/http/auth.js'
 import { Refusal } from '../../src/refusal.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 describe('the deadline', () => {
   beforeEach(() => {

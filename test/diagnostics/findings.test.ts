@@ -174,6 +174,35 @@ describe('counts that disagree', () => {
     expect((await findingsOf({ delivery }, '?kind=counts_disagree')).items).toEqual([])
   })
 
+  /** A correlator that keeps no call and lists one, by what each reading of it says. */
+  const correlator = (idOf: (nth: number) => string, openedBy: (nth: number) => number) => {
+    const counters = { succeeded: 0, failed: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
+    const oldest = { oldest_started_at: null, oldest_age_ms: null, overdue: 0, counting_since: at(0) }
+    let [lists, sums] = [0, 0]
+    const one = () => call({ correlation_id: idOf(++lists), started_at: at(0), deadline_at: at(9_000) })
+    const rpc = {
+      listPending: () => ({ items: [one()], next_cursor: null, has_more: false }),
+      getPending: () => null,
+      summary: () => ({
+        pending: 0,
+        ...oldest,
+        counters: { ...counters, opened: openedBy(++sums) },
+        observed_at: at(0),
+      }),
+    }
+    return { rpc } as unknown as Inspectors
+  }
+
+  it.each([
+    ['are found of one that stays', () => 'c', () => 1, ['pending_calls']],
+    ['are not found where what is listed comes and goes between two readings', (nth: number) => `c${nth}`, () => 1, []],
+    ['are not found where something came and went between two readings', () => 'c', (nth: number) => nth, []],
+  ])('%s', async (_, idOf, openedBy, expected) => {
+    const router = createSubject({ inspectors: correlator(idOf, openedBy) })
+    const { body } = await get(router, '/findings?kind=counts_disagree')
+    expect(body.items.map(({ subject }: Finding) => subject.what)).toEqual(expected)
+  })
+
   it('are not found while the numbers move', async () => {
     let tracked = 100
     const { router } = createWatched({ inspectors: createFakeInspectors(world(7, 4)) }, async ({ name, proceed }) => {

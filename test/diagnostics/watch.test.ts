@@ -1,5 +1,5 @@
 /** What `/watch` sends: a snapshot, then what changes; nobody queues, nobody sees more than a GET would show. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from '../../src/diagnostics/watch/frames.js'
 import { ROWS } from '../../src/diagnostics/watch/rows.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
@@ -9,7 +9,7 @@ import { endForeignTimers } from '../no-foreign-timers.js'
 import { CASES, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { call, connection, NOW } from './world.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 type Subject = ReturnType<typeof createSubject>
 interface Frame {

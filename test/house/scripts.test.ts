@@ -63,6 +63,20 @@ describe('the scripts of a store', () => {
     expect(twice(scripts.map(({ constant }) => constant))).toEqual([])
   })
 
+  it('give a call of the dispatcher no argument of a name that means something to it already', () => {
+    const hiding = scripts.flatMap(({ script: { name, source } }) => {
+      const [before = '', args] = source.split(/\nlocal function run\((.*)\)\n/)
+      const known = [...before.matchAll(/^local (?:function )?([\w, ]+)/gm)].flatMap(([, names = '']) =>
+        names.split(/[, ]+/),
+      )
+      return (args?.split(', ') ?? [])
+        .filter((arg) => arg !== '' && known.includes(arg))
+        .map((arg) => `${name}: ${arg}`)
+    })
+    expect(hiding).toEqual([])
+    expect(scripts.filter(({ script }) => script.source.includes('\nlocal function run(')).length).toBeGreaterThan(10)
+  })
+
   it('hide no argument behind a local of the same name', () => {
     const hidden = scripts.flatMap(({ script: { name, source } }) => {
       const [, list = ''] = /^local ([^=]*) = unpack\(ARGV/m.exec(source) ?? []

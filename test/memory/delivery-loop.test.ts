@@ -1,13 +1,13 @@
 /** The loop of a dispatcher: its passes, its pauses, its clock and its end. */
 import { getActiveResourcesInfo } from 'node:process'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, at } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 const { clock, dispatcher, open, advance, status, summary, node } =
   createSubject<CommandDispatcherOptions>(createCommandDispatcher)
@@ -53,7 +53,7 @@ describe('the loop', () => {
     try {
       await open({ capacity: 5_000, now: Date.now })
       for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadlineMs: 500 }))
-      await vi.advanceTimersToNextTimerAsync()
+      await vi.advanceTimersByTimeAsync(500)
       expect(await summary()).toMatchObject({ tracked_commands: 1_500 })
       await vi.advanceTimersByTimeAsync(2)
       expect(await summary()).toMatchObject({ tracked_commands: 0 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ChurnFilter } from '../../src/contract/connections.js'
+import type { ChurnFilter, ConnectionFilter } from '../../src/contract/connections.js'
+import type { Ask } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
@@ -10,7 +11,7 @@ import { soon } from './wait-for.js'
 
 const client = { client_id: 'desk', instance_id: 'one', client_type: 'web' as const }
 
-describeStores('the connection registry in Redis', (kind, place) => {
+describeStores('the connection registry in Redis', (kind, place, servers) => {
   connectionBattery(kind, (options) => createRedisConnectionRegistry({ ...place(), ...options }))
 
   it(`takes no sign of life back where the clock of the store goes back, over ${kind}`, async () => {
@@ -24,6 +25,57 @@ describeStores('the connection registry in Redis', (kind, place) => {
     clock.advance(-4_000)
     expect(await registry.heartbeat(connection_id)).toBe(true)
     expect([last, await seen()]).toEqual([at(5_000), at(5_000)])
+  })
+
+  describe('more connections than a page may look at', () => {
+    const BOUND = 20
+    const bounded = { ...ASK, remaining: BOUND }
+
+    async function many() {
+      const clock = createClock()
+      const where = { ...place(), now: clock.now }
+      const [crowd, lone] = ['crowd', 'lone'].map((nodeId) => createRedisConnectionRegistry({ ...where, nodeId }))
+      if (!crowd || !lone) throw new Error('no registries')
+      for (let i = 0; i < 3 * BOUND; i++) {
+        const { connection_id } = await crowd.connect({ ...client, user_id: `u${i}` })
+        if (i % 2) await crowd.disconnect(connection_id, 'left')
+      }
+      const { connection_id } = await lone.connect({ ...client, user_id: 'ann' })
+      const { inspector } = lone
+      const list = async (filter: ConnectionFilter, ask: Ask = bounded) =>
+        inspector.listConnections(filter, { cursor: null, limit: 10 }, ask)
+      return { clock, lone, connection_id, inspector, list, deploymentId: where.deploymentId }
+    }
+
+    it('shows those of a node, and those that ended so, without looking at the others', async () => {
+      const { lone, connection_id, inspector, list } = await many()
+      const one = { items: [{ connection_id }], has_more: false }
+      expect(await list({ node_id: 'lone' })).toMatchObject(one)
+      await lone.disconnect(connection_id, 'kicked')
+      expect(await list({ ended_reason: 'kicked' })).toMatchObject(one)
+      expect(await list({ ended_reason: 'kicked', node_id: 'crowd' })).toMatchObject({ items: [], has_more: true })
+      expect(await inspector.countConnections?.({ node_id: 'lone' }, bounded)).toMatchObject({ total: 1 })
+      expect(await inspector.countConnections?.({ ended_reason: 'left' }, ASK)).toMatchObject({ total: 30 })
+    })
+
+    it('finds who fell silent before anybody has written it down', async () => {
+      const { clock, list } = await many()
+      clock.advance(120_000)
+      expect((await list({ ended_reason: 'heartbeat_lost' }, ASK)).items).toHaveLength(10)
+    })
+
+    it('leaves nothing of them in any list', async () => {
+      const { clock, lone, connection_id, deploymentId } = await many()
+      await lone.disconnect(connection_id, 'kicked')
+      clock.advance(30 * 24 * 3_600_000)
+      // Whoever comes takes out a few of those that are over.
+      for (let i = 0; i < 6 * BOUND; i++) await lone.connect({ ...client, user_id: `u${i}` })
+      const names = await Promise.all(
+        servers().map(({ cli }) => cli('KEYS', `relayscope:{${deploymentId}:*}:connections:*`)),
+      )
+      expect(names.join('\n')).toContain(':connections:node_id:lone')
+      expect(names.join('\n')).not.toMatch(/:connections:(node_id:crowd|ended_reason:)/)
+    })
   })
 
   describe('what came and went at several nodes', () => {

@@ -2,9 +2,9 @@
 import { expect, it, vi } from 'vitest'
 import { ATTACH, DETACH, ORDER } from '../../src/redis/delivery/script-nodes.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
-import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { command, connection, first, second } from '../contract/delivery-commands.js'
+import { runAlone } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
@@ -31,7 +31,7 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const attach = async (incarnation: string, instance: string, order: number) => {
       const node = { incarnation, retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
       const about = { user: user_id, client: client_id, token: instance, instance, lease_ms: 5_000, own_order: order }
-      return (await runScript(store, ATTACH, 0, { ...node, ...about })).answer
+      return (await runAlone(store, ATTACH, node, about)).answer
     }
     expect(await attach('a', first.instance_id, 1)).toBe(null)
     expect(await attach('b', second.instance_id, 2)).toBe(null)

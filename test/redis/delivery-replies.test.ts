@@ -57,12 +57,15 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     })
 
   it('is told by the next pass of what an admission said in a reply that was lost, without a second dispatch', async () => {
-    const { dispatcher } = pair()
+    // Whoever asked learns of it after two seconds: no attempt is given up before.
+    const { dispatcher } = pair({ commandTimeoutMs: 2_000, ackTimeoutMs: 60_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
+    // From here on the store knows the script.
+    await again(() => dispatcher.dispatch(command('c0')))
     void plan.meet('lost', await runsOf(ADMIT))
     await expect(dispatcher.dispatch(command('c1'))).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
-    await soon(() => expect(tab.ids()).toEqual(['c1']))
+    await soon(() => expect(tab.ids()).toEqual(['c0', 'c1']))
   })
 
   it('makes a claim whose answer was lost once more and not twice, so that the one attempt of a command reaches its client', async () => {

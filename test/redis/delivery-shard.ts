@@ -2,13 +2,14 @@
 import type { DeliveryStatus } from '../../src/contract/delivery.js'
 import { commandKey } from '../../src/contract/ids.js'
 import { readDeliveryStatus } from '../../src/redis/delivery/format.js'
-import type { NodeArguments, NodeReply } from '../../src/redis/delivery/node-script.js'
+import type { DeliveryScript, NodeArguments } from '../../src/redis/delivery/node-script.js'
 import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
 import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
 import { ADMIT, CLAIM, CONCLUDE, LOOK, RESERVE } from '../../src/redis/delivery/scripts.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
-import { runScript, type Script } from '../../src/redis/store/script.js'
-import { createStore } from '../../src/redis/store/store.js'
+import { toScriptError } from '../../src/redis/store/reply.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { createStore, type Store } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'
 import { client as mailbox } from '../contract/delivery-commands.js'
 
@@ -20,6 +21,20 @@ const about = { user: mailbox.user_id, client: mailbox.client_id }
 /** How a shard names the mailbox of the tests, and a command in it. */
 export const PLACE = `${mailbox.user_id}\n${mailbox.client_id}`
 export const refOf = (command_id: string) => commandKey({ ...mailbox, command_id })
+
+/** One call by itself: its answer, and all that was answered beside it. */
+export async function runAlone<Given, Answer>(
+  store: Store,
+  script: DeliveryScript<Given, Answer>,
+  node: NodeArguments,
+  given: Given,
+) {
+  const argv = script.callOf(given)
+  const { answers, failed, counted, ...beside } = await runScript(store, script, 0, { ...node, calls: 1, given: argv })
+  for (const text of failed.values()) throw toScriptError(text)
+  const all = [...counted].flatMap(([entry, times]) => Array<string>(times).fill(entry))
+  return { ...beside, counted: all, answer: script.answerOf(answers[0] ?? null) }
+}
 
 let shards = 0
 
@@ -34,10 +49,8 @@ export function openShard(client: RedisClient) {
   /** A node by its incarnation. What is not given is as any dispatcher has it. */
   function node(incarnation: string) {
     const bounds = { incarnation, retention_ms: RETENTION_MS, max_kept: 100, patience_ms: PATIENCE_MS }
-    const run = <Given extends object, Answer>(
-      script: Script<NodeArguments & Given, NodeReply<Answer>>,
-      given: Given,
-    ): Promise<NodeReply<Answer>> => runScript(store, script, 0, { ...bounds, ...given })
+    const run = <Given, Answer>(script: DeliveryScript<Given, Answer>, given: Given) =>
+      runAlone(store, script, bounds, given)
     const ends = { ...about, reason: '', instance: '', was_asked: '', current: '' }
     return {
       order: () => run(ORDER, {}),
@@ -61,7 +74,7 @@ export function openShard(client: RedisClient) {
           ttl: 600_000,
           max_attempts: 3,
           fingerprint: 'f',
-          text: '1',
+          payload_text: '1',
           needs: '',
           current: '',
           max_tracked: 100,
@@ -79,10 +92,10 @@ export function openShard(client: RedisClient) {
         run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1' }),
       take: (after: string) => run(TAKE, { after }),
       reconcile: (after = '0') =>
-        run(RECONCILE, { max_commands: 200, lease_ms: LEASE_MS, after, waiters: 0, held: [] }),
+        run(RECONCILE, { max_commands: 200, lease_ms: LEASE_MS, after, waiters: 0, held_json: '[]' }),
       async status(id: string): Promise<DeliveryStatus | null> {
         const { answer } = await run(LOOK, { ...about, id })
-        return answer === null ? null : (readDeliveryStatus(answer)?.status ?? null)
+        return answer === null ? null : (readDeliveryStatus(answer, { ...mailbox, command_id: id })?.status ?? null)
       },
     }
   }

@@ -101,9 +101,10 @@ describeRedis('a node', () => {
         )
       ).items[0]?.mailbox_listener_alive
     await soon(async () => expect(await isListening()).toBe(true))
-    expect(await listeners()).toHaveLength(1)
+    // On a busy machine one that was deaf for seconds is replaced by another.
+    await soon(async () => expect(await listeners()).toHaveLength(1))
     await Promise.all([bus.close(), sessions.disconnect()])
-    expect(await listeners()).toHaveLength(1)
+    await soon(async () => expect(await listeners()).toHaveLength(1))
     await facilities.close()
     await soon(async () => expect(await listeners()).toEqual([]))
   })

@@ -54,7 +54,7 @@ for i = 8, #ARGV do
   local key, ref = prefix .. 'command:' .. user .. ':' .. client .. ':' .. id, user .. '\\n' .. client .. '\\n' .. id
   seq = seq + 1
   redis.call('HSET', key, unpack(fields))
-  redis.call('HSET', key, 'user_id', user, 'client_id', client, 'command_id', id, 'scope_id', scope, 'seq', string.format('%.0f', seq))
+  redis.call('HSET', key, 'ref', ref, 'scope_id', scope, 'seq', string.format('%.0f', seq))
   redis.call('ZADD', prefix .. 'state:' .. ARGV[5], seq, ref)
   redis.call('ZADD', prefix .. 'of-id:' .. user, seq, ref)
   redis.call('ZADD', prefix .. 'of-id:' .. scope, seq, ref)

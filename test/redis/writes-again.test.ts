@@ -122,6 +122,18 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await contexts.close('ctx')).toBe(false)
     })
 
+    it('undoes nothing that a connection said later with what arrives late', async () => {
+      const { far, near } = place()
+      const registry = createRedisConnectionRegistry(far)
+      const { connection_id } = await registry.connect({ ...client, instance_id: 'i' })
+      await registry.heartbeat(connection_id, { room: 'hall' })
+      const matches = await runsOf(HEARTBEAT)
+      const early = [...lossy.plan.seen].reverse().find(matches) as string[]
+      await registry.heartbeat(connection_id, { room: 'yard' })
+      await createStore(near).command([...early], createStore(near).key(0))
+      expect(await registry.inspector.getConnection(connection_id, ask)).toMatchObject({ metadata: { room: 'yard' } })
+    })
+
     it('asks the one shard of a connection it has seen, and every shard once for another', async () => {
       const { far, near } = place(16)
       const registry = createRedisConnectionRegistry(far)

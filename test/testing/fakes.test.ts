@@ -77,6 +77,14 @@ describe('what is given', () => {
     })
   })
 
+  it('answers the command of nobody by its scope, in the place of whom nobody knows', async () => {
+    const statuses = [{ user_id: null, client_id: null, admission: { scope_id: 'emails' } }]
+    const path = (user: string) => `/delivery/status?user_id=${user}&client_id=emails&command_id=command-1`
+    const { status, body } = await ask({ delivery: { statuses } }, path('emails'))
+    expect([status, body]).toMatchObject([200, { user_id: null, client_id: null, command_id: 'command-1' }])
+    expect((await ask({ delivery: { statuses } }, path('user-1'))).status).toBe(404)
+  })
+
   it('says of a command where it stands, and that it is overdue by a deadline before the time of all records', async () => {
     const statuses = [
       { attempts: { count: 1 }, admission: { deadline_at: '2025-12-31T23:59:59.000Z' } },

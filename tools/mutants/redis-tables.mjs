@@ -33,7 +33,29 @@ export const REDIS_TABLES = [
     ['a share is a change', "  raise(t)\n  redis.call('HSET', shares, user", "  redis.call('HSET', shares, user"],
   ]),
   ...weaken('src/redis/event-bus/scripts.ts', VERSIONS, [['an event is a change of its site', "  raise('bus')\n", '']]),
+  ...weaken('src/redis/connections/format.ts', 'test/redis/connections.test.ts', [
+    [
+      'who fell silent is looked for where all are',
+      "field !== 'ended_reason' || value !== LifecycleReason.enum.heartbeat_lost",
+      'true',
+    ],
+  ]),
   ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
+    [
+      'in a store, an end is indexed by its reason',
+      "    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)",
+      '',
+    ],
+    [
+      'in a store, a connection is indexed by its node',
+      "if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end",
+      '',
+    ],
+    [
+      'in a store, the index of an end goes with its connection',
+      "    state.ix[#state.ix + 1] = { 'ended_reason', reason }",
+      '',
+    ],
     [
       'in a store, a newer instance takes over',
       "    finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now)",

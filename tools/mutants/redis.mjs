@@ -131,7 +131,7 @@ export const REDIS = [
   ...weaken('src/redis/store/reply.ts', 'test/redis/reply.test.ts', [
     [
       'a script that failed half-way is unknown',
-      'INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)',
+      'isInside ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)',
       'NOT_RUN.test(message)',
       ['test/redis/reply.test.ts', 'test/redis/fence.test.ts'],
     ],

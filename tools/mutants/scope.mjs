@@ -44,7 +44,11 @@ export const SCOPE = [
     ['a cursor is good for the users that it was given for', 'users === undefined ? list : [...list, users]', 'list'],
   ]),
   ...weaken('src/views/scope/seen.ts', VIEW, [
-    ['a record of others is none', 'record && has(record.user_id) ? record : null', 'record'],
+    [
+      'a record of others is none',
+      'record && record.user_id !== null && has(record.user_id) ? record : null',
+      'record',
+    ],
     ['an index of users is asked for those in sight', 'const asked = userIds.filter(has)', 'const asked = userIds'],
     [
       'an index of users tells of those in sight',
@@ -73,8 +77,8 @@ export const SCOPE = [
     ['a source that goes round ends a list of users', 'isStuck || ', ''],
     [
       'a source is asked for a user and nothing else',
-      'list({ [by]: user_id } as OwnedBy<By>, query, asking)',
-      'list({ ...filter, [by]: user_id } as OwnedBy<By>, query, asking)',
+      'list({ [by]: user_id } as OfOne<By>, query, asking)',
+      'list({ ...filter, [by]: user_id } as OfOne<By>, query, asking)',
     ],
   ]),
   ...weaken('src/views/scope/registries.ts', VIEW, [

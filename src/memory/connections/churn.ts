@@ -40,11 +40,11 @@ export function createChurn(now: () => number) {
 
   function add(type: ClientType, reason: string | undefined, at: number): void {
     const counts = countsOf(minuteOf(at))
-    const isFull = counts.size >= CHURN_COMBINATIONS && !counts.has(`${type} ${reason}`)
-    const kept = isFull && reason !== undefined ? OTHER : reason
-    const counted = counts.get(`${type} ${kept}`) ?? { type, reason: kept, count: 0 }
-    counted.count++
-    counts.set(`${type} ${kept}`, counted)
+    const key = `${type} ${reason}`
+    const known = counts.get(key)
+    if (known) known.count++
+    else if (counts.size >= CHURN_COMBINATIONS && reason !== undefined && reason !== OTHER) add(type, OTHER, at)
+    else counts.set(key, { type, reason, count: 1 })
   }
 
   return {

@@ -18,7 +18,7 @@ import type { Inspected } from '../../contract/inspectors.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createChurn } from './churn.js'
-import { bounded } from './input.js'
+import { bounded, boundedMetadata } from './input.js'
 import { createConnectionInspector } from './inspector.js'
 import { createConnectionLifecycle } from './lifecycle.js'
 
@@ -67,7 +67,10 @@ export function createConnectionRegistry(
   }
 
   /** The instance that holds (user, client). */
-  const current = (client: ClientOfUser) => lifecycle.holder(client, sweep().time)?.record.instance_id ?? null
+  const current = (client: ClientOfUser) => {
+    const { status, instance_id } = lifecycle.latestOf(client, sweep().time)?.record ?? {}
+    return status === 'connected' ? (instance_id ?? null) : null
+  }
 
   return {
     inspector: createConnectionInspector(lifecycle, { sweep, find, current, stamp }, churn, nodeId),
@@ -76,14 +79,16 @@ export function createConnectionRegistry(
       const { user_id, client_id, instance_id, client_type } = input
       const { descriptors, metadata } = bounded(input)
       const { time } = sweep()
-      const at = stamp()
-      const previous = lifecycle.holder(input, time)
+      const now = clock.now()
+      const at = toTimestamp(now)
+      const latest = lifecycle.latestOf(input, time)
+      const previous = latest?.record.status === 'connected' ? latest : undefined
       if (!previous && lifecycle.connectedOf(user_id) >= maxConnectionsPerUser)
         throw new Refusal('capacity_exceeded', `${maxConnectionsPerUser} connections of one user`)
       if (!previous && lifecycle.connectedCount() >= maxConnections)
         throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
       const isSuperseding = previous !== undefined && previous.record.instance_id !== instance_id
-      const superseded_count = lifecycle.supersededCount(input, time) + Number(isSuperseding)
+      const superseded_count = (latest?.record.superseded_count ?? 0) + Number(isSuperseding)
       if (previous?.record.instance_id === instance_id)
         lifecycle.end(previous, { end: 'disconnected', reason: LifecycleReason.enum.reconnected }, time, at)
       else if (previous)
@@ -104,13 +109,14 @@ export function createConnectionRegistry(
         actions: Object.freeze(descriptors.map(({ name }) => name)) as string[],
         metadata,
       })
-      lifecycle.begin(record, descriptors, time)
+      lifecycle.begin(record, descriptors, time, now)
       return record
     },
-    async heartbeat(id) {
+    async heartbeat(id, given) {
+      const metadata = given === undefined ? undefined : boundedMetadata(given)
       const { entry, time } = find(id)
       if (entry?.record.status !== 'connected') return false
-      lifecycle.beat(entry, time, stamp())
+      lifecycle.beat(entry, time, { last_seen_at: stamp(), ...(metadata && { metadata }) })
       return true
     },
     async disconnect(id, reason) {

@@ -1,9 +1,13 @@
 /** What a connecting client says of itself, bounded and cut loose from the caller's objects. */
 import type { ActionDescriptor, ConnectInput } from '../../contract/connections.js'
-import { deepFreeze, type JsonObject, toJson } from '../../contract/json.js'
+import { parseInput } from '../../contract/input.js'
+import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 
 const NO_METADATA: JsonObject = Object.freeze({})
+
+/** What a client says of itself: ids and times of the record take less than the kibibyte that is set aside for each of them. */
+const SAID_BYTES = RECORD_BYTES - 4_096
 
 /** Actions that need no measuring: this many names of 256 bytes, each escaped, stay well below the record bound. */
 const FEW_ACTIONS = 64
@@ -27,8 +31,13 @@ export function bounded({ actions, metadata }: ReturnType<typeof ConnectInput.pa
   const descriptors = [...byName.values()]
   for (const _ in metadata) plain = false
   if (plain) return { descriptors, metadata: NO_METADATA }
-  // Ids and times of the record take less than the kibibyte that is set aside for each of them.
-  const { text } = toJson({ descriptors, metadata }, RECORD_BYTES - 4_096)
+  const { text } = toJson({ descriptors, metadata }, SAID_BYTES)
+  return deepFreeze(JSON.parse(text))
+}
+
+/** What a client says of itself now, cut loose from the caller's object. @throws Refusal as `bounded`. */
+export function boundedMetadata(given: unknown): JsonObject {
+  const { text } = toJson(parseInput(JsonRecord, given), SAID_BYTES)
   return deepFreeze(JSON.parse(text))
 }
 

@@ -130,15 +130,9 @@ export function createConnectionLifecycle(
     /** The entry of that id as it is now, swept in any case. */
     find: (id: string, time: number) => sweepOne(table.get(id), time),
 
-    /** The connected entry that holds (user, client). */
-    holder(client: Client, time: number): LivingConnection | undefined {
-      const entry = sweepOne(latest.get(clientKey(client)), time)
-      return entry?.record.status === 'connected' ? entry : undefined
-    },
-
-    /** How often the client has been superseded, as far as its last connection tells. */
-    supersededCount: (client: Client, time: number) =>
-      sweepOne(latest.get(clientKey(client)), time)?.record.superseded_count ?? 0,
+    /** The entry that holds (user, client), connected, or held it last. */
+    latestOf: (client: Client, time: number): LivingConnection | undefined =>
+      sweepOne(latest.get(clientKey(client)), time),
 
     connectedCount: () => connected.size,
 
@@ -146,19 +140,20 @@ export function createConnectionLifecycle(
 
     lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
 
-    begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number): void {
+    /** @param now By the wall, in epoch ms. */
+    begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number, now: number): void {
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
-      churn.opened(record.client_type, Date.parse(record.connected_at))
+      churn.opened(record.client_type, now)
       holders.add(record.user_id)
       latest.set(clientKey(record), entry)
       actions.add(record, descriptors)
       recordSight(record)
     },
 
-    beat(entry: LivingConnection, time: number, last_seen_at: string): void {
+    beat(entry: LivingConnection, time: number, now: Pick<Connection, 'last_seen_at'> & Partial<Connection>): void {
       connected.touch(entry, time)
-      table.replace(entry, Object.freeze({ ...entry.record, last_seen_at }))
+      table.replace(entry, Object.freeze({ ...entry.record, ...now }))
       recordSight(entry.record)
     },
 

@@ -12,7 +12,7 @@ import {
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { deepFreeze, type JsonObject, toJson } from '../../contract/json.js'
+import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
@@ -48,6 +48,9 @@ export function connectionRegistryOn(
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
 
   const knownShards = createKnownShards()
+
+  const by = crypto.randomUUID().slice(0, 8)
+  let sent = 0
 
   /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
   async function inItsShard(id: string, run: (shard: number) => Promise<boolean>): Promise<boolean> {
@@ -106,7 +109,11 @@ export function connectionRegistryOn(
       }
       return deepFreeze(connection)
     },
-    heartbeat: (id) => inItsShard(id, (shard) => runScript(store, HEARTBEAT, shard, { ...sweepBounds, id })),
+    async heartbeat(id, metadata) {
+      const content = metadata === undefined ? '' : contentOf(metadata)
+      const given = { ...sweepBounds, id, content, sent: `${by} ${++sent}` }
+      return inItsShard(id, (shard) => runScript(store, HEARTBEAT, shard, given))
+    },
     disconnect(id, why) {
       const given = { ...sweepBounds, id, reason: toReason(why) ?? '', attempt: crypto.randomUUID() }
       return inItsShard(id, (shard) => runScript(store, DISCONNECT, shard, given))
@@ -116,8 +123,11 @@ export function connectionRegistryOn(
   }
 }
 
-/** Bytes set aside in a record for what is not measured: ids, times, and quotes around them. */
-const RESERVED_BYTES = 4_096
+/** What a client says of itself: the rest of a record is set aside for ids, times, and quotes around them. */
+const SAID_BYTES = RECORD_BYTES - 4_096
+
+/** The body of a connection. @throws Refusal as `bounded`. */
+const contentOf = (metadata: unknown) => `{"metadata":${toJson(parseInput(JsonRecord, metadata), SAID_BYTES).text}}`
 
 /**
  * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
@@ -131,6 +141,6 @@ function bounded(actions: ReturnType<typeof ConnectInput.parse>['actions'], meta
       typeof action === 'string' ? { name: action, description: null, parameters_schema: null } : action
     byName.set(descriptor.name, descriptor)
   }
-  const { text } = toJson({ descriptors: [...byName.values()], metadata }, RECORD_BYTES - RESERVED_BYTES)
+  const { text } = toJson({ descriptors: [...byName.values()], metadata }, SAID_BYTES)
   return JSON.parse(text) as { descriptors: ActionDescriptor[]; metadata: JsonObject }
 }

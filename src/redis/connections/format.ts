@@ -43,7 +43,9 @@ export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
   name: 'connections',
   idOf: ({ connection_id }) => connection_id,
   schema: StoredConnection,
-  indexes: ['user_id'],
+  indexes: ['user_id', 'node_id', 'ended_reason'],
+  // Of whoever has fallen silent it stands nowhere before somebody comes by.
+  isIndexed: (field, value) => field !== 'ended_reason' || value !== LifecycleReason.enum.heartbeat_lost,
   read(row, now) {
     const ended = endOf(row, now)
     if (ended && ended.at + row.retention_ms <= now) return undefined

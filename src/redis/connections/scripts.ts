@@ -82,6 +82,10 @@ end
 
 local function finish(id, state, body, how, reason, at)
   state['end'], state.reason, state.ended_at = how, reason, at
+  if type(reason) == 'string' then
+    state.ix[#state.ix + 1] = { 'ended_reason', reason }
+    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)
+  end
   churn_end(state, reason, at)
   offer(state, -1)
   unplace(t, 'beats', state.user_id, id)
@@ -163,6 +167,7 @@ if superseded > 0 then state.superseded = superseded end
 state.connected_at, state.seen_at = now, now
 state.lost_after_ms, state.retention_ms = tonumber(lost_after), tonumber(retention)
 state.ix = { { 'user_id', state.user_id } }
+if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end
 put(t, id, nil, state, content, now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
@@ -172,15 +177,22 @@ return { string.format('%.0f', now), superseded }
 end)`,
 )
 
+/**
+ * `content` is the body of what the client says of itself now, or ''. `sent` is who says so and their count: what arrives behind
+ * something later of theirs, or again, is a sign of life and no more.
+ */
 export const HEARTBEAT = defineScript(
   'connections.heartbeat',
-  { args: [...SWEEP_ARGS, 'id'], answer: isOne },
+  { args: [...SWEEP_ARGS, 'id', 'content', 'sent'], answer: isOne },
   `${CONNECTIONS}
 sweep_connections()
 local state, body = connected(id)
 if not state then return 0 end
 now = math.max(now, state.seen_at)
 state.seen_at = now
+local by, at = string.match(tostring(state.sent), '^(%S+) (%d+)$')
+local own_by, own_at = string.match(sent, '^(%S+) (%d+)$')
+if content ~= '' and (by ~= own_by or tonumber(own_at) > tonumber(at)) then body, state.sent = content, sent end
 save(t, id, state, body)
 leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
 place(t, 'beats', state.user_id, id, now + state.lost_after_ms)

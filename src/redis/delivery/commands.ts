@@ -54,7 +54,7 @@ if scope ~= '' then offer({ K(D, 'of-id', scope) }) end
 
 local function record(ref, ...)
   local user_id, client_id, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
-  return id and read('HMGET', K(D, 'command', user_id, client_id, id), ...) or {}
+  return id and read('HMGET', K(D, 'command', user_id, client_id, id), ...) or {}, user_id, client_id
 end
 
 local heads, examined = {}, 0
@@ -90,11 +90,11 @@ local function first()
   return best
 end
 
-local function isWanted(v, seq)
+local function isWanted(v, seq, user_id, client_id)
   if tonumber(${of('seq')}) ~= seq then return false end
   local over = ${of('terminal')}
   if over and (tonumber(${of('until_ms')}) or 0) <= now then return false end
-  if user ~= '' and ${of('user_id')} ~= user or client ~= '' and ${of('client_id')} ~= client then return false end
+  if user ~= '' and user_id ~= user or client ~= '' and client_id ~= client then return false end
   if scope ~= '' and ${of('scope_id')} ~= scope then return false end
   local open = ${of('acknowledged')} and 'acknowledged' or (tonumber(${of('attempts')}) or 0) > 0 and 'attempted' or 'waiting'
   if state ~= '' and (over or open) ~= state then return false end
@@ -107,8 +107,8 @@ for head in first do
   if examined == most or #found == tonumber(wanted) or bytes <= 0 then cut = 1 break end
   local ref, seq = head.found[head.at], tonumber(head.found[head.at + 1])
   head.at, examined, last = head.at + 2, examined + 1, head.found[head.at + 1]
-  local v = record(ref, ${names(FIELDS)})
-  if isWanted(v, seq) then
+  local v, user_id, client_id = record(ref, ${names(FIELDS)})
+  if isWanted(v, seq, user_id, client_id) then
     found[#found + 1] = { last, ref, v }
     for i = 1, ${FIELDS.length} do bytes = bytes - #(v[i] or '') end
   end
@@ -140,11 +140,11 @@ async function readStretch(
 }
 
 function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ask: Ask) {
-  const status = readDeliveryStatus(record)?.status
-  if (status && ref === `${status.user_id}\n${status.client_id}\n${status.command_id}`)
-    return toDeliveryCommand(status, now)
-  const key = store.key(shard, 'delivery', 'command', ...ref.split('\n'))
-  const fault = { id: ref.split('\n').at(-1) ?? null, fields: [{ path: '', expected: 'the record of that command' }] }
+  const [user_id = '', client_id = '', command_id = ''] = ref.split('\n')
+  const status = readDeliveryStatus(record, { user_id, client_id, command_id })?.status
+  if (status) return toDeliveryCommand(status, now)
+  const key = store.key(shard, 'delivery', 'command', user_id, client_id, command_id)
+  const fault = { id: command_id, fields: [{ path: '', expected: 'the record of that command' }] }
   store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ask)
   return undefined
 }

@@ -12,7 +12,8 @@ import type { Shape } from '../../contract/options.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
-import { createDeliveryCalls } from './calls.js'
+import { createDispatch } from './dispatch.js'
+import { createEnds } from './ends.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createDeliveryInspector } from './inspector.js'
 import { LEGACY_STREAM, type LegacyStream } from './legacy.js'
@@ -119,7 +120,8 @@ export function commandDispatcherOn(
   }
 
   return {
-    ...createDeliveryCalls({ ...parts, ...bounds, isClosed: () => loop.closed, nudge }),
+    dispatch: createDispatch({ ...parts, ...bounds, isClosed: () => loop.closed, nudge }),
+    ...createEnds(delivery, connections),
     attach: createAttach({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()

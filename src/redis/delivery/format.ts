@@ -1,13 +1,14 @@
 /** How the evidence about one command is stored, for the scripts that write it and whoever reads it. */
-import { DeliveryStatus } from '../../contract/delivery.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
+import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
 
-/** What leaves as a `DeliveryStatus`, in the order in which it is read. Instants are epoch ms. */
+/**
+ * What leaves as a `DeliveryStatus`, in the order in which it is read. `ref` is the key of the command, instants are epoch ms,
+ * and a count that is not there is 0.
+ */
 export const SHOWN_FIELDS = [
-  'user_id',
-  'client_id',
-  'command_id',
+  'ref',
   'scope_id',
   'admitted_at',
   'deadline_at',
@@ -52,20 +53,12 @@ export const RULING_FIELDS = [
 type ShownField = (typeof SHOWN_FIELDS)[number]
 
 /** The record of a command that was admitted just now, as it would be read. */
-export function admittedRecord(
-  { user_id, client_id, command_id, scope }: { user_id: string; client_id: string; command_id: string; scope: string },
-  now: number,
-  deadlineAt: number,
-): StoreReply {
+export const admittedRecord = (scope: string, now: number, deadlineAt: number): StoreReply =>
   // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
-  const values: StoreReply[] = [user_id, client_id, command_id, scope, String(now), String(deadlineAt), '0']
-  values[SHOWN_FIELDS.indexOf('confirmed')] = '0'
-  values[SHOWN_FIELDS.indexOf('recoveries')] = '0'
-  return values
-}
+  [null, scope, String(now), String(deadlineAt)]
 
 /** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for anything else. */
-export function toDeliveryStatus(reply: StoreReply): DeliveryStatus {
+export function toDeliveryStatus(reply: StoreReply, { user_id, client_id, command_id }: CommandKey): DeliveryStatus {
   const values = Array.isArray(reply) ? reply : []
   const text = (field: ShownField) => {
     const value = values[SHOWN_FIELDS.indexOf(field)]
@@ -82,9 +75,9 @@ export function toDeliveryStatus(reply: StoreReply): DeliveryStatus {
   const terminal = text('terminal')
   const isRejected = terminal === 'rejected'
   return {
-    user_id: text('user_id'),
-    client_id: text('client_id'),
-    command_id: text('command_id'),
+    user_id,
+    client_id,
+    command_id,
     admission: {
       state: isRejected ? 'rejected' : 'admitted',
       at: instant('admitted_at'),
@@ -92,8 +85,8 @@ export function toDeliveryStatus(reply: StoreReply): DeliveryStatus {
       deadline_at: isRejected ? null : instant('deadline_at'),
     },
     attempts: {
-      count: number('attempts'),
-      confirmed: number('confirmed'),
+      count: number('attempts') ?? 0,
+      confirmed: number('confirmed') ?? 0,
       last_at: instant('last_at'),
       last_node_id: text('last_node_id'),
       last_outcome: text('last_outcome'),
@@ -103,17 +96,21 @@ export function toDeliveryStatus(reply: StoreReply): DeliveryStatus {
       at: instant('acknowledged_at'),
       instance_id: text('acknowledged_by'),
     },
-    recovery: { count: number('recoveries'), last_at: instant('recovered_at'), reason: text('recovery_reason') },
+    recovery: { count: number('recoveries') ?? 0, last_at: instant('recovered_at'), reason: text('recovery_reason') },
     terminal:
       terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
   } as DeliveryStatus
 }
 
-/** A record as it was found, or `undefined` for anything else. `untilMs`: when it is forgotten, `null` before its end. */
-export function readDeliveryStatus(reply: StoreReply): { status: DeliveryStatus; untilMs: number | null } | undefined {
+/** A record as it was found under `key`, or `undefined` for anything else. `untilMs`: when it is forgotten, `null` before its end. */
+export function readDeliveryStatus(
+  reply: StoreReply,
+  key: CommandKey,
+): { status: DeliveryStatus; untilMs: number | null } | undefined {
   const until = Array.isArray(reply) ? reply[SHOWN_FIELDS.indexOf('until_ms')] : null
   try {
-    const read = DeliveryStatus.safeParse(toDeliveryStatus(reply))
+    if (!Array.isArray(reply) || reply[0] !== commandKey(key)) return undefined
+    const read = DeliveryStatus.safeParse(toDeliveryStatus(reply, key))
     return read.success ? { status: read.data, untilMs: typeof until === 'string' ? Number(until) : null } : undefined
   } catch {
     // An instant that no Date can hold.

@@ -38,12 +38,8 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
       const [now, values] = await Promise.all([store.time(ask), readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask)])
       if (!Array.isArray(values) || values.every((value) => value === null)) return null
-      const found = readDeliveryStatus(values)
-      if (
-        found?.status.user_id !== user_id ||
-        found.status.client_id !== client_id ||
-        found.status.command_id !== command_id
-      ) {
+      const found = readDeliveryStatus(values, read.data)
+      if (!found) {
         store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ask)
         return null
       }

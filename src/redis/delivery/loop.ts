@@ -2,6 +2,7 @@
 import { createAlarm } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { shardOf } from '../store/keys.js'
+import { throwGravest } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailboxes } from './mailboxes.js'
@@ -19,11 +20,7 @@ const CONFIRM_MS = 500
 /** Shortest sleep: many commands that end one after the other share a pass. */
 const SLEEP_MIN_MS = 10
 
-interface Inventory {
-  waiters: number
-  held: readonly string[]
-}
-const EMPTY_INVENTORY: Inventory = { waiters: 0, held: [] }
+const EMPTY_INVENTORY: { waiters: number; held: readonly string[] } = { waiters: 0, held: [] }
 
 /** Times that one pass runs a sweep of a shard at most. */
 const SWEEPS_MAX = 10
@@ -91,7 +88,8 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     let held = always || isConfirmationDue(shard) ? inventoryOf(shard) : EMPTY_INVENTORY
     while (true) {
       const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
-      const { now, answer } = await delivery.run(RECONCILE, shard, { ...pass, ...held })
+      const inventory = { waiters: held.waiters, held_json: JSON.stringify(held.held) }
+      const { now, answer } = await delivery.run(RECONCILE, shard, { ...pass, ...inventory })
       heard.set(shard, answer.heard)
       if (held.held.length > 0) confirmedAt.set(shard, performance.now())
       held = EMPTY_INVENTORY
@@ -104,7 +102,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
 
   /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
-  function inventoryOf(shard: number): Inventory {
+  function inventoryOf(shard: number): typeof EMPTY_INVENTORY {
     const named = waiters.toConfirm(shard)
     const commands = attempts.toConfirm(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
     return { waiters: named.length, held: [...named.flat(), ...commands] }
@@ -129,7 +127,9 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
     shardCount = await store.claimShards()
-    const passes = await Promise.all(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
+    const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
+    throwGravest(all)
+    const passes = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const now = Math.min(...passes.map((shard) => shard.now))
     attempts.pass(now)
     waiters.pass()

@@ -1,4 +1,7 @@
-/** A script of the dispatcher: what each is given by its node, and what each answers beside its own answer. */
+/**
+ * A script of the dispatcher: a node runs it for several calls at once, and each is as if it had been run alone. What one of them
+ * meets is that one's.
+ */
 import type { Arguments } from '../store/arguments.js'
 import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
@@ -9,35 +12,83 @@ const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms'] as 
 /** `incarnation` is this life of the node; most retained records of a kind, and the patience for an attempt. */
 export type NodeArguments = Arguments<(typeof NODE_ARGS)[number]>
 
-/** What a script answers its node. */
-export interface NodeReply<Answer> {
+/** What a script answers its node. Calls have the numbers from 1. */
+export interface NodeReply {
   now: number
-  answer: Answer
+  /** By the calls; `null` for one that failed. */
+  answers: StoreReply[]
+  /** What the store said to calls that failed. */
+  failed: Map<number, string>
   /** What this node is told about its own mailboxes and attempts. */
   notices: string[]
-  /** What was counted, each as its kind and name. */
-  counted: string[]
-  /** Reservations that have ended in another shard than their command's. */
-  released: { shard: number; scope: string; ref: string }[]
+  /** What was counted, by its kind and name, and how often. */
+  counted: Map<string, number>
+  /** Reservations that have ended in another shard than their command's, each with its call. */
+  released: { call: number; shard: number; scope: string; ref: string }[]
 }
 
-export function deliveryScript<Names extends string, Answer, Rest extends string = never>(
-  name: string,
-  { args, answer, ...options }: ScriptOptions<Names, Answer, Rest>,
-  lua: string,
-): Script<NodeArguments & Arguments<Names, Rest>, NodeReply<Answer>> {
-  const read = (reply: StoreReply): NodeReply<Answer> => {
-    const [now, own = null, notices = null, counted = null, released] = listOf(reply)
-    return {
-      now: Number(now),
-      answer: answer(own),
-      notices: strings(notices),
-      counted: strings(counted),
-      released: listOf(released).map((one) => {
-        const [shard, scope, ref] = listOf(one)
-        return { shard: Number(shard), scope: String(scope), ref: String(ref) }
-      }),
-    }
+export interface DeliveryScript<Given, Answer> extends Script<NodeArguments & Calls, NodeReply> {
+  /** One call, as it travels. */
+  callOf(given: Given): readonly (string | number)[]
+  answerOf(reply: StoreReply): Answer
+}
+
+type Calls = Arguments<'calls', 'given'>
+
+function pairsOf<K, V>(reply: StoreReply | undefined, key: (of: unknown) => K, value: (of: unknown) => V): Map<K, V> {
+  const list = listOf(reply)
+  const pairs = new Map<K, V>()
+  for (let i = 0; i + 1 < list.length; i += 2) pairs.set(key(list[i]), value(list[i + 1]))
+  return pairs
+}
+
+function read(reply: StoreReply): NodeReply {
+  const [now, answers, notices = null, counted, released, failed] = listOf(reply)
+  return {
+    now: Number(now),
+    answers: listOf(answers),
+    notices: strings(notices),
+    counted: pairsOf(counted, String, Number),
+    released: listOf(released).map((one) => {
+      const [call, shard, scope, ref] = listOf(one)
+      return { call: Number(call), shard: Number(shard), scope: String(scope), ref: String(ref) }
+    }),
+    failed: pairsOf(failed, Number, String),
   }
-  return defineScript(name, { ...options, args: [...NODE_ARGS, ...args], answer: read }, `${DELIVERY_MOVES}${lua}`)
+}
+
+/** Lua over the arguments of one call, which answers by `return`. */
+export function deliveryScript<Names extends string, Answer>(
+  name: string,
+  { args, answer, ...options }: Omit<ScriptOptions<Names, Answer>, 'rest'>,
+  lua: string,
+): DeliveryScript<Arguments<Names>, Answer> {
+  const script = defineScript(
+    name,
+    { ...options, args: [...NODE_ARGS, 'calls'], rest: 'given', answer: read, hasTables: false },
+    `${DELIVERY_MOVES}
+local function run(${args.join(', ')})${lua}
+end
+local answers, failed = {}, {}
+local function fail(n, met)
+  if not answers[n] then return end
+  answers[n] = false
+  failed[#failed + 1] = n
+  local said = type(met) == 'table' and met.err or tostring(met)
+  -- What Lua itself says begins with a place in the script.
+  failed[#failed + 1] = string.find(said, '^%u+ ') and said or 'ERR ' .. said
+end
+for n = 1, tonumber(calls) do
+  number = n
+  local last = n * ${args.length}
+  local good, answer = pcall(run, unpack(given, last - ${args.length - 1}, last))
+  answers[n] = answer
+  if not good then fail(n, answer) end
+end
+write_lists(fail)
+local counts = {}
+for entry, times in pairs(counted) do counts[#counts + 1], counts[#counts + 2] = entry, times end
+return { now, answers, notices, counts, released, failed }`,
+  )
+  return Object.assign(script, { callOf: (given: Arguments<Names>) => args.map((arg) => given[arg]), answerOf: answer })
 }

@@ -1,12 +1,18 @@
-/** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answer. */
+/** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answers. */
 import type { CounterKind, CounterName } from '../../contract/delivery-words.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, type Script } from '../store/script.js'
+import { toScriptError } from '../store/reply.js'
+import { runScript, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { NodeArguments, NodeReply } from './node-script.js'
+import type { DeliveryScript, NodeReply } from './node-script.js'
 import { RELEASE } from './scripts.js'
 
 type Counters = Record<CounterKind, Record<string, number>>
+
+/** Calls that run together at most: less than a millisecond in which the store serves nobody else. */
+const CALLS_MAX = 16
+/** Characters of them, payloads above all. */
+const CHARACTERS_MAX = 262_144
 
 interface DeliveryRunOptions {
   store: Store
@@ -23,37 +29,107 @@ interface DeliveryRunOptions {
 
 export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
+type AnyScript = DeliveryScript<never, unknown>
+
+interface Answered<Answer> {
+  now: number
+  answer: Answer
+}
+
+interface Call {
+  argv: readonly (string | number)[]
+  resolve(answered: Answered<unknown>): void
+  reject(error: unknown): void
+}
+
+/** Calls of one script in one shard that wait for the end of this turn. */
+interface Batch {
+  calls: Call[]
+  characters: number
+}
+
 export function createDeliveryRun(options: DeliveryRunOptions) {
   const { store, incarnation, retentionMs, maxRetained, ackTimeoutMs, onNotice, onCount } = options
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
+  const open = new Map<AnyScript, Map<number, Batch>>()
 
-  function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
+  function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>, times = 1) {
     const named: Record<string, number> = counters[kind]
-    named[name] = (named[name] ?? 0) + 1
+    named[name] = (named[name] ?? 0) + times
     onCount()
   }
 
   const node = { incarnation, retention_ms: retentionMs, max_kept: maxRetained, patience_ms: ackTimeoutMs }
 
-  /** Runs `script` in `shard`. @throws Refusal `unavailable`; then it may have run or not. */
-  async function run<Given extends object, Answer>(
-    script: Script<NodeArguments & Given, NodeReply<Answer>>,
-    shard: number,
-    given: Given,
-  ): Promise<{ now: number; answer: Answer }> {
-    const { now, answer, notices, counted, released } = await runScript(store, script, shard, { ...node, ...given })
-    for (const entry of counted) {
+  function apply({ counted, notices }: NodeReply, shard: number) {
+    for (const [entry, times] of counted) {
       const [kind, name] = entry.split(' ') as [CounterKind, CounterName<CounterKind>]
-      count(kind, name)
+      count(kind, name, times)
     }
     for (const notice of notices) onNotice(notice, shard)
-    // A reservation in another shard than its command's. If this does not come through, its deadline frees it.
+  }
+
+  /** Reservations in another shard than their command's. If this does not come through, their deadlines free them. */
+  async function release(all: NodeReply['released']) {
     await Promise.all(
-      released.map(({ shard: to, scope, ref }) =>
-        run(RELEASE, to, { scope, ref }).catch((error) => store.onError(error)),
-      ),
+      all.map(({ shard, scope, ref }) => run(RELEASE, shard, { scope, ref }).catch((error) => store.onError(error))),
     )
-    return { now, answer }
+  }
+
+  async function send(script: AnyScript, shard: number, { calls }: Batch) {
+    try {
+      const given: (string | number)[] = []
+      for (const { argv } of calls) given.push(...argv)
+      const reply = await runScript(store, script, shard, { ...node, calls: calls.length, given })
+      apply(reply, shard)
+      for (const [i, { resolve, reject }] of calls.entries()) {
+        const failure = reply.failed.get(i + 1)
+        const released = reply.released.filter(({ call }) => call === i + 1)
+        const answered = () => resolve({ now: reply.now, answer: script.answerOf(reply.answers[i] ?? null) })
+        if (failure !== undefined) reject(unusable(store, toScriptError(failure)))
+        else if (released.length > 0) void release(released).then(answered)
+        else answered()
+      }
+    } catch (error) {
+      for (const { reject } of calls) reject(error)
+    }
+  }
+
+  function close(script: AnyScript, shard: number) {
+    const batch = open.get(script)?.get(shard)
+    open.get(script)?.delete(shard)
+    if (batch) void send(script, shard, batch)
+  }
+
+  function batchOf(script: AnyScript, shard: number): Batch {
+    const byShard = open.get(script) ?? new Map<number, Batch>()
+    open.set(script, byShard)
+    const known = byShard.get(shard)
+    if (known) return known
+    const batch = { calls: [], characters: 0 }
+    byShard.set(shard, batch)
+    queueMicrotask(() => {
+      if (byShard.get(shard) === batch) close(script, shard)
+    })
+    return batch
+  }
+
+  /**
+   * Runs `script` in `shard`, together with the other calls of this turn. @throws Refusal `unavailable`; then it may have
+   * run or not.
+   */
+  function run<Given, Answer>(
+    script: DeliveryScript<Given, Answer>,
+    shard: number,
+    given: Given,
+  ): Promise<Answered<Answer>> {
+    const argv = script.callOf(given)
+    const batch = batchOf(script as AnyScript, shard)
+    for (const one of argv) if (typeof one === 'string') batch.characters += one.length
+    return new Promise((resolve, reject) => {
+      batch.calls.push({ argv, resolve: resolve as Call['resolve'], reject })
+      if (batch.calls.length === CALLS_MAX || batch.characters >= CHARACTERS_MAX) close(script as AnyScript, shard)
+    })
   }
 
   return {
@@ -61,11 +137,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     count,
     run,
     /** Runs `script` in the shard of the user's records. */
-    async runFor<Given extends object, Answer>(
-      script: Script<NodeArguments & Given, NodeReply<Answer>>,
-      userId: string,
-      given: Given,
-    ): Promise<Answer> {
+    async runFor<Given, Answer>(script: DeliveryScript<Given, Answer>, userId: string, given: Given): Promise<Answer> {
       return (await run(script, shardOf(userId, await store.claimShards()), given)).answer
     },
   }

@@ -9,10 +9,6 @@ const OWN_END = `
 local function is_own_end(c)
   return c and c.terminal and c.ended_by == attempt
 end
-local function end_by_this(c, state, reason)
-  set(c, 'ended_by', attempt)
-  finish(c, state, reason)
-end
 `
 
 export const ACKNOWLEDGE = deliveryScript(
@@ -23,13 +19,13 @@ ${OWN_END}
 local c = look(user, client, id)
 if is_own_end(c) then
   renotify(c)
-  return reply(1)
+  return 1
 end
 local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
 if refusal then
   count('acknowledgement', refusal)
   if c and c.terminal then renotify(c) end
-  return reply(0)
+  return 0
 end
 if c.acknowledged then
   count('acknowledgement', 'repeated')
@@ -37,13 +33,13 @@ if c.acknowledged then
 else
   local from = state_of(c)
   unwait(c)
-  set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now, 'acknowledged_by', instance)
+  set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now_text, 'acknowledged_by', instance)
   relist(c, from)
   count('acknowledgement', state)
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 end
-if state == 'refused' then end_by_this(c, 'failed', reason) end
-return reply(1)`,
+if state == 'refused' then finish(c, 'failed', reason, nil, attempt) end
+return 1`,
 )
 
 /** `instance` may be ''. */
@@ -53,15 +49,15 @@ export const END = deliveryScript(
   `
 ${OWN_END}
 local c = look(user, client, id)
-if not c then return reply(0) end
+if not c then return 0 end
 if c.terminal then
   renotify(c)
-  return reply(is_own_end(c) and 1 or 0)
+  return is_own_end(c) and 1 or 0
 end
 if instance ~= '' and fenced(c, instance, was_asked, current) then
   count('other', 'settle_fenced')
-  return reply(0)
+  return 0
 end
-end_by_this(c, state, reason)
-return reply(1)`,
+finish(c, state, reason, nil, attempt)
+return 1`,
 )

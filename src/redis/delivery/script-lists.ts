@@ -6,34 +6,62 @@ const ALL = CommandState.options.map((state) => `'${state}'`).join(', ')
 /**
  * `state:<state>` has the references of all commands in that state, `of-id:<id>` those of a user and of a scope of that
  * name, which are one for most commands; by the number of the admission. A list ends with its last record.
+ *
+ * No script of the dispatcher reads them. So each is written once, when the calls of a script have been run.
  */
 export const DELIVERY_LISTS = `
 local function state_of(c)
   return c.terminal or c.acknowledged and 'acknowledged' or tonumber(c.attempts) > 0 and 'attempted' or 'waiting'
 end
 
+local function by_state(state) return ended(D, 'state', state) end
 local function under(id) return ended(D, 'of-id', encode(id)) end
+
+-- By the key of a list: what is to stand there, by which number, or false for what is not; and the calls that say so.
+local gathered = {}
+local function list(key, ref, seq)
+  local of = gathered[key]
+  if not of then
+    of = { places = {}, calls = {} }
+    gathered[key] = of
+  end
+  of.places[ref] = seq
+  of.calls[#of.calls + 1] = number
+end
+
+-- fail is told of the calls whose list is none.
+local function write_lists(fail)
+  for key, of in pairs(gathered) do
+    local listed, left = {}, {}
+    for ref, seq in pairs(of.places) do
+      if seq then listed[#listed + 1], listed[#listed + 2] = seq, ref else left[#left + 1] = ref end
+    end
+    local reply = #left > 0 and redis.pcall('ZREM', key, unpack(left))
+    if #listed > 0 then reply = redis.pcall('ZADD', key, unpack(listed)) end
+    if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
+  end
+end
 
 local function enlist(c)
   raise(D)
-  zcall('ZADD', 'state:' .. state_of(c), c.seq, c.ref)
-  redis.call('ZADD', under(c.user_id), c.seq, c.ref)
-  if c.scope_id ~= c.user_id then redis.call('ZADD', under(c.scope_id), c.seq, c.ref) end
+  list(by_state(state_of(c)), c.ref, c.seq)
+  list(under(c.user_id), c.ref, c.seq)
+  if c.scope_id ~= c.user_id then list(under(c.scope_id), c.ref, c.seq) end
 end
 
 local function relist(c, from)
   local to = state_of(c)
   if to == from then return end
-  zcall('ZREM', 'state:' .. from, c.ref)
-  zcall('ZADD', 'state:' .. to, c.seq, c.ref)
+  list(by_state(from), c.ref, false)
+  list(by_state(to), c.ref, c.seq)
 end
 
 -- Before its record goes. One that says nothing of itself may be in any state.
 local function unlist(user, ref, key)
   local was = redis.pcall('HMGET', key, 'terminal', 'scope_id')
-  for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do zcall('ZREM', 'state:' .. state, ref) end
-  redis.call('ZREM', under(user), ref)
+  for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do list(by_state(state), ref, false) end
+  list(under(user), ref, false)
   raise(D)
-  if was[2] and was[2] ~= user then redis.call('ZREM', under(was[2]), ref) end
+  if was[2] and was[2] ~= user then list(under(was[2]), ref, false) end
 end
 `

@@ -31,22 +31,32 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 export const DELIVERY_MOVES = `
 local D = 'delivery'
 local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
-local counted, released = {}, {}
+-- number: that of the call at hand.
+local counted, released, number = {}, {}, 0
 
-local function count(kind, name) counted[#counted + 1] = kind .. ' ' .. name end
+local function count(kind, name)
+  local entry = kind .. ' ' .. name
+  counted[entry] = (counted[entry] or 0) + 1
+end
+-- What the store would make of a number itself, call by call, and it takes it longer than the rest of a call.
+local function text(number) return string.format('%.17g', number) end
+local now_text, patience_text, retained_text = text(now), text(now + patience), text(now + retention)
+
 local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
-local function due(key, limit) return zcall('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit) end
+local function due(key, limit) return zcall('ZRANGE', key, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit) end
 
 ${DELIVERY_NOTICES}${DELIVERY_LISTS}
-local function reply(answer) return { now, answer, notices, counted, released } end
 
 -- A command that is not read: its ids, and the ends of its keys.
 local function named(user, client, id)
   local mailbox = ids(user, client)
-  local c = { user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id }
-  c.mailbox, c.path = mailbox, mailbox .. ':' .. encode(id)
-  c.key = ended(D, 'command', c.path)
-  return c
+  local path = mailbox .. ':' .. encode(id)
+  return {
+    user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id,
+    mailbox = mailbox, path = path, key = ended(D, 'command', path),
+    -- A table that grows with its names costs more than what is put into it.
+${RULING_FIELDS.map((field) => `    ${field} = nil,`).join('\n')}
+  }
 end
 
 -- nil where there is none; then whether something else stands in its place.
@@ -56,6 +66,7 @@ local function read(user, client, id)
   if values.err then return nil, true end
   if not values[1] then return nil, false end
 ${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join('\n')}
+  c.attempts, c.recoveries = c.attempts or '0', c.recoveries or '0'
   -- Anything but a number was not written by us; reckoning with it would end the pass over the whole shard.
   local good = tonumber(c.deadline_at) and tonumber(c.attempts) and tonumber(c.recoveries)
   if c.terminal then good = good and tonumber(c.until_ms) else good = good and tonumber(c.max_attempts) and tonumber(c.seq) end
@@ -63,11 +74,12 @@ ${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join
   return c
 end
 
+-- Names and texts.
 local function set(c, ...)
   raise(D)
-  local list = {...}
-  for i = 1, #list, 2 do c[list[i]] = tostring(list[i + 1]) end
-  redis.call('HSET', c.key, unpack(list))
+  local given = {...}
+  for i = 1, #given, 2 do c[given[i]] = given[i + 1] end
+  redis.call('HSET', c.key, ...)
 end
 
 local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$') end
@@ -75,29 +87,31 @@ local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([
 local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
+local function scope_key(scope) return ended(D, 'scope', encode(scope)) end
+
 local function close_scope(scope)
   raise(D)
-  if redis.call('EXISTS', K(D, 'scope', scope)) == 1 then return end
+  if redis.call('EXISTS', scope_key(scope)) == 1 then return end
   zcall('ZREM', 'scopes', scope)
   zcall('ZREM', 'scope-until', scope)
   zcall('HDEL', 'capacities', scope)
 end
 
 local function release(scope, ref)
-  redis.call('ZREM', K(D, 'scope', scope), ref)
+  redis.call('ZREM', scope_key(scope), ref)
   close_scope(scope)
 end
 
 -- A place in a scope, in the shard of the scope. isNews: the node has not told yet that its capacity is this.
 local function reserve(scope, ref, deadline, capacity, isNews)
   raise(D)
-  local key = K(D, 'scope', scope)
+  local key = scope_key(scope)
   local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
   local held = redis.call('ZCARD', key)
   if isNew and (held == 1 or isNews) then zcall('HSET', 'capacities', scope, capacity) end
   if isNew and held > capacity then
     -- Those whose deadline has passed hold no place, whether or not the loop has come by.
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now_text)
     held = redis.call('ZCARD', key)
     if held > capacity then
       release(scope, ref)
@@ -131,7 +145,7 @@ end
 -- The end, once more for whoever has not heard of it; what is released twice is released.
 local function renotify(c)
   notify(c.incarnation, c.terminal .. '\\n' .. c.ref)
-  if c.scope_shard then released[#released + 1] = { c.scope_shard, c.scope_id, c.ref } end
+  if c.scope_shard then released[#released + 1] = { number, c.scope_shard, c.scope_id, c.ref } end
 end
 
 -- Out of its mailbox, or of what has a time to wait for.
@@ -143,15 +157,17 @@ local function unwait(c)
   end
 end
 
--- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released.
-local function finish(c, state, reason, at)
+-- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. by: the
+-- attempt of the call that ended it, if it was one.
+local function finish(c, state, reason, at, by)
   local from = state_of(c)
   untrack(c.user_id, c.ref)
   unwait(c)
   redis.call('DEL', payload(c))
-  -- Without a reason the first pair stands twice.
-  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now, 'until_ms', now + retention,
-    reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended')
+  -- Without a reason, or a call, the first pair stands again.
+  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now_text, 'until_ms', retained_text,
+    reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended',
+    by and 'ended_by' or 'phase', by or 'ended')
   relist(c, from)
   if not c.scope_shard then release(c.scope_id, c.ref) end
   count('outcome', state)
@@ -178,7 +194,7 @@ local function look_ref(ref) return look(of_ref(ref)) end
 local function recover(c, reason)
   local attempts = tonumber(c.attempts)
   if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
-  set(c, 'phase', 'backoff', 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', reason)
+  set(c, 'phase', 'backoff', 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text, 'recovery_reason', reason)
   count('recovery', reason)
   zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
 end
@@ -193,12 +209,13 @@ local function ready(c)
   set(c, 'phase', 'ready')
   zcall('ZREM', 'wakes', c.ref)
   redis.call('ZADD', box(c), c.seq, c.command_id)
-  call(c.user_id, c.client_id)
+  call(c)
 end
 
 -- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
 local function requeue(c)
-  set(c, 'max_attempts', c.max_attempts + 1, 'recoveries', c.recoveries + 1, 'recovered_at', now, 'recovery_reason', 'requeued')
+  set(c, 'max_attempts', text(c.max_attempts + 1), 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text,
+    'recovery_reason', 'requeued')
   count('recovery', 'requeued')
   ready(c)
 end

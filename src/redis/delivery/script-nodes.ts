@@ -25,7 +25,7 @@ export const ORDER = deliveryScript(
   'delivery.order',
   { args: [], answer: String, ...ANY_TIME },
   `
-return reply(order())`,
+return order()`,
 )
 
 /**
@@ -51,7 +51,7 @@ if was[1] ~= token then
   if was[1] then isLate = own < (tonumber(was[4]) or 0) end
   if isLate then
     count('other', 'waiter_late')
-    return reply({ 'late', was[3] or '' })
+    return { 'late', was[3] or '' }
   end
   if was[1] then
     redis.call('ZREM', K(D, 'of', was[2]), place)
@@ -64,7 +64,7 @@ redis.call('HSET', key, 'token', token, 'incarnation', incarnation, 'instance', 
 redis.call('ZADD', K(D, 'of', incarnation), stored_now, place)
 zcall('ZADD', 'incarnations', now + lease_ms, incarnation)
 if redis.call('EXISTS', K(D, 'box', user, client)) == 1 then redis.call('ZADD', K(D, 'todo', incarnation), stored_now, place) end
-return reply({ 'waits' })`,
+return { 'waits' }`,
 )
 
 /** From here on an attach of `own_order`, if any, is late. `unsure` is a claim whose answer was lost, or ''. */
@@ -77,7 +77,7 @@ local waiter = redis.call('HMGET', key, 'token', 'claim', 'claimed', 'attempt')
 if own_order ~= '' and tonumber(own_order) > (tonumber(redis.call('GET', left)) or 0) then
   redis.call('SET', left, own_order, 'PX', ${LEFT_MS})
 end
-if waiter[1] ~= token then return reply(0) end
+if waiter[1] ~= token then return 0 end
 redis.call('DEL', key)
 redis.call('ZREM', K(D, 'of', incarnation), place)
 redis.call('ZREM', K(D, 'todo', incarnation), place)
@@ -85,7 +85,7 @@ if unsure ~= '' and waiter[2] == unsure then
   local c = look(user, client, waiter[3])
   if c and c.phase == 'attempted' and c.attempts == waiter[4] and not c.last_outcome then requeue(c) end
 end
-return reply(1)`,
+return 1`,
 )
 
 /** What this node is to be notices. `after` and `heard` are up to which number it has heard. */
@@ -101,18 +101,17 @@ export const TAKE = deliveryScript(
   },
   `
 local heard, more = take(after)
-return reply({ more, heard })`,
+return { more, heard }`,
 )
 
 /**
- * One pass over a shard, of `max_commands`. `held` are so many `waiters`, of each its user, client and token, then commands
- * that the node holds. Answers whether the node's lease had run out, and in how many ms the next command is due.
+ * One pass over a shard, of `max_commands`. `held_json` are so many `waiters`, of each its user, client and token, then
+ * commands that the node holds. Answers whether the node's lease had run out, and in how many ms the next command is due.
  */
 export const RECONCILE = deliveryScript(
   'delivery.reconcile',
   {
-    args: ['max_commands', 'lease_ms', 'after', 'waiters'],
-    rest: 'held',
+    args: ['max_commands', 'lease_ms', 'after', 'waiters', 'held_json'],
     answer: (reply) => {
       const [lapsed, more, nextIn, heard] = listOf(reply)
       return { isLapsed: lapsed === 1, isMore: more === 1, nextIn: Number(nextIn), heard: String(heard) }
@@ -133,6 +132,7 @@ local function confirm(user, client, token)
   if was[1] == token and was[2] == incarnation then redis.call('ZADD', K(D, 'of', incarnation), stored_now, place)
   else say((was[1] and 'replaced' or 'missing') .. '\\n' .. place .. '\\n' .. token) end
 end
+local held = cjson.decode(held_json)
 local last = 3 * tonumber(waiters)
 for i = 1, last, 3 do confirm(held[i], held[i + 1], held[i + 2]) end
 for i = last + 1, #held do
@@ -202,7 +202,7 @@ for _, key in ipairs({ 'deadlines', 'wakes' }) do
 end
 local heard, more = take(after)
 if left <= 0 then more = 1 end
-return reply({ lapsed and 1 or 0, more, math.max(0, next_at - now), heard })`,
+return { lapsed and 1 or 0, more, math.max(0, next_at - now), heard }`,
 )
 
 /** The node's entry: what it says of itself. */

@@ -33,7 +33,7 @@ const RENOTIFY_MS = 1_000
 const BATCH = 100
 
 export const DELIVERY_NOTICES = `
-local notices, by_news = {}, false
+local notices, by_news, called = {}, false, {}
 
 local function wake(to) redis.call('SPUBLISH', K(D, 'wake-ups', to), 'call') end
 
@@ -62,11 +62,13 @@ local function notify(to, notice)
   if to ~= incarnation then wake(to) end
 end
 
--- Somebody's mailbox has a command that is ready.
-local function call(user, client)
-  local to = redis.call('HGET', ended(D, 'waiter', ids(user, client)), 'incarnation')
+-- The mailbox of a command that is ready is called. Once a script is enough.
+local function call(c)
+  local place = c.user_id .. '\\n' .. c.client_id
+  if called[place] then return end
+  local to = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'incarnation')
   if not to then return end
-  local place = user .. '\\n' .. client
+  called[place] = true
   local isHere = to == incarnation and not by_news
   redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RENOTIFY_MS} or 0), place)
   if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end

@@ -1,22 +1,9 @@
 /**
- * What every script starts with: the clock, the keys, and the table that list families are kept in.
+ * What every script starts with: the clock and the keys.
  *
  * `sender` is the injected time, if any; the instant of this store's own clock from which on the script does nothing,
  * because its sender has given it up by then; and the number of shards that the sender puts records by, which each shard
  * has written down: a store that has lost it, or was given another one, is not written to before that is cleared up.
- *
- * A table `t` of a shard is:
- * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
- *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
- * - `t:all`: ids by sequence (the order of every page), `t:<index>:<value>` the same for one value of an index;
- * - `t:version`: when something of the table that readers show was last written, in microseconds of the store's clock: a reader
- *   that finds the same there need not read again. A counter would come to the same number again in a store that has lost it.
- * - `t:users`: the users that have a row, by their bytes;
- * - `t:leaves`: ids by the time at which they leave, `t:live:<user>` the same for one user. Writes sweep a few of those
- *   that are due: readers never write, and skip them.
- *
- * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user, and
- * alone it is left out).
  */
 import { FENCE_LUA } from './fence.js'
 import { KEY_LUA } from './keys.js'
@@ -38,8 +25,23 @@ local function raise(t)
   redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
 end
 
-local function refuse(code) return redis.error_reply('REFUSE ' .. code) end
+local function refuse(code) return redis.error_reply('REFUSE ' .. code) end`
 
+/**
+ * A table `t` of a shard is:
+ * - `t:row:<id>`: two lines. The first is the row's state, a small flat JSON object that scripts read and rewrite; the
+ *   second is JSON that only JavaScript writes (cjson would turn an empty list into an object). A reader merges both.
+ * - `t:all`: ids by sequence (the order of every page), `t:<index>:<value>` the same for one value of an index;
+ * - `t:version`: when something of the table that readers show was last written, in microseconds of the store's clock: a reader
+ *   that finds the same there need not read again. A counter would come to the same number again in a store that has lost it.
+ * - `t:users`: the users that have a row, by their bytes;
+ * - `t:leaves`: ids by the time at which they leave, `t:live:<user>` the same for one user. Writes sweep a few of those
+ *   that are due: readers never write, and skip them.
+ *
+ * `state.seq` is the row's place, `state.ix` its indexes as [name, value] pairs (the first is always the user, and
+ * alone it is left out).
+ */
+export const TABLES = `
 -- state, body of a row; nil where there is none that a script of ours wrote.
 local function load(t, id)
   local value = redis.pcall('GET', K(t, 'row', id))

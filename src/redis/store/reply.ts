@@ -130,19 +130,23 @@ function errorText(error: unknown, depth = DEPTH): string | undefined {
   return undefined
 }
 
-function outcomeOf(error: unknown, message: string): WriteOutcome {
+function outcomeOf(error: unknown, message: string, isInside: boolean): WriteOutcome {
   if (error instanceof Error && UNSENT.has(error.name)) return 'not_run'
-  const isBefore = INSIDE.test(message) ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)
+  const isBefore = isInside ? BEFORE_FIRST_WRITE.test(message) : NOT_RUN.test(message)
   return isBefore ? 'not_run' : 'unknown'
 }
+
+/** What the store said to a part of a script, which has told of it and gone on. */
+export const toScriptError = (text: string): Error => toError(new Error(text), true)
 
 /**
  * What a rejection of the client means for a caller of ours. Whatever is not a reply of the store is `unavailable`, a
  * TypeError too: that is what the clients of a Cluster throw while they look for who has a slot.
  */
-export function toError(cause: unknown): Error {
+export function toError(cause: unknown, isInScript = false): Error {
   if (cause instanceof Refusal) return cause
   const message = errorText(cause) ?? messageOf(cause)
+  const isInside = isInScript || INSIDE.test(message)
   const refused = REFUSED.exec(message)
   if (refused) return new Refusal(refused[1] as RefusalCode)
   const late = LATE.exec(message)
@@ -152,6 +156,6 @@ export function toError(cause: unknown): Error {
     return new WrongType('a key holds another type than its command reads', { cause })
   if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
   if (!REPLY.test(message) || UNAVAILABLE.test(message))
-    return new Refusal('unavailable', message, { cause, outcome: outcomeOf(cause, message) })
+    return new Refusal('unavailable', message, { cause, outcome: outcomeOf(cause, message, isInside) })
   return new Error(`the store refused a command: ${message}`, { cause })
 }

@@ -2,7 +2,7 @@
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { type Arguments, argvOf, localsOf } from './arguments.js'
 import { shardPrefix } from './keys.js'
-import { PRELUDE } from './prelude.js'
+import { PRELUDE, TABLES } from './prelude.js'
 import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
 
@@ -28,6 +28,8 @@ export interface ScriptOptions<Names extends string, Answer, Rest extends string
   rest?: Rest
   /** Reads the reply. A throw says that the store holds what cannot be worked with. */
   answer: (reply: StoreReply) => Answer
+  /** Has the functions of the tables that list families are kept in. @default true */
+  hasTables?: boolean
   /** Runs in a full store, too: for what leaves more room than it takes. */
   freesMemory?: boolean
   /**
@@ -44,16 +46,16 @@ async function sha1(text: string): Promise<string> {
 
 /**
  * A script over one shard. Its Lua finds its arguments by their names, `now` (epoch ms), `K(...)` (a key of the shard from
- * raw ids) and the table functions of the prelude. It refuses with `return refuse(code)`.
+ * raw ids) and, unless it has none, the functions of tables. It refuses with `return refuse(code)`.
  */
 export function defineScript<Names extends string, Answer, Rest extends string = never>(
   name: string,
-  { args, rest, answer, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
+  { args, rest, answer, hasTables = true, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
   lua: string,
 ): Script<Arguments<Names, Rest>, Answer> {
   // A store without memory left refuses the scripts that would give it some, unless they say that they may run.
   const flags = freesMemory ? '#!lua flags=allow-oom\n' : ''
-  const source = `${flags}${localsOf(['sender', ...args], rest)}${PRELUDE}\n${lua}`
+  const source = `${flags}${localsOf(['sender', ...args], rest)}${PRELUDE}${hasTables ? TABLES : ''}\n${lua}`
   let digest: Promise<string> | undefined
   return {
     name,
@@ -132,7 +134,12 @@ export async function runInShards<Answer>(
   const all = await Promise.allSettled(Array.from({ length: shards }, (_, shard) => run(shard)))
   for (const [shard, one] of all.entries())
     if (one.status === 'fulfilled' && isFound(one.value)) return { shard, answer: one.value }
+  throwGravest(all)
+  return undefined
+}
+
+/** Throws where one has failed; of several an error that says that something may have run. */
+export function throwGravest(all: readonly PromiseSettledResult<unknown>[]): void {
   const errors = all.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (errors.length > 0) throw errors.find((error) => !wasNotRun(error)) ?? errors[0]
-  return undefined
 }

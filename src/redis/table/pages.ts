@@ -138,8 +138,11 @@ export async function readPage<R extends object, S extends object>(
 
 /** The parts of the smallest index of a table that holds all entries under `filter`. */
 export function indexOf<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string[] {
-  const index = table.indexes.find((field) => typeof filter[field] === 'string')
-  return index === undefined ? ['all'] : [index, filter[index] as string]
+  for (const field of table.indexes) {
+    const value = filter[field]
+    if (typeof value === 'string' && (table.isIndexed?.(field, value) ?? true)) return [field, value]
+  }
+  return ['all']
 }
 
 /** By an index read and an `MGET`: what most pages are made of. */

@@ -3,6 +3,7 @@
 import type * as z from 'zod'
 import { sleep } from '../../async/timer.js'
 import { BadRecord, type FieldFault, faultsOf, textOfFaults } from '../../contract/bad-record.js'
+import { deepFreeze } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { type StoreReply, WrongType } from '../store/reply.js'
@@ -18,6 +19,8 @@ export interface TableReader<R extends object, S extends object = object> {
   readonly schema: z.ZodType<S>
   /** Fields with an index of their own, the narrowest first. */
   readonly indexes: readonly (keyof R & string)[]
+  /** Whether the index of `field` has all records of that value. @default it has */
+  isIndexed?(field: keyof R & string, value: string): boolean
   /** The record as it reads at `now`, or `undefined` when it should be gone already. */
   read(row: S, now: number): R | undefined
 }
@@ -56,6 +59,35 @@ export function faultOfRow(error: z.ZodError): RowFault {
   return { text: textOfFaults(fields), fields }
 }
 
+/** Rows that are kept of a table as they were parsed: some thousand of the usual size, or some dozens of the largest. */
+const KNOWN_MAX = 2_000
+const KNOWN_CHARACTERS = 4_194_304
+
+interface KnownRows {
+  rows: Map<string, { value: string; row: object }>
+  characters: number
+}
+
+const known = new WeakMap<object, KnownRows>()
+
+/** A row of a page that reads as it did the last time is that row: the same pages are asked for again and again. */
+function rowOf<R extends object, S extends object>(
+  table: TableReader<R, S>,
+  id: string,
+  value: string,
+): { row: S } | RowFault {
+  const of = known.get(table) ?? { rows: new Map(), characters: 0 }
+  const last = of.rows.get(id)
+  if (last?.value === value) return { row: last.row as S }
+  const parsed = parseRow(table, id, value)
+  if (!('row' in parsed)) return parsed
+  if (of.rows.size >= KNOWN_MAX || of.characters > KNOWN_CHARACTERS) known.delete(table)
+  else known.set(table, of)
+  of.rows.set(id, { value, row: deepFreeze(parsed.row) })
+  of.characters += value.length - (last?.value.length ?? 0)
+  return parsed
+}
+
 /** The row in `value`, or what is wrong with it. */
 export function parseRow<R extends object, S extends object>(
   table: TableReader<R, S>,
@@ -91,7 +123,7 @@ export async function readRows<R extends object, S extends object>(
   const values = await store.command(['MGET', ...keys], keys[0] as string, ask)
   const found = ids.map((id, i): Found<S> => {
     const value = (Array.isArray(values) ? values[i] : null) ?? null
-    return { id, ...placeOf(store, table, shard, id, value, ask) }
+    return { id, ...placeOf(store, table, shard, id, value, ask, rowOf) }
   })
   const absent = found.filter(({ row, isBad }) => row === undefined && !isBad)
   await flagForeign(store, table, shard, absent.slice(0, LOOKS_MAX), ask)
@@ -106,10 +138,11 @@ function placeOf<R extends object, S extends object>(
   id: string,
   value: StoreReply,
   ask: Ask,
+  parse: typeof parseRow,
 ): Place<S> {
   // A script has said of it already that it is of another type.
   if (typeof value !== 'string') return { row: undefined, isBad: value === FOREIGN }
-  const parsed = parseRow(table, id, value)
+  const parsed = parse(table, id, value)
   if ('row' in parsed) return { row: parsed.row, isBad: false }
   const { text, fields } = parsed
   store.onError(new BadRow(`${store.key(shard, table.name, 'row', id)} ${text}`, { id, fields }), ask)
@@ -138,7 +171,7 @@ export async function placesOf<R extends object, S extends object>(
 ): Promise<Place<S>[]> {
   const places: Place<S>[] = []
   for (const { id, value } of found) {
-    if (places.push(placeOf(store, table, shard, id, value, ask)) % TURN_ROWS === 0) await takeTurn(ask)
+    if (places.push(placeOf(store, table, shard, id, value, ask, parseRow)) % TURN_ROWS === 0) await takeTurn(ask)
   }
   return places
 }

@@ -1,8 +1,9 @@
-/** Where two sources count the same things: their numbers, each read twice. */
+/** Where two sources count the same things: their numbers, each read twice, and once more where they disagree. */
 
 import type * as z from 'zod'
 import type { SourceName } from '../../contract/completeness.js'
 import { DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
+import { digest64 } from '../../contract/digest.js'
 import type { Present } from '../../contract/families.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import { type Ask, type Awaitable, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
@@ -21,19 +22,33 @@ interface Pair<T, K> {
     entry: z.ZodType<K>
     read(inspectors: Present, ask: Ask): Awaitable<unknown>
     count(kept: K): number
+    /** What would be another one had something come or gone. */
+    stamp(kept: K): unknown
   }
-  listed: { route: string; entries(inspectors: Present): Entries<T>; add(entry: T): number }
+  listed: {
+    route: string
+    entries(inspectors: Present): Entries<T>
+    add(entry: T): number
+    /** What another entry would not have. */
+    stamp(entry: T): unknown
+  }
+}
+
+interface Listed {
+  sum: number
+  /** A digest of what was listed. */
+  digest: string
 }
 
 /**
  * The sum over a whole list, or `undefined` where it is longer than a request may read, or empty: a system without scopes
  * has none to count by.
  */
-async function sumOf<T>({ source, listed }: Pair<T, unknown>, looking: Looking): Promise<number | undefined> {
+async function sumOf<T, K>({ source, listed }: Pair<T, K>, looking: Looking): Promise<Listed | undefined> {
   const budget = looking.budget(source)
   let cursor: string | null = null
   let sum = 0
-  let entries = 0
+  let digest = ''
   while (budget.entries > 0 && budget.pages > 0) {
     const { records, next }: { records: T[]; next: string | null } = await looking.page(
       source,
@@ -43,9 +58,11 @@ async function sumOf<T>({ source, listed }: Pair<T, unknown>, looking: Looking):
         limit: PAGE_MAX,
       },
     )
-    for (const record of records) sum += listed.add(record)
-    entries += records.length
-    if (next === null) return looking.cut.has(source) || entries === 0 ? undefined : sum
+    for (const record of records) {
+      sum += listed.add(record)
+      digest = digest64(`${digest}${JSON.stringify(listed.stamp(record))}`)
+    }
+    if (next === null) return looking.cut.has(source) || digest === '' ? undefined : { sum, digest }
     cursor = next
     await betweenPages(budget, looking.view.ask)
   }
@@ -53,18 +70,21 @@ async function sumOf<T>({ source, listed }: Pair<T, unknown>, looking: Looking):
   return undefined
 }
 
-/** The number that a source keeps; `undefined` where what it says of it cannot be read. */
-async function keptOf<K>({ source, kept }: Pair<unknown, K>, looking: Looking): Promise<number | undefined> {
+/** What a source keeps; `undefined` where it cannot be read. */
+async function keptOf<T, K>({ source, kept }: Pair<T, K>, looking: Looking): Promise<K | undefined> {
   const list = async (_page: PageQuery, ask: Ask) => ({
     items: [await kept.read(looking.inspectors, ask)],
     next_cursor: null,
     has_more: false,
   })
   const { records } = await looking.page(source, { entry: kept.entry, list }, PAGE_OF_ONE)
-  return records[0] && kept.count(records[0])
+  return records[0]
 }
 
-/** Says that the two disagree where the kept number was the same before and after the list was read. */
+/**
+ * Says that the two disagree where nothing has come or gone meanwhile. That the number was the same before and after does
+ * not say so: what comes and goes within the time of a reading is in the list and in neither number.
+ */
 function compare<T, K>(pair: Pair<T, K>): Detector {
   const { what, needs, source, kept, listed } = pair
   return {
@@ -72,14 +92,18 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
     needs,
     source,
     async look(looking) {
+      const none = { findings: [], next: null }
       const before = await keptOf(pair, looking)
-      const sum = await sumOf(pair, looking)
+      const list = await sumOf(pair, looking)
       const after = await keptOf(pair, looking)
-      if (before === undefined || sum === undefined || before !== after || before === sum)
-        return { findings: [], next: null }
+      if (before === undefined || list === undefined || after === undefined) return none
+      const count = kept.count(before)
+      const isStill = JSON.stringify(kept.stamp(before)) === JSON.stringify(kept.stamp(after))
+      if (!isStill || count !== kept.count(after) || count === list.sum) return none
+      if ((await sumOf(pair, looking))?.digest !== list.digest) return none
       const found = finding('counts_disagree', { what }, null, [
-        looking.evidence(source, kept.route, { [what]: before }),
-        looking.evidence(source, listed.route, { [what]: sum }),
+        looking.evidence(source, kept.route, { [what]: count }),
+        looking.evidence(source, listed.route, { [what]: list.sum }),
       ])
       return { findings: [found], next: null }
     },
@@ -95,6 +119,7 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
     entry: DeliverySummary,
     read: ({ delivery }, ask) => delivery.summary(ask),
     count: ({ tracked_commands }) => tracked_commands,
+    stamp: ({ oldest_deadline_at }) => oldest_deadline_at,
   },
   listed: {
     route: '/delivery/tenants',
@@ -103,6 +128,7 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
       list: (page: PageQuery, ask: Ask): Awaitable<Page<unknown>> => delivery.listTenants(page, ask),
     }),
     add: ({ reserved_commands }) => reserved_commands,
+    stamp: ({ scope_id, reserved_commands, oldest_deadline_at }) => [scope_id, reserved_commands, oldest_deadline_at],
   },
 })
 
@@ -115,6 +141,7 @@ export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
     entry: RpcSummary,
     read: ({ rpc }, ask) => rpc.summary?.(ask),
     count: ({ pending }) => pending,
+    stamp: ({ counters, counting_since }) => [counters, counting_since],
   },
   listed: {
     route: '/rpc/pending',
@@ -123,5 +150,6 @@ export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
       list: (page: PageQuery, ask: Ask): Awaitable<Page<unknown>> => rpc.listPending({}, page, ask),
     }),
     add: () => 1,
+    stamp: ({ correlation_id }) => correlation_id,
   },
 })

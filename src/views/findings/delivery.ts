@@ -1,7 +1,7 @@
 /** What delivery's own evidence contradicts: commands, reservations and nodes. */
-import { Connection } from '../../contract/connections.js'
+import { type ClientOfUser, Connection } from '../../contract/connections.js'
 import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
-import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { Ask, PageQuery } from '../../contract/page.js'
 import { along, type Looking } from './detector.js'
@@ -39,9 +39,9 @@ function nodeEvidence(looking: Looking, node: DeliveryNode | undefined): Evidenc
 }
 
 function commandEvidence(looking: Looking, command: DeliveryCommand): Evidence {
-  const { user_id, client_id, command_id, state, overdue, admission, attempts } = command
+  const { state, overdue, admission, attempts } = command
   const { at, deadline_at, scope_id } = admission
-  return looking.evidence(SOURCE, requestOf('/delivery/status', { user_id, client_id, command_id }), {
+  return looking.evidence(SOURCE, requestOf('/delivery/status', addressOf(command)), {
     state,
     overdue,
     admitted_at: at,
@@ -51,7 +51,16 @@ function commandEvidence(looking: Looking, command: DeliveryCommand): Evidence {
   })
 }
 
-const subjectOf = ({ user_id, client_id, command_id }: DeliveryCommand) => ({ user_id, client_id, command_id })
+/** What names the command, without what nobody knows of it. */
+const subjectOf = ({ user_id, client_id, command_id }: DeliveryCommand): Record<string, string> => ({
+  ...(user_id !== null && { user_id }),
+  ...(client_id !== null && { client_id }),
+  command_id,
+})
+
+/** Of a command that is for no client that anybody knows, none can be missing. */
+const isForClient = (command: DeliveryCommand): command is DeliveryCommand & ClientOfUser =>
+  command.user_id !== null && command.client_id !== null
 
 export const COMMANDS_OVERDUE = along<DeliveryCommand>({
   kinds: ['command_overdue'],
@@ -88,7 +97,7 @@ export const COMMANDS_WAITING = along<DeliveryCommand>({
   entry: DeliveryCommand,
   list: ({ delivery }, page, ask) => delivery.listCommands?.({ state: 'waiting' }, page, ask),
   async find(all, looking) {
-    const commands = all.filter(({ state, overdue }) => state === 'waiting' && !overdue)
+    const commands = all.filter(isForClient).filter(({ state, overdue }) => state === 'waiting' && !overdue)
     if (commands.length === 0) return []
     const holderOf = await looking.holders(commands)
     const node = latestOf(await nodesOf(looking), ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)

@@ -6,7 +6,10 @@ import { betweenPages, budgetOf, readPage } from '../reading.js'
 
 /** The field by which an entry is somebody's. */
 type Whose = 'user_id' | 'owner'
-type OwnedBy<By extends Whose> = { readonly [Name in By]: string }
+/** An entry; nobody's where its owner is not known. */
+type OwnedBy<By extends Whose> = { readonly [Name in By]: string | null }
+/** What a source is asked for. */
+type OfOne<By extends Whose> = { readonly [Name in By]: string }
 type FilterBy<By extends Whose> = { readonly [Name in By]?: string | undefined }
 
 type List<T, F> = (filter: F, page: PageQuery, ask: Ask) => Awaitable<Page<T>>
@@ -23,7 +26,7 @@ const TOKEN = /^([0-9a-f]{8})\.(0|[1-9][0-9]{0,2})(?:\.(.*))?$/s
 /** `listOwned` of what names its user as such. */
 export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'user_id'>>(
   users: readonly string[],
-  list: List<T, OwnedBy<'user_id'>>,
+  list: List<T, OfOne<'user_id'>>,
   isOf?: (entry: T) => boolean,
   admits?: (filter: Omit<F, 'user_id'>, entry: T) => boolean,
 ): List<T, F> {
@@ -42,7 +45,7 @@ export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'us
 export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends FilterBy<By>>(
   by: By,
   users: readonly string[],
-  list: List<T, OwnedBy<By>>,
+  list: List<T, OfOne<By>>,
   isOf: (entry: T) => boolean = () => true,
   admits: (filter: Omit<F, By>, entry: T) => boolean = hasAll,
 ): List<T, F> {
@@ -67,7 +70,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
     let omitted = 0
     while (at < end) {
       const user_id = users[at] as string
-      const ofUser = (query: PageQuery, asking: Ask) => list({ [by]: user_id } as OwnedBy<By>, query, asking)
+      const ofUser = (query: PageQuery, asking: Ask) => list({ [by]: user_id } as OfOne<By>, query, asking)
       const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ask })
       // What is no record is nobody's.
       for (const entry of listed.items)

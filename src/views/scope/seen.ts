@@ -36,8 +36,8 @@ export function refuse(): never {
 }
 
 /** `record` where it is that of somebody in sight. */
-export const ifSeen = <T extends { user_id: string }>(record: T | null, { has }: Seen): T | null =>
-  record && has(record.user_id) ? record : null
+export const ifSeen = <T extends { user_id: string | null }>(record: T | null, { has }: Seen): T | null =>
+  record && record.user_id !== null && has(record.user_id) ? record : null
 
 /** What a source says of its answer, and nothing else of it. */
 export const said = ({ examined, truncated }: Indexed): Indexed => ({

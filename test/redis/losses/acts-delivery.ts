@@ -132,6 +132,8 @@ export const DELIVERY_ACTS = [
     call: 'CommandDispatcher.reconcile',
     prepare: delivered,
     run: ({ far }) => far.dispatcher().reconcile(),
+    // It was delivered before: also by a pass that never ran.
+    overtake: async () => {},
     effects: (world, tab) => reached(world, tab),
   }),
   act({

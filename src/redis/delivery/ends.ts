@@ -1,0 +1,78 @@
+/** What a client or a host says of a command: its acknowledgement and its end, fenced by instance. */
+import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { CommandKey } from '../../contract/delivery.js'
+import { AcknowledgeInput, CancelInput, type CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
+import { toReason } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
+import type { DeliveryRun } from './run.js'
+import { ACKNOWLEDGE, END } from './script-ends.js'
+
+type Registry = Pick<ConnectionRegistry, 'currentInstance'> | undefined
+
+/** Whether a registry was asked (1, else ''), and whom it says to be current. */
+interface Fence {
+  was_asked: string
+  current: string
+}
+
+/** No registry is there to say who is current. */
+export const NO_FENCE: Fence = { was_asked: '', current: '' }
+
+/** What the registry says of a client, as scripts are given it. */
+export async function fenceOf(registry: Registry, client: { user_id: string; client_id: string }): Promise<Fence> {
+  if (!registry) return NO_FENCE
+  return { was_asked: '1', current: (await registry.currentInstance(client)) ?? '' }
+}
+
+export function createEnds(
+  delivery: DeliveryRun,
+  registry: Registry,
+): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
+  const end = (
+    { user_id, client_id, command_id }: CommandKey,
+    state: 'resulted' | 'failed' | 'cancelled',
+    reason: string | undefined,
+    instance = '',
+    { was_asked, current } = NO_FENCE,
+  ) =>
+    delivery.runFor(END, user_id, {
+      user: user_id,
+      client: client_id,
+      id: command_id,
+      state,
+      reason: toReason(reason) ?? '',
+      instance,
+      was_asked,
+      current,
+      attempt: crypto.randomUUID(),
+    })
+
+  return {
+    async acknowledge(given) {
+      const { user_id, client_id, command_id, instance_id, state, reason } = parseInput(AcknowledgeInput, given)
+      const { was_asked, current } = await fenceOf(registry, { user_id, client_id })
+      return delivery.runFor(ACKNOWLEDGE, user_id, {
+        user: user_id,
+        client: client_id,
+        id: command_id,
+        state: state ?? 'acknowledged',
+        reason: toReason(reason) ?? 'refused',
+        instance: instance_id,
+        was_asked,
+        current,
+        attempt: crypto.randomUUID(),
+      })
+    },
+
+    async settle(given) {
+      const { state, reason, instance_id, ...command } = parseInput(SettleInput, given)
+      const fence = instance_id === undefined ? NO_FENCE : await fenceOf(registry, command)
+      return end(command, state, reason, instance_id, fence)
+    },
+
+    async cancel(given) {
+      const { reason, ...command } = parseInput(CancelInput, given)
+      return end(command, 'cancelled', reason)
+    },
+  }
+}

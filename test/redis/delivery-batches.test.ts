@@ -1,0 +1,133 @@
+/** Calls of one turn run together, and each is as if it had been run alone. */
+import { expect, it } from 'vitest'
+import type { CommandFilter } from '../../src/contract/delivery.js'
+import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
+import { ADMIT, CLAIM } from '../../src/redis/delivery/scripts.js'
+import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
+import type { ScriptText } from '../../src/redis/store/script.js'
+import { ASK, walk } from '../contract/clock.js'
+import { command, connection, first, key, client as mailbox } from '../contract/delivery-commands.js'
+import { describeNode } from './dispatcher-node.js'
+import { lossyClient } from './lossy-client.js'
+import { soon } from './wait-for.js'
+
+/** More than run together. */
+const MANY = 50
+const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
+const long = { deadlineMs: 600_000 }
+
+describeNode('calls of one turn', ({ client, make, observe, server }) => {
+  function open(options = {}) {
+    const { client: lossy, plan } = lossyClient(client())
+    const made = make({ client: lossy, capacity: 1_000, ...options })
+    // By digest: one that the store does not know yet is sent twice.
+    async function runs(script: ScriptText) {
+      const digest = await script.digest
+      return plan.seen.filter(([name, body]) => name === 'EVALSHA' && body === digest).length
+    }
+    const commands = async (filter: CommandFilter = {}) => {
+      const { listCommands } = observe(made.deploymentId)
+      if (!listCommands) throw new Error('the inspector lists no commands')
+      return walk((page) => listCommands(filter, page, ASK))
+    }
+    const place = (...parts: string[]) => keyOf(shardPrefix(made.deploymentId, 0), ['delivery', ...parts])
+    return { ...made, plan, runs, commands, place }
+  }
+
+  it('share runs of a bounded size, and each has the answer and the place of its own', async () => {
+    const { deploymentId, dispatcher, runs, commands, plan } = open()
+    await dispatcher.dispatch(command('first', long))
+    plan.forget()
+    const answers = await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
+    expect(answers.map(({ command_id }) => command_id)).toEqual(ids)
+    expect(await runs(ADMIT)).toBe(Math.ceil(MANY / 16))
+    expect((await commands()).map(({ command_id }) => command_id)).toEqual(['first', ...ids])
+    plan.forget()
+    const said = await Promise.all(ids.map((id) => dispatcher.settle({ ...key(id), state: 'resulted' })))
+    expect(said).toEqual(ids.map(() => true))
+    expect(await runs(END)).toBe(Math.ceil(MANY / 16))
+    expect((await observe(deploymentId).summary(ASK)).tracked_commands).toBe(1)
+  })
+
+  it('are told each for itself what is wrong with it', async () => {
+    const { dispatcher } = open({ capacity: 2 })
+    await dispatcher.dispatch(command('c1', { payload: 1, ...long }))
+    const said = await Promise.all([
+      dispatcher.dispatch(command('c1', { payload: 2, ...long })).catch((error) => error.code),
+      dispatcher.dispatch(command('c2', long)),
+      dispatcher.dispatch(command('c3', long)),
+      dispatcher.dispatch(command('c1', { payload: 1, ...long })),
+    ])
+    expect(said).toMatchObject([
+      'command_conflict',
+      { admission: { state: 'admitted' } },
+      { admission: { state: 'rejected' }, terminal: { reason: 'capacity_exceeded' } },
+      { admission: { state: 'admitted' } },
+    ])
+  })
+
+  it('are not held up by one that meets a foreign value', async () => {
+    const { dispatcher, place } = open({ onError: null })
+    await dispatcher.dispatch(command('c0', long))
+    await server().cli('SET', place('box', mailbox.user_id, 'other'), 'foreign')
+    const said = await Promise.all([
+      dispatcher.dispatch(command('c1', long)),
+      dispatcher.dispatch({ ...command('c2', long), client_id: 'other' }).catch(({ code, outcome }) => [code, outcome]),
+      dispatcher.dispatch(command('c3', long)),
+    ])
+    const admitted = { admission: { state: 'admitted' } }
+    expect(said).toMatchObject([admitted, ['unavailable', 'unknown'], admitted])
+  })
+
+  it('learn it where a list that is theirs is a foreign value, and no other does', async () => {
+    const { dispatcher, place } = open({ onError: null })
+    await dispatcher.dispatch(command('c0', long))
+    await server().cli('SET', place('of-id', 'eve'), 'foreign')
+    const said = await Promise.all([
+      dispatcher.dispatch(command('c1', long)),
+      dispatcher.dispatch({ ...command('c2', long), user_id: 'eve' }).catch(({ code, outcome }) => [code, outcome]),
+    ])
+    expect(said).toMatchObject([{ admission: { state: 'admitted' } }, ['unavailable', 'unknown']])
+  })
+
+  it('end in one state each, whatever of them is said twice in one turn', async () => {
+    const { dispatcher, commands } = open()
+    await dispatcher.attach(first, connection().deliver)
+    await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
+    const said = await Promise.all(
+      ids.flatMap((id) => [
+        dispatcher.settle({ ...key(id), state: 'resulted' }),
+        dispatcher.cancel(key(id)),
+        dispatcher.settle({ ...key(id), state: 'failed' }),
+      ]),
+    )
+    expect(said).toEqual(ids.flatMap(() => [true, false, false]))
+    expect(await commands({ state: 'resulted' })).toHaveLength(MANY)
+  })
+
+  it('are as large as one run may be, and large ones go alone', async () => {
+    const { dispatcher, runs, plan } = open()
+    await dispatcher.dispatch(command('first', long))
+    plan.forget()
+    const payload = 'x'.repeat(60_000)
+    await Promise.all(ids.slice(0, 10).map((id) => dispatcher.dispatch(command(id, { payload, ...long }))))
+    expect(await runs(ADMIT)).toBe(2)
+  })
+
+  it('are claims and acknowledgements, too', async () => {
+    const { dispatcher, runs, plan } = open()
+    const tabs = ids.map((client_id) => ({ ...connection(), instance: { ...first, client_id } }))
+    await Promise.all(tabs.map(({ instance, deliver }) => dispatcher.attach(instance, deliver)))
+    await soon(async () => expect(await runs(CLAIM)).toBeGreaterThan(0))
+    plan.forget()
+    const each = (n: number) => ({ ...command('c', long), client_id: ids[n] as string })
+    await Promise.all(ids.map((_, n) => dispatcher.dispatch(each(n))))
+    await soon(() => expect(tabs.map((tab) => tab.ids())).toEqual(ids.map(() => ['c'])))
+    expect(await runs(CLAIM)).toBeLessThan(MANY)
+    plan.forget()
+    const acknowledge = ({ instance }: (typeof tabs)[number]) =>
+      dispatcher.acknowledge({ ...instance, command_id: 'c' })
+    expect(await Promise.all(tabs.map(acknowledge))).toEqual(ids.map(() => true))
+    expect(await runs(ACKNOWLEDGE)).toBe(Math.ceil(MANY / 16))
+  })
+})
