@@ -1,11 +1,12 @@
 /** What the command line says, and what it may say. */
 
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { shown } from '../contract/options.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
 relayscope get, relayscope top: answers of a router in the terminal; --help of each says how
+relayscope mcp: the same for an agent, over stdio
 
   npx relayscope observe --redis redis://127.0.0.1:6379 --deployment prod
 
@@ -18,6 +19,7 @@ relayscope get, relayscope top: answers of a router in the terminal; --help of e
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
   --no-viewer         serve the routes alone, and no page at /dashboard
   --metrics           serve /metrics too, for Prometheus; the key goes as a bearer token there
+  --mcp               serve /mcp too, for agents, to whoever names this machine or --host
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
@@ -42,6 +44,7 @@ export interface ObserveArguments {
   prefix: string
   viewer: boolean
   metrics: boolean
+  mcp: boolean
   spill: string | undefined
   legacy: { stream: string; group: string } | undefined
 }
@@ -56,6 +59,7 @@ const OPTIONS = {
   legacy: { type: 'string' },
   'no-viewer': { type: 'boolean', default: false },
   metrics: { type: 'boolean', default: false },
+  mcp: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const
@@ -65,15 +69,15 @@ export function readArguments(
   args: readonly string[],
   env: Record<string, string | undefined>,
 ): ObserveArguments | 'help' | 'version' {
-  const { values, positionals } = parse(args)
+  const { values, positionals } = parse(args, OPTIONS)
   if (values.help) return 'help'
   if (values.version) return 'version'
   const [command, ...rest] = positionals
   if (command !== 'observe' || rest.length > 0)
     throw new UsageError(
       command === undefined
-        ? 'a command is missing: say observe'
-        : `${shown(positionals.join(' '))} is unknown: the only command is observe`,
+        ? 'a command is missing: say observe, get, top or mcp'
+        : `${shown(positionals.join(' '))} is unknown: the commands are observe, get, top and mcp, one at a time`,
     )
   return {
     redis: readUrl(values.redis ?? env.RELAYSCOPE_REDIS_URL),
@@ -83,14 +87,16 @@ export function readArguments(
     prefix: values.prefix,
     viewer: !values['no-viewer'],
     metrics: values.metrics,
+    mcp: values.mcp,
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
   }
 }
 
-function parse(args: readonly string[]) {
+/** @throws UsageError, in one sentence. */
+export function parse<const T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+    return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
     // Node explains at length how to pass a positional that looks like an option.
     throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))

@@ -1,9 +1,9 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
-import { parseArgs } from 'node:util'
-import { UsageError } from './arguments.js'
+import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
 import { recordLines, tableOf } from './text/table.js'
 import { harmlessJson } from './text/visible.js'
+import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: one answer of a diagnostics router
 
@@ -40,14 +40,6 @@ interface Page {
   completeness?: { complete?: unknown; truncated_sources?: unknown }
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
-  }
-}
-
 /** `route` with the cursor of the page before. */
 function onwards(route: string, cursor: string): string {
   const [path, search] = route.split('?', 2)
@@ -76,10 +68,21 @@ async function* answers({ ask }: Reader, route: string, isAll: boolean): AsyncGe
   }
 }
 
-function print(items: readonly object[], page: Page, isTable: boolean, out: Output, err: Output): void {
-  if (!isTable) return
+/** The fields that `top` shows first of the same list. */
+const firstOf = (route: string): readonly string[] => {
+  const pathOf = (each: string) => each.split('?', 1)[0]
+  return TABLES.find((table) => pathOf(table.route) === pathOf(route))?.fields ?? []
+}
+
+interface Gotten {
+  readonly route: string
+  readonly items: readonly object[]
+  readonly page: Page
+}
+
+function print({ route, items, page }: Gotten, out: Output, err: Output): void {
   if (!Array.isArray(page.items)) return void out.write(`${recordLines(page).join('\n')}\n`)
-  const { lines, left } = tableOf(items, out.columns ?? WIDTH)
+  const { lines, left } = tableOf(items, out.columns ?? WIDTH, firstOf(route))
   out.write(items.length === 0 ? 'none\n' : `${lines.join('\n')}\n`)
   if (left.length > 0) err.write(`relayscope: no place for ${left.join(', ')}: --json has them\n`)
 }
@@ -95,7 +98,7 @@ export async function get(
   out: Output,
   err: Output,
 ): Promise<number> {
-  const { values, positionals } = parse(args)
+  const { values, positionals } = parse(args, OPTIONS)
   if (values.help) {
     out.write(GET_HELP)
     return 0
@@ -119,7 +122,7 @@ export async function get(
     err.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
   }
-  print(items, last, isTable, out, err)
+  if (isTable) print({ route, items, page: last }, out, err)
   for (const said of cuts(last, values.all)) err.write(`relayscope: ${said}\n`)
   return 0
 }

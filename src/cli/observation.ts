@@ -2,12 +2,14 @@
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
+import type { Mcp } from '../mcp/mcp.js'
 import { createMetrics, type Metrics } from '../metrics/metrics.js'
 import { redisComposition } from '../redis/composition/inspectors.js'
 import { createStore } from '../redis/store/store.js'
 import { createFileSpillStore } from '../spill/file-bucket.js'
 import { createViewer, type Viewer } from '../viewer/viewer.js'
 import { type ObserveArguments, UsageError } from './arguments.js'
+import { loadMcp } from './sdk.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 
 interface Observation {
@@ -16,6 +18,8 @@ interface Observation {
   dashboard: string | null
   /** Where a scraper finds its numbers; `null` for nowhere. */
   metrics: string | null
+  /** Where an agent finds its tools; `null` for nowhere. */
+  mcp: string | null
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
   /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
@@ -31,7 +35,7 @@ class PortError extends Error {
 }
 
 /** All under one roof, whoever comes first: a router without a prefix would take the paths of the others for its own. */
-function underOneRoof(router: DiagnosticsRouter, others: readonly (Viewer | Metrics)[]): FetchHandler {
+function underOneRoof(router: DiagnosticsRouter, others: readonly (Viewer | Metrics | Mcp)[]): FetchHandler {
   const of = (pathname: string) => others.find((other) => other.owns(pathname)) ?? router
   const reply: FetchHandler['reply'] = (request, info) => of(new URL(request.url).pathname).reply(request, info)
   return Object.assign((request: Request, info: unknown) => of(new URL(request.url).pathname)(request, info), {
@@ -62,6 +66,7 @@ export async function startObservation(
   const warnings: string[] = []
   const hasKey = Boolean(env.SERVICE_ADMIN_KEY?.trim())
   if (!hasKey) warnings.push('SERVICE_ADMIN_KEY is not set: every program of this machine may ask')
+  const createMcp = options.mcp ? (await loadMcp()).createMcp : null
   const { client, close } = await connectStore(options.redis)
   try {
     const store = createStore({ client, deploymentId: deployment })
@@ -80,7 +85,9 @@ export async function startObservation(
     const allowedHosts = hasKey ? undefined : ['loopback']
     const viewer = options.viewer ? createViewer({ api: router.prefix }) : null
     const metrics = options.metrics ? createMetrics({ ...composition, auth }) : null
-    const others = [viewer, metrics].filter((other) => other !== null)
+    const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+    const mcp = createMcp?.({ router, allowedHosts: ['loopback', name] }) ?? null
+    const others = [viewer, metrics, mcp].filter((other) => other !== null)
     const server = await serve(underOneRoof(router, others), {
       host,
       port,
@@ -91,6 +98,7 @@ export async function startObservation(
       url: `${server.url}${router.prefix}/`,
       dashboard: viewer && `${server.url}${viewer.prefix}/`,
       metrics: metrics && server.url + metrics.prefix,
+      mcp: mcp && server.url + mcp.prefix,
       warnings,
       async close() {
         const ended = await server.close()

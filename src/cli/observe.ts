@@ -13,6 +13,7 @@ async function main(): Promise<number> {
     const { env, stdin, stdout, stderr } = process
     // Each brings its own along, and none of them the store's client.
     if (command === 'get') return await (await import('./get.js')).get(args, env, stdout, stderr)
+    if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     const options = readArguments(process.argv.slice(2), env)
     if (options === 'help' || options === 'version') {
@@ -25,11 +26,12 @@ async function main(): Promise<number> {
     const started = await Promise.race([startObservation(options, process.env), signalled])
     // Told to end before it began: there is nobody to say goodbye to.
     if (started === undefined) return process.exit(0)
-    const { url, dashboard, metrics, warnings, close } = started
+    const { url, dashboard, metrics, mcp, warnings, close } = started
     for (const warning of warnings) process.stderr.write(`relayscope: ${warning}\n`)
     process.stdout.write(`observing deployment "${options.deployment}" at ${url}\n`)
     if (dashboard !== null) process.stdout.write(`look at it in a browser: ${dashboard}\n`)
     if (metrics !== null) process.stdout.write(`scrape it, the key as a bearer token: ${metrics}\n`)
+    if (mcp !== null) process.stdout.write(`let an agent look, over streamable HTTP: ${mcp}\n`)
     await signalled
     const { cut } = await close()
     if (cut > 0) process.stderr.write(`relayscope: cut off ${cut} connections that did not end\n`)
@@ -37,7 +39,7 @@ async function main(): Promise<number> {
   } catch (error) {
     process.stderr.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
     if (!(error instanceof UsageError)) return 1
-    const known = command === 'get' || command === 'top' ? command : 'observe'
+    const known = ['get', 'top', 'mcp'].find((name) => name === command) ?? 'observe'
     process.stderr.write(`relayscope ${known} --help says how to call it\n`)
     return 2
   }

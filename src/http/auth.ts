@@ -75,6 +75,18 @@ export function bearerAuth(keys: string | NamedKeys): AdminAuth {
 }
 
 /**
+ * `request` with its bearer token as the key of an administrator, for callers that can send no header of their own; `null`
+ * where it has none, or a key as well.
+ */
+export function withBearerAsKey({ url, headers, signal }: Request): Request | null {
+  const token = BEARER.exec(headers.get('authorization') ?? '')?.[1]
+  if (token === undefined || headers.has(ADMIN_KEY_HEADER)) return null
+  const own = new Headers(headers)
+  own.set(ADMIN_KEY_HEADER, token)
+  return new Request(url, { headers: own, signal })
+}
+
+/**
  * Accepts every request: for a deliberately isolated local surface only. Loopback alone does not isolate: a web page whose name
  * resolves to this machine is answered too, so the surface needs an adapter's `allowedHosts` beside it.
  */

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Deadline } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
 import { toTimestamp } from '../contract/ids.js'
-import type { AdminPrincipal } from '../http/auth.js'
+import { type AdminPrincipal, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
@@ -36,17 +36,6 @@ export interface Metrics extends Mountable {
 }
 
 const NO_QUERY = z.object({})
-
-const BEARER = /^Bearer +([\x21-\x7e]+)$/i
-
-/** `request` with its bearer token as the key of an administrator; `null` where it has none, or a key as well. */
-function withBearerAsKey({ url, headers, signal }: Request): Request | null {
-  const token = BEARER.exec(headers.get('authorization') ?? '')?.[1]
-  if (token === undefined || headers.has('x-admin-key')) return null
-  const own = new Headers(headers)
-  own.set('x-admin-key', token)
-  return new Request(url, { headers: own, signal })
-}
 
 /**
  * Builds the handler that answers a scrape, in OpenMetrics 1.0 or the text format of Prometheus, as `Accept` has it.

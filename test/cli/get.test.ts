@@ -63,7 +63,6 @@ describe('relayscope get', () => {
 
   it('sends nothing of clients to a terminal that would steer it, in either form', async () => {
     const url = await startRouter(['ann'])
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
     const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/
     for (const options of [['--json'], []]) {
       const { out } = await call([url, '/connections', ...options], { columns: 2_000 })
@@ -84,6 +83,15 @@ describe('relayscope get', () => {
     expect(second).toMatch(/^日本語 {3}\["registry"/)
     expect(head.length).toBeLessThanOrEqual(60)
     expect(err).toMatch(/no place for .*last_seen_at.*--json has them/)
+  })
+
+  it('shows in eighty columns what the table of top shows first', async () => {
+    const url = await startRouter(['ann', 'bob'])
+    const { out, err } = await call([url, '/connections?limit=2'], { columns: 80 })
+    const [head = '', first = ''] = out.split('\n')
+    expect(head).toMatch(/^connection_id +status +user_id +client_id +client_type$/)
+    expect(first).toMatch(/^[\w-]{36} {2}connected {2}ann +c +web$/)
+    expect(err).toMatch(/no place for last_seen_at, connected_at, .*instance_id/)
   })
 
   it('is one field a line for one record', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { readArguments, UsageError } from '../../src/cli/arguments.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { openSocket, sendRaw } from '../control-server/wire.js'
+import { call as callTool, connectHttp } from '../mcp/subject.js'
 import { publishedAcl } from '../redis/observer.js'
 import { clients, describeRedis, freePort, type Server, startCluster, startServer } from '../redis/server.js'
 import { buildCommand, startCommand } from './process.js'
@@ -28,11 +29,13 @@ describe('the arguments of the command', () => {
       prefix: '',
       viewer: true,
       metrics: false,
+      mcp: false,
       spill: undefined,
       legacy: undefined,
     })
     expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
     expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
+    expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
     expect(read(...store, '--legacy', 'commands,workers', '--port', '0')).toMatchObject({
       legacy: { stream: 'commands', group: 'workers' },
       port: 0,
@@ -43,8 +46,8 @@ describe('the arguments of the command', () => {
   })
 
   it.each([
-    [[], /say observe/],
-    [['watch', ...store], /only command is observe/],
+    [[], /say observe, get, top or mcp/],
+    [['watch', ...store], /the commands are observe, get, top and mcp/],
     [['observe', '--deployment', 'prod'], /--redis is missing/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
     [['observe', '--redis', 'redis://h'], /--deployment is missing/],
@@ -53,7 +56,7 @@ describe('the arguments of the command', () => {
     [['observe', ...store, '--port', '0x10'], /--port/],
     [['observe', ...store, '--legacy', 'stream'], /--legacy/],
     [['observe', ...store, '--verbose'], /Unknown option '--verbose'/],
-    [['observe', ...store, 'more'], /only command is observe/],
+    [['observe', ...store, 'more'], /the commands are observe, get, top and mcp, one at a time/],
   ] as const)('refuses %j', (args, message) => {
     expect(() => readArguments(args, {})).toThrow(UsageError)
     expect(() => readArguments(args, {})).toThrow(message)
@@ -135,6 +138,38 @@ describeRedis('relayscope observe', () => {
     for (const each of [command, bare]) each.signal('SIGTERM')
     expect((await command.ended).out).toContain(`scrape it, the key as a bearer token: ${new URL('/metrics', url)}\n`)
     expect((await bare.ended).out).not.toContain('/metrics')
+  })
+
+  it('lets an agent look where it is told to, with the key, by a name of its own', async () => {
+    const [command, bare] = [
+      observe([...at(server.port), '--mcp'], { SERVICE_ADMIN_KEY: 'k-2' }),
+      observe(at(server.port), { SERVICE_ADMIN_KEY: 'k-2' }),
+    ]
+    const address = new URL('/mcp', await command.ready())
+    const client = await connectHttp(address.href, 'auto', { 'x-admin-key': 'k-2' })
+    expect((await callTool(client, 'relay_overview')).content).toMatchObject({
+      untrusted: { router: { deployment_id: 'prod', mode: 'shared_store' }, delivery: { tracked_commands: 0 } },
+    })
+    for (const [name, given] of Object.entries({
+      find_records: { family: 'contexts' },
+      get_record: { family: 'contexts', id: 'ctx' },
+      user_summary: { user_id: 'ann' },
+      explain_findings: {},
+    }))
+      expect(JSON.stringify((await callTool(client, name, given)).content), name).toContain(
+        name === 'explain_findings' ? '"untrusted":[' : '"ann"',
+      )
+    const command_id = { user_id: 'ann', client_id: 'c', command_id: 'none' }
+    expect((await callTool(client, 'command_evidence', command_id)).text).toContain('404 not_found')
+    const asked = (headers: Record<string, string>) => fetch(address, { method: 'POST', headers })
+    expect((await asked({ 'x-admin-key': 'k-1' })).status).toBe(403)
+    expect(await (await asked({ 'x-admin-key': 'k-2', origin: 'http://evil.example' })).json()).toMatchObject({
+      code: 'bad_origin',
+    })
+    expect((await fetch(new URL('/mcp', await bare.ready()), { headers: { 'x-admin-key': 'k-2' } })).status).toBe(404)
+    for (const each of [command, bare]) each.signal('SIGTERM')
+    expect((await command.ended).out).toContain(`let an agent look, over streamable HTTP: ${address}\n`)
+    expect((await bare.ended).out).not.toContain('/mcp')
   })
 
   it('answers 503 while the store is away, and goes on when it is back', async () => {
@@ -244,14 +279,23 @@ describeRedis('relayscope observe', () => {
   it('refuses to be reachable without a key, before it connects to anything', async () => {
     const store = createServer().listen(0, '127.0.0.1')
     await once(store, 'listening')
-    let connections = 0
-    store.on('connection', () => connections++)
+    // A client of another test may still look for a store where this one listens now: ours says its name.
+    const named: string[] = []
+    store.on('connection', (socket) => {
+      socket.on('error', () => {})
+      socket.on('data', (said) => /too-early/.test(String(said)) && named.push(String(said)))
+    })
     const { port } = store.address() as { port: number }
     for (const host of ['0.0.0.0', '::', '192.168.0.1']) {
-      const { code, err } = await observe([...at(port), '--host', host]).ended
+      const { code, err } = await observe([...at(port, 'too-early:x@'), '--host', host]).ended
       expect([code, err]).toEqual([2, expect.stringMatching(/SERVICE_ADMIN_KEY must be set to listen on/)])
     }
-    expect(connections).toBe(0)
+    expect(named).toEqual([])
+    // It would say it here.
+    const early = observe(at(port, 'too-early:x@'))
+    await expect.poll(() => named.length).toBeGreaterThan(0)
+    early.signal('SIGKILL')
+    await early.ended
     store.close()
   })
 

@@ -26,12 +26,16 @@ export interface Ended {
   err: string
 }
 
-/** Starts the command; `ready` resolves with its url once it serves, `ended` when it has exited. */
-export function startCommand(args: string[], env: Record<string, string> = {}) {
+/** Starts the command, whose input stays open behind `input` and else is at its end; `ready` resolves with its url once it serves, `ended` when it has exited. */
+export function startCommand(args: string[], env: Record<string, string> = {}, input?: string) {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  // Whoever ends before all of it is read has read enough.
+  child.stdin.on('error', () => {})
+  if (input === undefined) child.stdin.end()
+  else child.stdin.write(input)
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text
@@ -40,12 +44,16 @@ export function startCommand(args: string[], env: Record<string, string> = {}) {
     err += text
   })
   const ended = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, out, err }))
-  const ready = async (): Promise<string> => {
-    while (!out.includes(' at http')) {
-      const said = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(said)) throw new Error(`ended with ${said.code}: ${said.err}`)
+  /** Resolves once it has printed `text`. */
+  const said = async (text: string): Promise<void> => {
+    while (!out.includes(text)) {
+      const heard = await Promise.race([once(child.stdout, 'data'), ended])
+      if (!Array.isArray(heard)) throw new Error(`ended with ${heard.code}: ${heard.err}`)
     }
+  }
+  const ready = async (): Promise<string> => {
+    await said(' at http')
     return /at (http\S+)/.exec(out)?.[1] as string
   }
-  return { ready, ended, signal: (name: NodeJS.Signals) => child.kill(name) }
+  return { ready, said, ended, signal: (name: NodeJS.Signals) => child.kill(name) }
 }

@@ -43,7 +43,6 @@ const frame = (width: number, height: number | null, paint = PLAIN, now = NOW): 
   url: 'http://h/ops',
   now,
 })
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are made of them
 const bare = (line: string) => line.replace(/\u001b\[[0-9;]*m/g, '')
 
 describe('the frame of top', () => {
@@ -64,7 +63,6 @@ describe('the frame of top', () => {
   it('sends nothing of clients to the terminal but text', () => {
     const text = frameOf(keys(known(), '4', 'return'), frame(120, null)).join('\n')
     expect(text).toContain('<U+001B>[31m<U+202E>')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
   })
 

@@ -1,5 +1,6 @@
 /** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
 import { readFile } from 'node:fs/promises'
+import { problemWords } from '../../http/problem.js'
 import { UsageError } from '../arguments.js'
 import { visible } from '../text/visible.js'
 
@@ -38,12 +39,7 @@ export async function readKey(
 }
 
 async function problemOf(response: Response): Promise<string> {
-  const { status } = response
-  const said = (await response.json().catch(() => null)) as Record<string, unknown> | null
-  if (typeof said?.code !== 'string') return `${status}: somebody else answered`
-  const errors = Array.isArray(said.errors) ? said.errors : []
-  const reasons = errors.map(({ name, reason }: { name?: unknown; reason?: unknown }) => `; ${name} ${reason}`)
-  return visible(`${status} ${said.code}: ${said.title}${reasons.join('')}`)
+  return visible(problemWords(response.status, await response.json().catch(() => null)))
 }
 
 export function createReader(url: string, key: string | null): Reader {

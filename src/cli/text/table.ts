@@ -30,13 +30,14 @@ export interface TextTable {
 }
 
 /**
- * `rows` with a heading, in at most `width` columns. Fields that no row has a value of stand last; those that find no place are named.
+ * `rows` with a heading, in at most `width` columns. Those of `first` stand first, fields that no row has a value of last; those that
+ * find no place are named.
  */
-export function tableOf(rows: readonly object[], width: number): TextTable {
+export function tableOf(rows: readonly object[], width: number, first: readonly string[] = []): TextTable {
   const flat = rows.map(flatten)
   const all = [...new Set(flat.flatMap((row) => [...row.keys()]))]
   const isKnown = (name: string) => flat.some((row) => row.get(name) !== null && row.get(name) !== undefined)
-  const names = [...all.filter(isKnown), ...all.filter((name) => !isKnown(name))]
+  const names = [...new Set([...first.filter(isKnown), ...all.filter(isKnown), ...all])]
   const shown: { name: string; width: number; isNumber: boolean }[] = []
   let used = 0
   const left: string[] = []

@@ -1,14 +1,9 @@
 /** Text of clients for a terminal: what would steer it, or turn the line around, shows itself; and how wide the rest is. */
 
-// Controls, format characters (bidi among them), separators of lines, private and unpaired ones.
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu
+import { nameOfUnseen, UNSEEN } from '../../contract/unseen.js'
 
 /** `text` on one line, with each unseen character as `<U+202E>`. */
-export const visible = (text: string): string =>
-  text.replace(
-    UNSEEN,
-    (character) => `<U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}>`,
-  )
+export const visible = (text: string): string => text.replace(UNSEEN, (character) => `<${nameOfUnseen(character)}>`)
 
 /** JSON that is as harmless on a terminal, and reads the same. */
 export const harmlessJson = (value: unknown): string =>

@@ -1,7 +1,6 @@
 /** `relayscope top`: the state of a relay in a terminal, asked again every two seconds. */
 import { emitKeypressEvents } from 'node:readline'
-import { parseArgs } from 'node:util'
-import { UsageError } from '../arguments.js'
+import { parse, UsageError } from '../arguments.js'
 import { createReader, type Reader, readKey, readTarget } from '../reader/reader.js'
 import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from './frame.js'
 import { openScreen } from './screen.js'
@@ -26,14 +25,6 @@ const OPTIONS = {
   'key-file': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
-  }
-}
 
 /** What is asked for a frame. Nodes always: their counters are in the header. */
 const routesOf = (state: TopState) => [
@@ -135,7 +126,7 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
 
 /** @returns the exit code. @throws UsageError for what cannot be shown. */
 export async function top(args: readonly string[], io: Io): Promise<number> {
-  const { values, positionals } = parse(args)
+  const { values, positionals } = parse(args, OPTIONS)
   if (values.help) {
     io.stdout.write(TOP_HELP)
     return 0

@@ -1,0 +1,24 @@
+/** The tools for agents beside the router that answers them. `node examples/mcp.mjs [port]` */
+
+// #region mount
+import { createServer } from 'node:http'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMcp } from 'relayscope/mcp'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
+
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(createMemoryFacilities()),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+// Who the router answers may come in, by the names of this machine; a host that others reach says its own.
+const mcp = createMcp({ router: diagnostics, prefix: '/mcp', allowedHosts: ['loopback'] })
+
+const [ask, agents] = [toNodeHandler(diagnostics), toNodeHandler(mcp)]
+const server = createServer((req, res) => agents(req, res, () => ask(req, res)))
+// #endregion
+
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}/mcp`)
+})

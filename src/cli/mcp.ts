@@ -1,0 +1,61 @@
+/** `relayscope mcp`: the tools for agents over stdio, as programs start them that an agent lives in. */
+import { parse, UsageError } from './arguments.js'
+import { readKey, readTarget } from './reader/reader.js'
+import { loadStdio } from './sdk.js'
+
+export const MCP_HELP = `relayscope mcp: the diagnostics of a router for an agent, read-only, over stdio
+
+  npx -p relayscope -p @modelcontextprotocol/server relayscope mcp --url http://127.0.0.1:8080/ops/diagnostics
+
+  --url URL        where the router is, its prefix included
+  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+  --payloads       show payloads of messages too
+
+Exit codes: 0 ended, by the end of its input or a signal; 1 a message was too long; 2 wrong usage.
+`
+
+/** Of one message; what is longer ends the conversation. */
+const MESSAGE_BYTES = 262_144
+
+const OPTIONS = {
+  url: { type: 'string' },
+  'key-file': { type: 'string' },
+  payloads: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+interface Io {
+  readonly env: Record<string, string | undefined>
+  readonly stdin: NodeJS.ReadableStream
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+}
+
+/** @returns the exit code, once it has ended. @throws UsageError for what cannot be asked. */
+export async function mcp(args: readonly string[], { env, stdin, stdout, stderr }: Io): Promise<number> {
+  const { values, positionals } = parse(args, OPTIONS)
+  if (values.help) {
+    stdout.write(MCP_HELP)
+    return 0
+  }
+  if (positionals.length > 0) throw new UsageError('say the address as --url')
+  const url = readTarget(values.url)
+  const key = await readKey(values['key-file'], env)
+  const { createStdioTools, serveStdio, StdioServerTransport } = await loadStdio()
+  const transport = new StdioServerTransport(undefined, undefined, { maxBufferSize: MESSAGE_BYTES })
+  const close = transport.close.bind(transport)
+  const ended = new Promise<number>((resolve) => {
+    for (const name of ['end', 'close', 'error']) stdin.once(name, () => resolve(0))
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(0))
+    // By itself, before its input has ended: nothing else would be heard of that.
+    transport.close = async () => {
+      await close()
+      resolve(1)
+    }
+  })
+  const serving = serveStdio(createStdioTools({ url, key, payloads: values.payloads }), { transport })
+  const code = await ended
+  await serving.close()
+  if (code !== 0) stderr.write(`relayscope: ended at a message of more than ${MESSAGE_BYTES} bytes\n`)
+  return code
+}

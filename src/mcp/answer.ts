@@ -1,0 +1,126 @@
+/** How an answer of a router becomes one for an agent: what it does not know stands first, what it holds is fenced, its bytes are bounded. */
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import * as z from 'zod'
+import { utf8Length } from '../contract/ids.js'
+import { fence, mapTexts, shown } from './untrusted.js'
+
+type Json = Record<string, unknown>
+
+/** What every answer says of itself. */
+export const ANSWER = z.object({
+  complete: z.boolean().describe('false: a part or a sample, never a total'),
+  notes: z.array(z.string()).describe('what is missing or unknown'),
+  as_of: z.string(),
+})
+
+export const ONE = ANSWER.extend({ untrusted: z.looseObject({}) })
+
+export const MANY = ANSWER.extend({
+  next_cursor: z.string().nullable(),
+  untrusted: z.array(z.looseObject({})),
+})
+
+/** What a tool has found out. */
+export interface Found {
+  /** What this is, in one sentence of ours. */
+  readonly headline: string
+  readonly complete: boolean
+  /** Why it is not complete, and what nobody knows, in sentences of ours. */
+  readonly notes: readonly string[]
+  /** Of a list where it goes on. */
+  readonly next_cursor?: string | null
+  /** What kinds of records here mean, in words of the router. */
+  readonly explanations?: readonly string[]
+  /** One record, or several. */
+  readonly untrusted: Json | readonly Json[]
+}
+
+/** Of the bound, for the members around the records, the fence and what is said of a cut. */
+const FRAME = 1_024
+/** Names in one sentence. */
+const NAMES = 32
+/** The names of members that may stand among our own sentences. */
+const PLAIN = /^[a-z][a-z0-9_]{0,63}$/
+
+export const plain = (names: unknown): string[] =>
+  (Array.isArray(names) ? names : []).filter((name) => typeof name === 'string' && PLAIN.test(name))
+
+/** Those names, in one line of ours, at most so many. */
+export const listed = (names: unknown): string => plain(names).slice(0, NAMES).join(', ')
+
+const sizeOf = (value: unknown) => utf8Length(JSON.stringify(value) ?? '')
+
+/** `record` without its largest members, so many that it takes at most `bytes`. */
+function shrink(record: Json, bytes: number): { record: Json; left: string[] } {
+  const bySize = Object.entries(record).sort(([, a], [, b]) => sizeOf(a) - sizeOf(b))
+  const left: string[] = []
+  while (bySize.length > 0 && sizeOf(Object.fromEntries(bySize)) > bytes)
+    left.push((bySize.pop() as [string, unknown])[0])
+  const kept = new Set(bySize.map(([name]) => name))
+  return { record: Object.fromEntries(Object.entries(record).filter(([name]) => kept.has(name))), left }
+}
+
+/** As many of `records`, from the first, as take at most `bytes`; the first of them in part where it is more by itself. */
+function take(records: readonly Json[], bytes: number) {
+  const kept: Json[] = []
+  let left: string[] = []
+  let used = 0
+  for (const record of records) {
+    const size = sizeOf(record) + 1
+    if (used + size <= bytes) kept.push(record)
+    else if (kept.length > 0) break
+    else {
+      const shrunk = shrink(record, bytes)
+      kept.push(shrunk.record)
+      left = shrunk.left
+    }
+    used += size
+  }
+  return { kept, left }
+}
+
+/** What was cut away, as the agent hears it. */
+function cutNotes(all: number, kept: number, left: readonly string[], bytes: number, isList: boolean): string[] {
+  const names = left.map((name) => (PLAIN.test(name) ? name : 'a member'))
+  return [
+    ...(left.length > 0 ? [`Cut at ${bytes} bytes: of the first record ${names.join(', ')} left out.`] : []),
+    ...(kept < all ? [`Cut at ${bytes} bytes: ${kept} of ${all} shown. Ask again with limit ${kept}.`] : []),
+    ...(isList && kept < all ? ['next_cursor is withheld: it would pass over what was cut.'] : []),
+  ]
+}
+
+/**
+ * `found` as a tool answers it: the same records as text and as structured content, each of the two at most `bytes`.
+ *
+ * @param asOf When it was asked, in ISO 8601.
+ */
+export function toResult(found: Found, bytes: number, asOf: string): CallToolResult {
+  const { headline, untrusted, explanations, next_cursor } = found
+  const isList = Array.isArray(untrusted)
+  const all = (isList ? untrusted : [untrusted]).map((record) => mapTexts(record, shown) as Json)
+  const room = bytes - FRAME - sizeOf([headline, found.notes, explanations, next_cursor])
+  const { kept, left } = take(all, room)
+  const isCut = kept.length < all.length || left.length > 0
+  const notes = [...found.notes, ...cutNotes(all.length, kept.length, left, bytes, isList)]
+  const cursor = kept.length < all.length ? null : (next_cursor ?? null)
+  const complete = found.complete && !isCut
+  const structuredContent = {
+    complete,
+    notes,
+    as_of: asOf,
+    ...(isList ? { next_cursor: cursor } : {}),
+    ...(explanations === undefined ? {} : { explanations }),
+    untrusted: isList ? kept : (kept[0] ?? {}),
+  }
+  const text = [
+    `${headline} As of ${asOf}. ${complete ? 'Complete.' : 'NOT COMPLETE: a part, never a total.'}`,
+    ...notes,
+    ...(explanations ?? []),
+    ...(cursor === null ? [] : [`More follow: next_cursor ${cursor}`]),
+    fence(kept.map((record) => JSON.stringify(record))),
+  ].join('\n')
+  return { content: [{ type: 'text', text }], structuredContent }
+}
+
+/** Why there is no answer. */
+export const refused = (words: string): CallToolResult => ({ content: [{ type: 'text', text: words }], isError: true })

@@ -1,0 +1,109 @@
+/** The tool that is asked first: which sources answer, what there is in all, and what contradicts what. */
+import * as z from 'zod'
+import { ANSWER, listed, plain } from '../answer.js'
+import type { Asked } from '../source.js'
+import { recordsOf, sampleNotes } from './page.js'
+import { defineTool } from './tool.js'
+
+type Json = Record<string, unknown>
+
+const NODES = 20
+const FINDINGS = 100
+
+/** `record` with these members alone. */
+const only = (record: Json, ...names: string[]) =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => names.includes(name)))
+
+const moreNotes = (what: string, { has_more }: Json) =>
+  has_more === true ? [`${what}: the first ones only, more follow.`] : []
+
+/** A part of the overview: the route that answers, what is shown of it, and why that is not all. */
+interface Part {
+  readonly route: string
+  read(value: Json): unknown
+  notes?(value: Json): string[]
+  /** What to know of it although it is all there is. */
+  remarks?(value: Json): string[]
+}
+
+const PARTS: Record<string, Part> = {
+  router: { route: '/', read: (value) => only(value, 'deployment_id', 'mode', 'version') },
+  sources: {
+    route: '/sources',
+    read: (value) => recordsOf(value)?.map((row) => only(row, 'source', 'answered', 'code')) ?? null,
+    notes: (value) => {
+      const silent = (recordsOf(value) ?? []).filter(({ answered }) => answered !== true)
+      return silent.length === 0 ? [] : [`Unknown: ${listed(silent.map(({ source }) => source))} did not answer.`]
+    },
+  },
+  connections: {
+    route: '/connections/count',
+    read: (value) => only(value, 'total', 'by_status', 'by_client_type'),
+    notes: (value) => sampleNotes(value).map((note) => `connections: ${note}`),
+  },
+  calls: { route: '/rpc/summary', read: (value) => value },
+  delivery: {
+    route: '/delivery/summary',
+    read: (value) => value,
+    remarks: ({ sample_size, tracked_commands }) =>
+      Number(sample_size) < Number(tracked_commands)
+        ? [`delivery: its oldest_… are those of a sample of ${Number(sample_size)}, not of all tracked commands.`]
+        : [],
+  },
+  nodes: {
+    route: `/delivery/nodes?limit=${NODES}`,
+    read: (value) =>
+      recordsOf(value)?.map((row) =>
+        only(row, 'node_id', 'stale', 'staleness_ms', 'mailbox_listener_alive', 'reconciliation_loop_alive'),
+      ) ?? null,
+    notes: (value) => moreNotes('nodes', value),
+  },
+  findings: {
+    route: `/findings?limit=${FINDINGS}`,
+    read: (value) => {
+      const counts: Record<string, number> = {}
+      for (const kind of plain(recordsOf(value)?.map((row) => row.kind))) counts[kind] = (counts[kind] ?? 0) + 1
+      return counts
+    },
+    notes: (value) => [...moreNotes('findings', value), ...sampleNotes(value).map((note) => `findings: ${note}`)],
+  },
+}
+
+/** Why a part is not known: what the router has not, and what it has and did not answer. */
+const unknown = (name: string, { problem, status }: Extract<Asked, { problem: string }>) =>
+  status === 501 ? `${name}: not part of this deployment.` : `${name}: unknown: ${problem}.`
+
+export const RELAY_OVERVIEW = defineTool({
+  name: 'relay_overview',
+  description:
+    'Ask first: which sources answer, connections, calls, delivery, nodes, findings by kind. null is unknown, not 0.',
+  input: z.object({}),
+  output: ANSWER.extend({
+    // What was cut away is absent.
+    untrusted: z.object(Object.fromEntries(Object.keys(PARTS).map((name) => [name, z.unknown()]))).partial(),
+  }),
+  async look(_input, { ask }) {
+    const asked = await Promise.all(
+      Object.entries(PARTS).map(async ([name, part]) => ({ name, part, answer: await ask(part.route) })),
+    )
+    // The index alone is of the router itself: without it nobody has answered at all.
+    const [first] = asked
+    if (first?.answer.problem !== undefined) return { refused: first.answer.problem }
+    const notes = asked.flatMap(({ name, part, answer }) =>
+      answer.problem === undefined ? (part.notes?.(answer.value) ?? []) : [unknown(name, answer)],
+    )
+    return {
+      headline: 'The relay as it is now.',
+      complete: notes.length === 0,
+      notes: [
+        ...notes,
+        ...asked.flatMap(({ part, answer }) =>
+          answer.problem === undefined ? (part.remarks?.(answer.value) ?? []) : [],
+        ),
+      ],
+      untrusted: Object.fromEntries(
+        asked.map(({ name, part, answer }) => [name, answer.problem === undefined ? part.read(answer.value) : null]),
+      ),
+    }
+  },
+})

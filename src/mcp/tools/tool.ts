@@ -1,0 +1,53 @@
+/** What a tool is: its words, what it takes, what it gives, and how it finds it out. */
+import type * as z from 'zod'
+import type { Found } from '../answer.js'
+import type { Asked } from '../source.js'
+
+/** What a tool works with. */
+export interface Looking {
+  /** Puts a question to the router; `null` for what could not be a path there. Never rejects. */
+  ask(route: string | null): Promise<Asked>
+  /** Whether payloads are shown. */
+  readonly payloads: boolean
+}
+
+/** What was found out, or the words in which it was refused. */
+export type Outcome = Found | { readonly refused: string }
+
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly input: z.ZodObject
+  readonly output: z.ZodObject
+  /** `input`: checked by the schema. */
+  look(input: Record<string, unknown>, looking: Looking): Promise<Outcome>
+}
+
+interface TypedTool<Input extends z.ZodObject> {
+  name: string
+  description: string
+  input: Input
+  output: z.ZodObject
+  look(input: z.output<Input>, looking: Looking): Promise<Outcome>
+}
+
+/** A tool whose `look` is checked against its `input`. */
+export const defineTool = <Input extends z.ZodObject>(tool: TypedTool<Input>): Tool => ({
+  ...tool,
+  look: (input, looking) => tool.look(tool.input.parse(input), looking),
+})
+
+/** `template` with each `{parameter}` from `values`; `null` where one is missing or would leave the route. */
+export function pathOf(template: string, values: Readonly<Record<string, string>>): string | null {
+  let isPath = true
+  const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name] ?? ''
+    isPath &&= !['', '.', '..'].includes(value) && value.isWellFormed()
+    return isPath ? encodeURIComponent(value) : ''
+  })
+  return isPath ? path : null
+}
+
+/** `path` with `values` as its query. */
+export const requestOf = (path: string | null, values: Readonly<Record<string, string>>): string | null =>
+  path === null ? null : `${path}?${new URLSearchParams(values)}`

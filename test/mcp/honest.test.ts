@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest'
+import type { Connection } from '../../src/contract/connections.js'
+import { noopAuth } from '../../src/index.js'
+import { createFakeInspectors } from '../../src/testing/index.js'
+import { createSubject, createWatched, never } from '../diagnostics/subject.js'
+import { connection, createWorld, message } from '../diagnostics/world.js'
+import { ask, fenced } from './subject.js'
+
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength
+
+/** A router over so many connections, each with metadata of so many characters. */
+function withConnections(count: number, metadata: (i: number) => Connection['metadata'] = () => ({})) {
+  const connections = Array.from({ length: count }, (_, i) =>
+    connection({ connection_id: `c-${i}`, client_id: `client-${i}`, metadata: metadata(i) }),
+  )
+  return createSubject({ inspectors: createFakeInspectors({ ...createWorld(), connections }) })
+}
+
+describe('a page', () => {
+  it('is twenty records unless asked otherwise, says that it is no total, and leads to the end by its cursors', async () => {
+    const router = withConnections(45)
+    const seen: unknown[] = []
+    let cursor: unknown
+    for (const size of [20, 20, 5]) {
+      const given = { family: 'connections', ...(cursor === undefined ? {} : { cursor }) }
+      const { content, text } = await ask({ router }, 'find_records', given)
+      const records = (content as unknown as { untrusted: { connection_id: string }[] }).untrusted
+      expect(records).toHaveLength(size)
+      expect(content?.complete).toBe(false)
+      expect(text).toContain('NOT COMPLETE: a part, never a total.')
+      seen.push(...records.map((record) => record.connection_id))
+      cursor = content?.next_cursor
+      if (cursor !== null) expect(text).toContain(`next_cursor ${cursor}`)
+    }
+    expect(cursor).toBeNull()
+    expect(new Set(seen).size).toBe(45)
+  })
+
+  it('is complete where it is the whole list', async () => {
+    const { content, text } = await ask({ router: withConnections(20) }, 'find_records', { family: 'connections' })
+    expect(content).toMatchObject({ complete: true, notes: [], next_cursor: null })
+    expect(text).toContain('Complete.')
+    expect(text).not.toContain('NOT COMPLETE')
+  })
+
+  it('says what it left out, and what was cut short', async () => {
+    const inspectors = createFakeInspectors(createWorld())
+    const connections = [connection(), { connection_id: 7 } as never]
+    const broken = createFakeInspectors({ ...createWorld(), connections })
+    const omitted = await ask(
+      { router: createSubject({ inspectors: { ...inspectors, registry: broken.registry } }) },
+      'find_records',
+      { family: 'connections' },
+    )
+    expect(omitted.content).toMatchObject({ complete: false, notes: ['1 record of this range cannot be shown.'] })
+    const messages = Array.from({ length: 30 }, (_, i) => message({ message_id: `m-${i}`, sequence: i + 1 }))
+    const sampled = await ask(
+      { router: createSubject({ inspectors: createFakeInspectors({ ...createWorld(), messages }) }) },
+      'find_records',
+      { family: 'messages', filters: { stream: 'users/alice/log' }, limit: 5 },
+    )
+    expect(sampled.content).toMatchObject({
+      complete: false,
+      notes: expect.arrayContaining([expect.stringMatching(/^A sample/)]),
+    })
+  })
+})
+
+describe('an aggregate', () => {
+  it.each(['users', 'user'])('over a source that fails is a sample, and names it: %s', async (what) => {
+    const { router } = createWatched({}, (asked) => {
+      if (asked.name.startsWith('rpc.')) throw new Error('down')
+      return asked.proceed()
+    })
+    const { content, text } =
+      what === 'users'
+        ? await ask({ router }, 'find_records', { family: 'users' })
+        : await ask({ router }, 'user_summary', { user_id: 'alice' })
+    expect(content).toMatchObject({ complete: false })
+    expect(text).toContain('A sample: cut short in rpc.')
+    expect(text).toContain('NOT COMPLETE')
+    if (what === 'user') expect(content).toMatchObject({ untrusted: { pending_rpc: null } })
+  })
+
+  it('that is bounded is a sample', async () => {
+    const router = createSubject({ limits: { examined: 2 } })
+    const { content, text } = await ask({ router }, 'user_summary', { user_id: 'alice' })
+    expect(content?.complete).toBe(false)
+    expect(text).toContain('counts are at least so many')
+  })
+})
+
+describe('the overview', () => {
+  it('says what is unknown and what there is not, and shows neither as 0', async () => {
+    // Long enough for all that does answer, on whatever machine.
+    const { router } = createWatched({ deadlineMs: 4_000 }, (asked) =>
+      asked.name.startsWith('delivery.') ? never() : asked.proceed(),
+    )
+    const { content, text } = await ask({ router }, 'relay_overview')
+    expect(content).toMatchObject({
+      complete: false,
+      untrusted: { delivery: null, nodes: null, connections: { total: 6 } },
+    })
+    expect(text).toContain('delivery: unknown: 504 inspector_timeout')
+    expect(text).toContain('Unknown: delivery did not answer.')
+    const { registry } = createFakeInspectors(createWorld())
+    const small = await ask({ router: createSubject({ inspectors: { registry } }) }, 'relay_overview')
+    expect(small.content).toMatchObject({ complete: false, untrusted: { calls: null, delivery: null } })
+    expect(small.text).toContain('calls: not part of this deployment.')
+  })
+
+  it('says which numbers are those of a sample, and that of nothing is missing', async () => {
+    const { delivery, ...rest } = createWorld()
+    const sampled = {
+      ...rest,
+      delivery: { ...delivery, summary: { ...delivery.summary, tracked_commands: 9, sample_size: 4 } },
+    }
+    const { text, content } = await ask(
+      { router: createSubject({ inspectors: createFakeInspectors(sampled) }) },
+      'relay_overview',
+    )
+    expect(text).toContain('those of a sample of 4, not of all tracked commands')
+    expect(content?.complete).toBe(true)
+  })
+
+  it('counts findings of the first page alone, and says so', async () => {
+    const calls = Array.from({ length: 130 }, (_, i) => ({
+      ...createWorld().calls[0],
+      correlation_id: `call-${i}`,
+      instance_id: 'old',
+    }))
+    const router = createSubject({ inspectors: createFakeInspectors({ ...createWorld(), calls: calls as never }) })
+    const { text } = await ask({ router }, 'relay_overview')
+    expect(text).toContain('findings: the first ones only, more follow.')
+  })
+})
+
+describe('the bytes of an answer', () => {
+  it('are bounded; what is cut is said, and no cursor passes over it', async () => {
+    const router = withConnections(60, () => ({ note: 'x'.repeat(1_500) }))
+    const answerBytes = 8_192
+    const { content, text } = await ask({ router, answerBytes }, 'find_records', { family: 'connections' })
+    const shown = fenced(text)
+    expect(shown.length).toBeGreaterThan(0)
+    expect(shown.length).toBeLessThan(20)
+    expect(bytesOf(text)).toBeLessThanOrEqual(answerBytes * 1.2)
+    expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(answerBytes)
+    expect(bytesOf(content)).toBeLessThanOrEqual(answerBytes)
+    expect(content).toMatchObject({ complete: false, next_cursor: null })
+    expect(text).toContain(
+      `Cut at ${answerBytes} bytes: ${shown.length} of 20 shown. Ask again with limit ${shown.length}.`,
+    )
+    const again = await ask({ router, answerBytes }, 'find_records', { family: 'connections', limit: shown.length })
+    expect(again.content?.untrusted).toEqual(shown)
+    expect(again.content?.next_cursor).toEqual(expect.any(String))
+  })
+
+  it('of an overview leave parts of it out', async () => {
+    const nodes = Array.from({ length: 20 }, (_, i) => ({
+      ...createWorld().delivery?.nodes?.[0],
+      node_id: `${'<'.repeat(200)}${i}`,
+    }))
+    const { delivery, ...rest } = createWorld()
+    const inspectors = createFakeInspectors({ ...rest, delivery: { ...delivery, nodes: nodes as never } })
+    const { content, text, isError } = await ask(
+      { router: createSubject({ inspectors }), answerBytes: 8_192 },
+      'relay_overview',
+    )
+    expect(isError).toBe(false)
+    expect(content).toMatchObject({ complete: false, untrusted: { connections: { total: 6 } } })
+    expect(content?.untrusted).not.toHaveProperty('nodes')
+    expect(text).toContain('nodes left out')
+  })
+
+  it('are bounded where what answers is as long as it can be', async () => {
+    const long = '<'.repeat(20_000)
+    const names = Array.from({ length: 5_000 }, (_, i) => `name_${i}`)
+    const items = Array.from({ length: 100 }, (_, i) => ({
+      kind: `kind_${i}`,
+      means: long,
+      does_not_mean: long,
+      subject: { long },
+    }))
+    const page = { items, has_more: true, next_cursor: 'c'.repeat(1_000), not_looked_for: names }
+    const answers: Record<string, object> = {
+      '/findings': { ...page, completeness: { complete: false, truncated_sources: names } },
+      '/': { deployment_id: long, mode: long, version: long },
+    }
+    const router = {
+      prefix: '',
+      fetch: async ({ url }: Request) => {
+        const answer = answers[new URL(url).pathname]
+        return answer ? Response.json(answer) : Response.json({ code: 'x', title: long }, { status: 503 })
+      },
+    }
+    for (const tool of ['explain_findings', 'relay_overview', 'user_summary']) {
+      const given = tool === 'user_summary' ? { user_id: 'alice' } : {}
+      const { content, text } = await ask({ router, auth: noopAuth(), answerBytes: 8_192 }, tool, given)
+      expect(new TextEncoder().encode(text).byteLength, tool).toBeLessThanOrEqual(8_192)
+      // The last one is refused.
+      expect(content === undefined, tool).toBe(tool === 'user_summary')
+      if (content) expect(bytesOf(content), tool).toBeLessThanOrEqual(8_192)
+      expect(text).not.toMatch(/<(?!U\+[0-9A-F]{4,6}>|\/?untrusted-data>)/)
+    }
+  })
+
+  it('of one record leave its largest members out, and name them', async () => {
+    const router = withConnections(1, () => ({ note: 'x'.repeat(30_000) }))
+    const { content, text } = await ask({ router }, 'get_record', { family: 'connections', id: 'c-0' })
+    expect(content).toMatchObject({ complete: false, untrusted: { connection_id: 'c-0', status: 'connected' } })
+    expect(content?.untrusted).not.toHaveProperty('metadata')
+    expect(text).toContain('of the first record metadata left out')
+    expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(16_384)
+  })
+})

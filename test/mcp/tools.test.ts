@@ -1,0 +1,191 @@
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
+import { FAMILIES } from '../../src/mcp/families.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
+import { buildCommand } from '../cli/process.js'
+import { createSubject, get, KEY } from '../diagnostics/subject.js'
+import { type Answer, call, connectHttp, connectStdio, ERAS, fenced, serve, serveRouter } from './subject.js'
+
+type Json = Record<string, unknown>
+
+const router = createSubject()
+const answerOf = async (route: string) => (await get<Json>(router, route)).body
+const itemsOf = async (route: string) => (await answerOf(route)).items as Json[]
+
+/** Each tool, what it is asked, and what the router says to the same question. */
+const ASKED: [tool: string, given: Json, expected: () => Promise<unknown>][] = [
+  ['find_records', { family: 'connections' }, () => itemsOf('/connections')],
+  [
+    'find_records',
+    { family: 'commands', filters: { overdue: false } },
+    () => itemsOf('/delivery/commands?overdue=false'),
+  ],
+  [
+    'find_records',
+    { family: 'task_workers', filters: { task_id: 'task-1', user_id: 'alice' } },
+    () => itemsOf('/workers/tasks/task-1?user_id=alice'),
+  ],
+  ['get_record', { family: 'contexts', id: 'ctx-4' }, () => answerOf('/contexts/ctx-4')],
+  ['user_summary', { user_id: 'alice' }, () => answerOf('/users/alice/summary')],
+  [
+    'command_evidence',
+    { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
+    () => answerOf('/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1'),
+  ],
+]
+
+const NAMES = ['relay_overview', 'find_records', 'get_record', 'user_summary', 'command_evidence', 'explain_findings']
+
+const TRANSPORTS: [string, () => Promise<Parameters<typeof call>[0]>][] = ERAS.flatMap((era) => [
+  [`streamable HTTP, ${era}`, async () => connectHttp(await serve({ router }), era)],
+  [`stdio, ${era}`, async () => connectStdio(['--url', await serveRouter(router)], { SERVICE_ADMIN_KEY: KEY }, era)],
+])
+
+/** The first record of a family. */
+async function itemIn(agent: Parameters<typeof call>[0], family: string): Promise<Json> {
+  const { content } = await call(agent, 'find_records', { family, limit: 1 })
+  return (content as unknown as { untrusted: [Json] }).untrusted[0]
+}
+
+/** What text and structured content both have to say. */
+function expectAlike({ text, content }: Answer) {
+  const { untrusted, complete, notes = [] } = content ?? {}
+  expect(fenced(text)).toEqual([untrusted].flat())
+  expect(text.includes('NOT COMPLETE')).toBe(!complete)
+  for (const note of notes) expect(text).toContain(note)
+}
+
+describe.each(TRANSPORTS)('the tools over %s', (_, connect) => {
+  beforeAll(buildCommand)
+
+  it('are six, in a fixed order, read-only, and answer as the router does', async () => {
+    const client = await connect()
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(NAMES)
+    for (const { annotations, outputSchema } of tools) {
+      expect(annotations).toEqual({ readOnlyHint: true, openWorldHint: false })
+      expect(Object.keys(outputSchema?.properties ?? {})).toEqual(
+        expect.arrayContaining(['complete', 'notes', 'as_of', 'untrusted']),
+      )
+    }
+    for (const [tool, given, expected] of ASKED) {
+      const answer = await call(client, tool, given)
+      expect(answer.content?.untrusted, tool).toEqual(await expected())
+      expectAlike(answer)
+    }
+    const overview = await call(client, 'relay_overview')
+    expectAlike(overview)
+    expect(overview.content).toMatchObject({
+      complete: true,
+      untrusted: { connections: { total: 6 }, calls: { pending: 4 }, delivery: { tracked_commands: 4 } },
+    })
+    const findings = await call(client, 'explain_findings', { kind: 'counts_disagree' })
+    expectAlike(findings)
+    expect(findings.content).toMatchObject({ untrusted: [{ kind: 'counts_disagree', subject: {} }] })
+    expect(findings.text).toContain('counts_disagree: Two sources count the same things')
+    expect(findings.text).toContain('It does not say which of them is right.')
+  })
+
+  it('refuse in the words of the router', async () => {
+    const client = await connect()
+    const refused = async (tool: string, given: Json) => {
+      const { isError, text, content } = await call(client, tool, given)
+      expect([isError, content]).toEqual([true, undefined])
+      return text
+    }
+    expect(await refused('find_records', { family: 'commands', filters: { state: 'lost' } })).toMatch(
+      /^422 invalid_query: .*state must be one of: waiting, attempted/,
+    )
+    expect(await refused('get_record', { family: 'sites', id: 'nobody' })).toMatch(/^404 not_found: .*may have been/)
+    expect(await refused('find_records', { family: 'nothing' })).toContain('expected one of "actions"')
+    expect(await refused('find_records', { family: 'connection_history' })).toContain('{connection_id}')
+    expect(await refused('find_records', { family: 'sites', filters: { limit: '5' } })).toMatch(/must not be repeated/)
+    expect(await refused('get_record', { family: 'sites', id: '..' })).toContain('segment of a path')
+  })
+})
+
+describe('the tools over the facilities in memory', () => {
+  it('show a command that waits, whose it is, and nothing of what it carries', async () => {
+    const facilities = createMemoryFacilities()
+    onTestFinished(async () => void (await facilities.close()))
+    const { connections, dispatcher } = facilities
+    const client = { user_id: 'ann', client_id: 'laptop', instance_id: 'run' }
+    await connections.connect({ ...client, client_type: 'web' })
+    const command = { user_id: 'ann', client_id: 'laptop', command_id: 'sync-1' }
+    await dispatcher.dispatch({
+      ...command,
+      scope_id: 'ann',
+      payload: { text: 'secret of ann' },
+      action: 'sync',
+      deadlineMs: 60_000,
+    })
+    const diagnostics = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
+    const agent = await connectHttp(await serve({ router: diagnostics }))
+    const answers = [
+      await call(agent, 'relay_overview'),
+      await call(agent, 'find_records', { family: 'commands', filters: { state: 'waiting' } }),
+      await call(agent, 'get_record', {
+        family: 'connections',
+        id: (await itemIn(agent, 'connections')).connection_id,
+      }),
+      await call(agent, 'user_summary', { user_id: 'ann' }),
+      await call(agent, 'command_evidence', command),
+      await call(agent, 'explain_findings'),
+    ]
+    expect(answers.map(({ content }) => content)).toMatchObject([
+      { untrusted: { connections: { total: 1 }, delivery: { tracked_commands: 1 } } },
+      { complete: true, untrusted: [{ ...command, state: 'waiting' }] },
+      { untrusted: { user_id: 'ann', status: 'connected' } },
+      { untrusted: { observed_connections: 1 } },
+      { untrusted: { ...command, attempts: { count: 0 }, terminal: null } },
+      { untrusted: expect.any(Array) },
+    ])
+    // On a busy machine it has waited for so long by then that this is one; nothing else is.
+    const findings = answers.at(-1)?.content as { untrusted: { kind: string }[] }
+    expect(findings.untrusted.filter(({ kind }) => kind !== 'command_waiting_though_listened')).toEqual([])
+    expect(JSON.stringify(answers)).not.toContain('secret of ann')
+  })
+})
+
+describe('the list of tools', () => {
+  it('takes fewer than 2000 tokens of whoever carries it along', async () => {
+    const { tools } = await (await connectHttp(await serve())).listTools()
+    // Three bytes to a token: tokenizers of today make fewer tokens of such text, four bytes and more to each.
+    const tokens = Math.ceil(new TextEncoder().encode(JSON.stringify(tools)).byteLength / 3)
+    console.log(`the list of tools: at most ${tokens} tokens`)
+    expect(tokens).toBeLessThan(2_000)
+  })
+
+  it('is the same each time', async () => {
+    const list = async () => JSON.stringify((await (await connectHttp(await serve())).listTools()).tools)
+    expect(await list()).toBe(await list())
+  })
+})
+
+describe('the families', () => {
+  const { paths, components } = openApiDocument() as {
+    paths: Record<string, { get: { responses: Record<string, { content?: Json }> } }>
+    components: { schemas: Record<string, { properties?: Json }> }
+  }
+  /** Whether its answer is a page, or a counted sample. */
+  const isList = (path: string) => {
+    const [, name = ''] = /schemas\/(\w+)"/.exec(JSON.stringify(paths[path]?.get.responses['200']?.content ?? {})) ?? []
+    const members = Object.keys(components.schemas[name]?.properties ?? {})
+    return members.includes('items') && ['has_more', 'count'].some((member) => members.includes(member))
+  }
+
+  it('are all that the router lists', () => {
+    const lists = Object.keys(paths).filter(isList)
+    const asked = Object.values(FAMILIES).map(({ list }) => list as string)
+    // What findings are has a tool of its own.
+    expect(lists.filter((path) => path !== '/findings').sort()).toEqual(asked.sort())
+  })
+
+  it('can be asked for one record wherever the router can', () => {
+    const single = Object.values(FAMILIES).flatMap((family) => ('one' in family ? [family.one] : []))
+    const whole = Object.values(FAMILIES).flatMap(({ list }) =>
+      Object.keys(paths).filter((path) => path.startsWith(`${list}/{`) && !path.slice(list.length + 2).includes('/')),
+    )
+    expect(whole.sort()).toEqual(single.sort())
+  })
+})
