@@ -1,0 +1,37 @@
+/** A browser that is driven, and what plugs it in. `CHROMIUM=/usr/bin/chromium node examples/playwright.mjs` */
+import { chromium } from 'playwright-core'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { startNodeServer } from 'relayscope/node'
+import { followBrowser } from 'relayscope/playwright'
+
+const facilities = createMemoryFacilities()
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(facilities),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  // Chromium has no sandbox for root.
+  chromiumSandbox: process.getuid?.() !== 0,
+})
+
+const crawler = { user_id: 'ada', client_id: 'crawler', ownership: 'worker' }
+/** What each page works on. */
+const tasks = new Map()
+
+// #region plug
+const follower = followBrowser(browser, {
+  contexts: facilities.contexts,
+  browserWindows: facilities.browserWindows,
+  identify: (_context, page) => ({ ...crawler, task_id: tasks.get(page) }),
+})
+// #endregion
+
+const context = await browser.newContext()
+const page = await context.newPage()
+tasks.set(page, 'crawl-1')
+await follower.identifyAgain(page)
+const { url } = await startNodeServer(diagnostics, { port: Number(process.env.PORT ?? 8080) })
+console.log(`${url}${diagnostics.prefix}/contexts`)

@@ -1,0 +1,33 @@
+/** A Socket.IO server that exists, and what plugs it in. `node examples/socket-io.mjs` */
+import { createServer } from 'node:http'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
+import { followSocketIo } from 'relayscope/socket.io'
+import { Server } from 'socket.io'
+
+const facilities = createMemoryFacilities()
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(facilities),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+const server = createServer(toNodeHandler(diagnostics))
+const io = new Server(server)
+io.on('connection', (socket) => socket.join('everybody'))
+
+/** Whom your cookie or token belongs to; this example believes what every client says in `auth`. */
+function whoIs({ handshake: { auth } }) {
+  return { user_id: auth.user, client_id: auth.client, instance_id: auth.instance, client_type: 'web' }
+}
+
+// #region plug
+followSocketIo(io, {
+  connections: facilities.connections,
+  identify: (socket) => whoIs(socket), // by your own authentication
+})
+// #endregion
+
+server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/connections`)
+})

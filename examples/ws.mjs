@@ -1,0 +1,35 @@
+/** A WebSocket server that exists, and what plugs it in. `node examples/ws.mjs` */
+import { createServer } from 'node:http'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
+import { followWebSockets } from 'relayscope/ws'
+import { WebSocketServer } from 'ws'
+
+const server = createServer()
+const sockets = new WebSocketServer({ server })
+sockets.on('connection', (socket) => socket.send('hello'))
+const facilities = createMemoryFacilities()
+
+/** Whom your cookie or token belongs to; this example believes everybody who comes to `/user/client/instance`. */
+function whoIs(request) {
+  const [, user_id, client_id, instance_id] = request.url.split('/')
+  return { user_id, client_id, instance_id, client_type: 'web' }
+}
+
+// #region plug
+followWebSockets(sockets, {
+  connections: facilities.connections,
+  identify: (_socket, request) => (request ? whoIs(request) : null), // by your own authentication
+})
+// #endregion
+
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition(facilities),
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
+  prefix: '/ops/diagnostics',
+})
+server.on('request', toNodeHandler(diagnostics))
+server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/connections`)
+})

@@ -1,0 +1,84 @@
+/** Whose a job is, which only the host can say. */
+import { runWithin } from '../async/time-limit.js'
+import { checkId } from '../contract/ids.js'
+import type { Ask, Awaitable } from '../contract/page.js'
+
+/** Bytes of a payload that `identify` is shown; a page reads up to as many jobs as it shows. */
+export const PAYLOAD_BYTES = 65_536
+/** After which a job is nobody's, for the answer at hand. */
+const IDENTIFY_MS = 1_000
+
+/** A job as `identify` is given it. */
+export interface BullmqJob {
+  readonly queue: string
+  readonly id: string
+  readonly name: string
+  /** The payload; `undefined` where it is over 64 KiB, or no JSON. Nothing of it leaves but what `identify` answers. */
+  readonly data: unknown
+}
+
+/** Whose a job is. What is left out, or `null`, is not known. */
+export interface BullmqIdentity {
+  user_id?: string | null | undefined
+  /** The client that the job is for, where it is for one; without its user it counts as unknown. */
+  client_id?: string | null | undefined
+}
+
+/** Says whose a job is, within a second. What it throws, or answers amiss, goes to the router's `onError`, and the job is nobody's. */
+export type Identify = (job: BullmqJob) => Awaitable<BullmqIdentity | null | undefined>
+
+export interface Owner {
+  user_id: string | null
+  client_id: string | null
+}
+
+const NOBODY: Owner = { user_id: null, client_id: null }
+
+function parse(payload: string | null): unknown {
+  try {
+    return payload === null ? undefined : JSON.parse(payload)
+  } catch {
+    return undefined
+  }
+}
+
+function idOf(given: unknown, name: string): string | null {
+  if (given === null || given === undefined) return null
+  const reason = typeof given === 'string' ? checkId(given) : 'must be a string'
+  if (reason !== undefined) throw new TypeError(`identify: ${name} ${reason}`)
+  return given as string
+}
+
+/** @throws TypeError for what says nothing of the kind. */
+function identityOf(told: unknown): BullmqIdentity {
+  if (told === null || told === undefined) return {}
+  const names = typeof told === 'object' && !Array.isArray(told) ? Object.keys(told) : undefined
+  if (names === undefined || (names.length > 0 && !names.includes('user_id') && !names.includes('client_id')))
+    throw new TypeError('identify: must answer an object with user_id and client_id, or null')
+  return told
+}
+
+/** Whose the job is; nobody's without `identify`, and where that fails. */
+export async function ownerOf(
+  identify: Identify | undefined,
+  job: Omit<BullmqJob, 'data'>,
+  payload: string | null,
+  ask: Ask,
+): Promise<Owner> {
+  if (identify === undefined) return NOBODY
+  try {
+    const told = identityOf(
+      await runWithin(() => identify({ ...job, data: parse(payload) }), {
+        ms: IDENTIFY_MS,
+        late: () => new Error(`identify did not answer within ${IDENTIFY_MS} ms`),
+        signal: ask.signal,
+      }),
+    )
+    const user_id = idOf(told.user_id, 'user_id')
+    return user_id === null ? NOBODY : { user_id, client_id: idOf(told.client_id, 'client_id') }
+  } catch (error) {
+    ask.signal.throwIfAborted()
+    ask.onError?.(error)
+    return NOBODY
+  }
+}

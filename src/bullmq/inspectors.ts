@@ -1,0 +1,101 @@
+/** The inspectors of BullMQ's queues, for whoever runs them and asks what became of a job. */
+import type { DeliveryInspector } from '../contract/delivery.js'
+import { checkId } from '../contract/ids.js'
+import {
+  boundsIn,
+  checkOptions,
+  defineBounds,
+  FUNCTION,
+  having,
+  LIST,
+  needed,
+  orNull,
+  resolveBounds,
+  type Shape,
+  shown,
+  TEXT,
+  TIMER_MAX_MS,
+} from '../contract/options.js'
+import { listCommands, readStatus } from './commands.js'
+import type { Identify } from './identity.js'
+import { listNodes } from './nodes.js'
+import { type BullmqQueue, createLink, TIMEOUT_MS } from './queue.js'
+import { listScopes, readScope, readSummary } from './scopes.js'
+
+export interface BullmqOptions {
+  /** The host's own queues, each name once; they stay the host's, and are never closed or written to. */
+  queues: readonly BullmqQueue[]
+  /**
+   * Says whose a job is, by its payload for example, of which up to 64 KiB are read then, and only then. @default nobody knows
+   */
+  identify?: Identify | undefined
+  /** What the deployment is called in the summary. @default null */
+  deploymentId?: string | null | undefined
+  /** Longest wait for one answer of a queue's store, in ms, its connection included. @default 2000 */
+  timeoutMs?: number | undefined
+  /** Epoch milliseconds. @default Date.now */
+  now?: (() => number) | undefined
+}
+
+const BOUNDS = defineBounds({ timeoutMs: [TIMEOUT_MS, TIMER_MAX_MS] })
+
+const OPTIONS: Shape<BullmqOptions> = {
+  ...boundsIn(BOUNDS),
+  queues: needed(LIST),
+  identify: FUNCTION,
+  deploymentId: orNull(TEXT),
+  now: FUNCTION,
+}
+
+const QUEUE = having('toKey', 'getWorkers')
+
+/** Whether there is a promise of a client: a queue of BullMQ 6 may have none, for its jobs may stand elsewhere. */
+function hasClient(queue: BullmqQueue): boolean {
+  const { client }: Partial<BullmqQueue> = queue
+  // That it fails is heard when it is asked.
+  client?.then?.(undefined, () => {})
+  return typeof client?.then === 'function'
+}
+
+function checkQueues(queues: readonly BullmqQueue[]): void {
+  const names = new Set<string>()
+  for (const [i, queue] of queues.entries()) {
+    if (!QUEUE.test(queue) || typeof queue.name !== 'string' || !hasClient(queue))
+      throw new TypeError(`queues.${i} must be a Queue of bullmq 5, not ${shown(queue)}`)
+    const reason = checkId(queue.name)
+    if (reason) throw new TypeError(`the name of queues.${i} ${reason}`)
+    if (names.has(queue.name)) throw new TypeError(`queues.${i} is a second queue of the name ${shown(queue.name)}`)
+    names.add(queue.name)
+  }
+}
+
+/**
+ * Inspectors over queues of BullMQ 5, as they are in their store: jobs are commands, queues are scopes, workers are nodes. They
+ * only read, a bounded part each time, and never add, move or clean a job. What BullMQ cannot tell is `null`.
+ *
+ * @returns `delivery` alone: nothing in the store says that somebody waits for the result of a job.
+ * @throws TypeError or RangeError that names the option.
+ *
+ * @example
+ * const inspectors = createBullmqInspectors({ queues: [emails, reports] })
+ * const router = createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
+ */
+export function createBullmqInspectors(options: BullmqOptions): { delivery: DeliveryInspector } {
+  checkOptions(options, OPTIONS)
+  checkQueues(options.queues)
+  const { timeoutMs } = resolveBounds(options, BOUNDS)
+  const { identify, deploymentId = null, now = Date.now } = options
+  const links = options.queues.map((queue) => createLink(queue, timeoutMs))
+  const queues = { links, identify }
+  return {
+    delivery: {
+      ping: (ask) => Promise.all(links.map(({ name }) => readScope(links, name, ask, now))),
+      summary: (ask) => readSummary(links, deploymentId, ask, now),
+      listNodes: (page, ask) => listNodes(links, page, ask),
+      listTenants: (page, ask) => listScopes(links, page, ask, now),
+      getTenant: (scopeId, ask) => readScope(links, scopeId, ask, now),
+      status: (key, ask) => readStatus(queues, key, ask),
+      listCommands: (filter, page, ask) => listCommands(queues, filter, page, ask, now),
+    },
+  }
+}

@@ -1,0 +1,138 @@
+/** Brings a registry to what is there of one client: the connection that arrived last holds it, and those before are superseded. */
+import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
+import type { JsonObject } from '../../contract/json.js'
+import { Refusal } from '../../refusal.js'
+import type { Identity } from './options.js'
+
+/** What a plug writes to. */
+export type FollowedConnections = Pick<ConnectionRegistry, 'connect' | 'heartbeat' | 'disconnect' | 'currentInstance'>
+
+/** One connection of the peer. */
+export interface Member<P> {
+  readonly peer: P
+  /** Its turn: of two of one client the later one holds it, whoever was identified first. */
+  readonly arrival: number
+  identity: Identity | undefined
+  client: Client<P> | undefined
+  seenAt: number
+  isSuperseded: boolean
+  /** Why it went, and when. */
+  reason: string
+  leftAt: number
+}
+
+/** One client of one user, and what the registry was told of it. */
+export interface Client<P> {
+  readonly key: string
+  /** Those that are there, in the order of their arrival. */
+  readonly members: Member<P>[]
+  written: { readonly id: string; readonly member: Member<P> } | undefined
+  beatAt: number
+  isDue: boolean
+  /** It says something else of itself than the registry was told. */
+  isChanged: boolean
+  /** Who had the client when the registry was found to know that connection no more. */
+  ousted: Member<P> | undefined
+}
+
+export interface ClientWriterParts<P> {
+  connections: FollowedConnections
+  metadataOf(peer: P): JsonObject
+  now(): number
+  /** The registry will never have this one. */
+  refuse(member: Member<P>): void
+  failed(error: unknown): void
+  connected(peer: P, connection: Connection): void
+  superseded(peer: P): void
+  /** When the store was last found to be down. */
+  failedAt(): number
+}
+
+/** What is told of who went while the store was away: when it is told is not when they went. */
+export const UNKNOWN = 'unknown'
+
+/** What no other try can change: the identity is wrong. */
+const isFinal = (error: unknown) =>
+  error instanceof Refusal && (error.code === 'invalid_input' || error.code === 'payload_too_large')
+const isFull = (error: unknown) => error instanceof Refusal && error.code === 'capacity_exceeded'
+
+/** @returns what brings the registry to what is there of a client, and rejects where the store is not. */
+export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Client<P>) => Promise<void> {
+  const { connections, metadataOf, now, refuse, failed, connected, superseded, failedAt } = parts
+
+  async function connect(client: Client<P>, member: Member<P>): Promise<void> {
+    const identity = member.identity as Identity
+    if (client.ousted === member && (await isHeldElsewhere(client, identity))) return
+    client.ousted = undefined
+    try {
+      client.isChanged = false
+      const connection = await connections.connect({ ...identity, metadata: saidOf(member) })
+      client.written = { id: connection.connection_id, member }
+      wasSeen(client)
+      if (client.members.includes(member)) connected(member.peer, connection)
+    } catch (error) {
+      if (!isFinal(error) && !isFull(error)) throw error
+      if (isFinal(error)) refuse(member)
+      failed(error)
+    }
+  }
+
+  const saidOf = ({ identity, peer }: Member<P>) => ({ ...identity?.metadata, ...metadataOf(peer) })
+
+  async function beat(client: Client<P>, id: string, member: Member<P>): Promise<void> {
+    const says = client.isChanged ? saidOf(member) : undefined
+    client.isChanged = false
+    try {
+      const isThere = await connections.heartbeat(id, says)
+      if (isThere) wasSeen(client)
+      if (isThere) return
+    } catch (error) {
+      client.isChanged = says !== undefined && !isFinal(error)
+      if (!isFinal(error)) throw error
+      client.isDue = false
+      failed(error)
+      return
+    }
+    // Silent for too long, forgotten by its store, or somebody else's.
+    client.written = undefined
+    client.ousted = member
+    await connect(client, member)
+  }
+
+  /** Whether another connection holds the client, one that did not come through this plug. */
+  async function isHeldElsewhere(client: Client<P>, identity: Identity): Promise<boolean> {
+    const holder = await connections.currentInstance(identity)
+    if (holder !== null && holder !== identity.instance_id) for (const member of client.members) supersede(member)
+    return holder !== null
+  }
+
+  function wasSeen(client: Client<P>): void {
+    client.beatAt = now()
+    client.isDue = false
+  }
+
+  /** Whoever is there beside the one that the registry has, as another instance, is told that it counts no more. */
+  function tellSuperseded({ written, members }: Client<P>): void {
+    const holder = written?.member.identity?.instance_id
+    for (const member of members) if (written && member.identity?.instance_id !== holder) supersede(member)
+  }
+
+  function supersede(member: Member<P>): void {
+    if (member.isSuperseded) return
+    member.isSuperseded = true
+    superseded(member.peer)
+  }
+
+  return async (client) => {
+    const { written, members } = client
+    if (written && !members.includes(written.member)) {
+      const { reason, leftAt } = written.member
+      await connections.disconnect(written.id, leftAt <= failedAt() ? UNKNOWN : reason)
+      client.written = undefined
+    }
+    const newest = members.at(-1)
+    if (newest && client.written?.member !== newest) await connect(client, newest)
+    else if (newest && client.written && client.isDue) await beat(client, client.written.id, newest)
+    tellSuperseded(client)
+  }
+}

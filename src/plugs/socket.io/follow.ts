@@ -1,0 +1,153 @@
+/** Follows the sockets of a Socket.IO server in all of its namespaces: what they do is what the connection registry shows. */
+import { guardErrorHook, guardHook } from '../../async/hook.js'
+import type { ConnectInput, Connection } from '../../contract/connections.js'
+import { checkOptions, FUNCTION, having, LIST, needed, resolveBounds, type Shape } from '../../contract/options.js'
+import type { FollowedConnections } from '../follow/client-writer.js'
+import { createConnectionFollower } from '../follow/connections.js'
+import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
+import type { FollowedNamespace, FollowedSocket, FollowedSocketIoServer } from './peer.js'
+
+export interface FollowSocketIoOptions<S> extends FollowOptions {
+  /** What is written to: that of either composition. */
+  connections: FollowedConnections
+  /** Whose a socket is: what you have authenticated, never what a client says. `null` is not followed. */
+  identify: (socket: S) => Identity | null | PromiseLike<Identity | null>
+  /** The actions that a socket's client offers. @default those of `identify`, if any */
+  actionsOf?: ((socket: S) => Actions | PromiseLike<Actions>) | undefined
+  /** Namespaces that were made before, by name; the root and those made later are followed by themselves. @default none */
+  namespaces?: readonly string[] | undefined
+  /**
+   * Called with a socket and its connection once that is written, and again where the store had lost it or a newer instance has
+   * gone: from then on its instance is the current one.
+   */
+  onConnected?: ((socket: S, connection: Connection) => void) | undefined
+  /** Called with a socket that is still connected when a newer instance of its client has taken over; a host may disconnect it. */
+  onSuperseded?: ((socket: S) => void) | undefined
+}
+
+type Actions = NonNullable<ConnectInput['actions']>
+
+const OPTIONS: Shape<FollowSocketIoOptions<unknown>> = {
+  ...FOLLOW_OPTIONS,
+  connections: needed(having('connect', 'heartbeat', 'disconnect', 'currentInstance')),
+  identify: needed(FUNCTION),
+  actionsOf: FUNCTION,
+  namespaces: LIST,
+  onConnected: FUNCTION,
+  onSuperseded: FUNCTION,
+}
+
+/** Rooms that are told of by name, and how long such a name may be; of others there is the number. */
+const ROOMS_MAX = 20
+const ROOM_CHARS = 64
+
+/** What Socket.IO itself says of a socket. */
+function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
+  const named: string[] = []
+  let omitted = 0
+  for (const room of rooms)
+    if (room === id) continue
+    else if (named.length < ROOMS_MAX && room.length <= ROOM_CHARS) named.push(room)
+    else omitted++
+  const { name: transport } = conn.transport
+  return { transport, namespace: nsp.name, rooms: named, ...(omitted > 0 && { rooms_omitted: omitted }) }
+}
+
+/**
+ * Follows every socket of `io`, those that are there already and those to come: connected when `identify` has said whose it is,
+ * alive at the pongs that Socket.IO asks for, disconnected with its reason, and with its rooms and transport as they change.
+ * Several servers over one shared store are one deployment, with an adapter or without. It listens, and changes nothing of the server.
+ *
+ * @throws TypeError, RangeError for an option that cannot be used.
+ *
+ * @example
+ * followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
+ */
+export function followSocketIo<S extends FollowedSocket>(
+  io: FollowedSocketIoServer<S>,
+  options: FollowSocketIoOptions<S>,
+): Follower {
+  checkOptions(options, OPTIONS)
+  const { connections, identify, actionsOf, namespaces = [], onConnected, onSuperseded, onError } = options
+  const report = guardErrorHook(onError)
+  const failed = (error: unknown) => report(error, { step: 'hook' })
+  /** The sockets of one client's link: one in each namespace. */
+  const links = new Map<object, S[]>()
+  const releases = new Set<() => void>()
+
+  function onDisconnect(this: S, reason: string): void {
+    follower.leave(this, reason.replaceAll(' ', '_'))
+  }
+  function onHeartbeat(this: object): void {
+    for (const socket of links.get(this) ?? []) follower.seen(socket)
+  }
+  function onUpgrade(this: object): void {
+    for (const socket of links.get(this) ?? []) follower.changed(socket)
+  }
+  const follower = createConnectionFollower<S>({
+    ...resolveBounds(options, FOLLOW_BOUNDS),
+    connections,
+    metadataOf,
+    // Socket.IO asks for signs of life itself, and ends who gives none.
+    probe(socket) {
+      if (socket.connected) follower.seen(socket)
+    },
+    release(socket) {
+      socket.off('disconnect', onDisconnect)
+      const { conn } = socket
+      const others = links.get(conn)?.filter((other) => other !== socket) ?? []
+      if (others.length > 0) {
+        links.set(conn, others)
+        return
+      }
+      links.delete(conn)
+      conn.off('heartbeat', onHeartbeat)
+      conn.off('upgrade', onUpgrade)
+    },
+    report,
+    connected: guardHook(onConnected, failed),
+    superseded: guardHook(onSuperseded, failed),
+    now: () => performance.now(),
+  })
+
+  async function identityOf(socket: S): Promise<Identity | null> {
+    const identity = await identify(socket)
+    if (!identity || !actionsOf) return identity
+    return { ...identity, actions: await actionsOf(socket) }
+  }
+
+  function onConnection(socket: S): void {
+    const { conn } = socket
+    const known = links.get(conn)
+    links.set(conn, [...(known ?? []), socket])
+    socket.on('disconnect', onDisconnect)
+    if (!known) conn.on('heartbeat', onHeartbeat)
+    if (!known) conn.on('upgrade', onUpgrade)
+    follower.follow(socket, () => identityOf(socket))
+  }
+
+  function onNamespace(namespace: FollowedNamespace<S>): void {
+    const { adapter } = namespace
+    const onRoom = (_room: string, id: string): void => {
+      const socket = namespace.sockets.get(id)
+      if (socket) follower.changed(socket)
+    }
+    for (const event of ['join-room', 'leave-room'] as const) adapter.on(event, onRoom)
+    for (const socket of namespace.sockets.values()) onConnection(socket)
+    namespace.on('connection', onConnection)
+    releases.add(() => {
+      namespace.off('connection', onConnection)
+      for (const event of ['join-room', 'leave-room'] as const) adapter.off(event, onRoom)
+    })
+  }
+  for (const namespace of new Set([io.sockets, ...namespaces.map((name) => io.of(name))])) onNamespace(namespace)
+  io.on('new_namespace', onNamespace)
+
+  return {
+    close() {
+      io.off('new_namespace', onNamespace)
+      for (const release of releases) release()
+      return follower.close()
+    },
+  }
+}

@@ -1,0 +1,113 @@
+/** Follows the sockets of a WebSocket server: what they do is what the connection registry shows. */
+import { guardErrorHook, guardHook } from '../../async/hook.js'
+import type { Connection } from '../../contract/connections.js'
+import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
+import type { FollowedConnections } from '../follow/client-writer.js'
+import { createConnectionFollower } from '../follow/connections.js'
+import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
+import { reasonOf } from './close-codes.js'
+
+/** What is used of a socket: one of `ws` has it, and so has what speaks its interface. */
+export interface FollowedWebSocket {
+  ping(): void
+  on(event: 'close', listener: (this: never, code: number) => void): unknown
+  on(event: 'ping' | 'pong', listener: (this: never) => void): unknown
+  off(event: 'close', listener: (this: never, code: number) => void): unknown
+  off(event: 'ping' | 'pong', listener: (this: never) => void): unknown
+}
+
+/** What is used of a server: a `WebSocketServer` of `ws` has it. `clients` are those that were there before. */
+export interface FollowedWebSocketServer<S, R> {
+  readonly clients?: Iterable<S> | undefined
+  on(event: 'connection', listener: (socket: S, request: R) => void): unknown
+  off(event: 'connection', listener: (socket: S, request: R) => void): unknown
+}
+
+export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
+  /** What is written to: that of either composition. */
+  connections: FollowedConnections
+  /**
+   * Whose a socket is: what you have authenticated, never what a client says. `null` is not followed. `request` is the one that
+   * it was opened by, and `undefined` for a socket that was there before.
+   */
+  identify: (socket: S, request: R | undefined) => Identity | null | PromiseLike<Identity | null>
+  /** Whether a socket that has been silent for `heartbeatMs` is pinged; else the host's own pings must do. @default true */
+  ping?: boolean | undefined
+  /**
+   * Called with a socket and its connection once that is written, and again where the store had lost it or a newer instance has
+   * gone: from then on its instance is the current one.
+   */
+  onConnected?: ((socket: S, connection: Connection) => void) | undefined
+  /** Called with a socket that is still open when a newer instance of its client has taken over; a host may close it. */
+  onSuperseded?: ((socket: S) => void) | undefined
+}
+
+const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
+  ...FOLLOW_OPTIONS,
+  connections: needed(having('connect', 'heartbeat', 'disconnect', 'currentInstance')),
+  identify: needed(FUNCTION),
+  ping: FLAG,
+  onConnected: FUNCTION,
+  onSuperseded: FUNCTION,
+}
+
+/**
+ * Follows every socket of `server`, those that are there already and those to come: connected when `identify` has said whose
+ * it is, alive at its pongs, disconnected when it closes, by its close code. It listens, and changes nothing of the server.
+ * Nothing of the store's reaches the host: what cannot be written is written when it can, as it is then.
+ *
+ * @throws TypeError, RangeError for an option that cannot be used.
+ *
+ * @example
+ * followWebSockets(server, { connections: facilities.connections, identify: (socket, request) => clientOf(request) })
+ */
+export function followWebSockets<S extends FollowedWebSocket, R>(
+  server: FollowedWebSocketServer<S, R>,
+  options: FollowWebSocketsOptions<S, R>,
+): Follower {
+  checkOptions(options, OPTIONS)
+  const { connections, identify, ping = true, onConnected, onSuperseded, onError } = options
+  const report = guardErrorHook(onError)
+  const failed = (error: unknown) => report(error, { step: 'hook' })
+
+  // One listener for all sockets, which are its `this`: a closure each would be most of what a socket costs.
+  function onClose(this: S, code: number): void {
+    follower.leave(this, reasonOf(code))
+  }
+  function onSign(this: S): void {
+    follower.seen(this)
+  }
+  const follower = createConnectionFollower<S>({
+    ...resolveBounds(options, FOLLOW_BOUNDS),
+    connections,
+    metadataOf: () => ({ transport: 'websocket' }),
+    probe(socket) {
+      if (ping) socket.ping()
+    },
+    release(socket) {
+      socket.off('close', onClose)
+      socket.off('pong', onSign)
+      socket.off('ping', onSign)
+    },
+    report,
+    connected: guardHook(onConnected, failed),
+    superseded: guardHook(onSuperseded, failed),
+    now: () => performance.now(),
+  })
+
+  function onConnection(socket: S, request: R | undefined): void {
+    socket.on('close', onClose)
+    socket.on('pong', onSign)
+    socket.on('ping', onSign)
+    follower.follow(socket, () => identify(socket, request))
+  }
+  for (const socket of server.clients ?? []) onConnection(socket, undefined)
+  server.on('connection', onConnection)
+
+  return {
+    close() {
+      server.off('connection', onConnection)
+      return follower.close()
+    },
+  }
+}

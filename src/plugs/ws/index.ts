@@ -1,0 +1,9 @@
+/** The face of `relayscope/ws`: what feeds the connections from a WebSocket server. */
+export type { FollowedConnections } from '../follow/client-writer.js'
+export type { Follower, FollowOptions, Identity, PlugErrorPlace } from '../follow/options.js'
+export {
+  type FollowedWebSocket,
+  type FollowedWebSocketServer,
+  type FollowWebSocketsOptions,
+  followWebSockets,
+} from './follow.js'

@@ -1,0 +1,308 @@
+/** That queues which are down, hang, or hold nonsense cost an answer of their own, and that no question changes them. */
+import { type Job, QueueEvents } from 'bullmq'
+import { expect, it, onTestFinished } from 'vitest'
+import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
+import { BadRecord } from '../../src/contract/bad-record.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { Refusal } from '../../src/refusal.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { scopeInspectors } from '../../src/views/scope/inspectors.js'
+import { ASK } from '../contract/clock.js'
+import { createWorld } from '../diagnostics/world.js'
+import { get } from '../redis/router.js'
+import { describeRedis, type Server, startServer } from '../redis/server.js'
+import { soon } from '../redis/wait-for.js'
+import { commandsOf, nodesOf, observe, scopesOf, startWorld, statusPath, worldOver } from './bullmq-world.js'
+
+const ROUTES = [
+  '/delivery/summary',
+  '/delivery/nodes',
+  '/delivery/tenants',
+  '/delivery/commands',
+  statusPath('emails', '1'),
+]
+
+const jobs = (count: number, data: unknown = {}) => Array.from({ length: count }, () => ({ name: 'send', data }))
+
+/** Everything that a server holds, key by key. */
+async function contentsOf(server: Server): Promise<Map<string, string>> {
+  const keys = (await server.cli('KEYS', '*')).split('\n').sort()
+  return new Map(
+    await Promise.all(keys.map(async (key): Promise<[string, string]> => [key, await server.cli('DUMP', key)])),
+  )
+}
+
+describeRedis('the inspectors of queues', () => {
+  it('change nothing that the queues hold, their old markers included', async () => {
+    const { server, queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk(jobs(5))
+    await server.cli('RPUSH', 'bull:emails:wait', '0:1234')
+    const before = await contentsOf(server)
+    const router = observe({ queues: [emails], identify: () => ({ user_id: 'ada' }) })
+    expect(await commandsOf(router)).toHaveLength(5)
+    expect((await scopesOf(router))[0]?.reserved_commands).toBe(5)
+    for (const path of ROUTES) await get(router, path)
+    expect(await contentsOf(server)).toEqual(before)
+  })
+
+  it('answer 503 while a queue is down, and its siblings and other sources answer', async () => {
+    const { queue } = await startWorld()
+    const doomed = await startServer()
+    onTestFinished(() => doomed.stop())
+    const lost = worldOver(doomed).queue('lost')
+    const emails = queue('emails')
+    await Promise.all([lost.add('send', {}), emails.add('send', {})])
+    const { registry } = createFakeInspectors(createWorld())
+    const { delivery } = createBullmqInspectors({ queues: [emails, lost] })
+    const router = createDiagnosticsRouter({ inspectors: { registry, delivery }, auth: noopAuth(), onError: null })
+    expect(await commandsOf(router)).toHaveLength(2)
+    await doomed.kill()
+    await soon(async () => expect(['ready', 'connect']).not.toContain((await lost.client).status))
+    for (const path of [
+      '/delivery/summary',
+      '/delivery/tenants',
+      '/delivery/commands?scope_id=lost',
+      '/delivery/nodes',
+    ]) {
+      const { status, body } = await get(router, path)
+      expect([path, status, body.code]).toEqual([path, 503, 'inspector_unavailable'])
+    }
+    expect(await commandsOf(router, '?scope_id=emails')).toHaveLength(1)
+    expect((await get(router, statusPath('emails', '1'))).status).toBe(200)
+    expect((await get(router, '/connections')).status).toBe(200)
+    const { body } = await get(router, '/sources')
+    expect(body.items).toMatchObject([
+      { source: 'registry', answered: true },
+      { source: 'delivery', answered: false, code: 'inspector_unavailable' },
+    ])
+  })
+
+  it('are unavailable when a queue hangs, late where the request ends before, and answer again after', async () => {
+    const { server, queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.add('send', {})
+    const [patient, hasty] = [observe({ queues: [emails], timeoutMs: 200 }), observe({ queues: [emails] }, 200)]
+    expect(await commandsOf(patient)).toHaveLength(1)
+    server.pause()
+    const codes = async (router: typeof patient) =>
+      Promise.all(ROUTES.map(async (path) => (await get(router, path)).body.code))
+    expect(await codes(patient)).toEqual(ROUTES.map(() => 'inspector_unavailable'))
+    expect(await codes(hasty)).toEqual(ROUTES.map(() => 'inspector_timeout'))
+    server.resume()
+    await soon(async () => expect(await commandsOf(patient)).toHaveLength(1))
+  })
+
+  it('gather no more than a bounded number of questions to a queue that never answers', async () => {
+    let asked = 0
+    const hanging: BullmqQueue = {
+      name: 'hanging',
+      client: new Promise(() => {}),
+      toKey: (part) => `bull:hanging:${part}`,
+      getWorkers() {
+        asked += 1
+        return new Promise(() => {})
+      },
+    }
+    const { delivery } = createBullmqInspectors({ queues: [hanging], timeoutMs: 1 })
+    const refused: string[] = []
+    for (let i = 0; i < 1_050; i++)
+      await Promise.resolve(delivery.summary(ASK)).catch((error) => refused.push(String(error.message)))
+    expect(asked).toBe(0)
+    expect(refused).toHaveLength(1_050)
+    expect(refused.filter((message) => message.includes('1000 questions'))).toHaveLength(50)
+  })
+
+  it('leave out jobs that are not there, or whose name is too long, and say how many', async () => {
+    const { server, queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk(jobs(3))
+    await emails.add('send', {}, { jobId: 'x'.repeat(250) })
+    await server.cli('DEL', 'bull:emails:2')
+    await server.cli('RPUSH', 'bull:emails:active', 'meta')
+    await server.cli('ZADD', 'bull:emails:completed', '1', '3')
+    await server.cli('SET', 'bull:emails:text', 'no hash')
+    await server.cli('RPUSH', 'bull:emails:active', 'text')
+    const errors: unknown[] = []
+    const router = observe({ queues: [emails] }, 5_000, (error) => errors.push(error))
+    const { status, body } = await get(router, '/delivery/commands')
+    expect(status).toBe(200)
+    expect(body.items.map(({ command_id }: { command_id: string }) => command_id)).toEqual(['emails:1', 'emails:3'])
+    expect(body.omitted).toBe(5)
+    expect(errors.every((error) => error instanceof BadRecord)).toBe(true)
+    expect(errors).toHaveLength(5)
+    for (const id of ['2', 'meta', 'text', 'none', ''])
+      expect((await get(router, statusPath('emails', id))).status).toBe(404)
+    expect((await get(router, statusPath('other', '1'))).status).toBe(404)
+  })
+
+  it('look at no more jobs than a request may, whatever the filter passes over', async () => {
+    const { queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk([...jobs(250, { user: 'ada' }), ...jobs(3, { user: 'bob' })])
+    const identify = ({ data }: { data: unknown }) => ({ user_id: (data as { user: string }).user })
+    const inspectors = createBullmqInspectors({ queues: [emails], identify })
+    const router = createDiagnosticsRouter({ inspectors, auth: noopAuth(), limits: { examined: 120 } })
+    const pages: number[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await get(router, `/delivery/commands?user_id=bob&limit=2${cursor}`)
+      pages.push(body.items.length)
+      if (!body.has_more) break
+      cursor = `&cursor=${body.next_cursor}`
+    }
+    expect(pages).toEqual([0, 0, 2, 1])
+  })
+
+  it('show `identify` payloads of 64 KiB at most, and survive what it does', async () => {
+    const { queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk([...jobs(1, 'x'.repeat(70_000)), ...jobs(100, 'y'.repeat(60_000)), ...jobs(3, 'z')])
+    const seen: unknown[] = []
+    const errors: unknown[] = []
+    const identify = async ({ id, queue, name, data }: { id: string; queue: string; name: string; data: unknown }) => {
+      seen.push([queue, name, typeof data])
+      if (id === '102') throw new Error('no such user')
+      if (id === '103') return { user_id: 'a\nb' }
+      return id === '104' ? null : { user_id: `u${id}`, client_id: 'c' }
+    }
+    const router = observe({ queues: [emails], identify }, 5_000, (error) => errors.push(error))
+    const commands = await commandsOf(router)
+    expect(commands).toHaveLength(104)
+    expect(seen.slice(0, 2)).toEqual([
+      ['emails', 'send', 'undefined'],
+      ['emails', 'send', 'string'],
+    ])
+    expect(commands.slice(-4).map(({ user_id, client_id }) => [user_id, client_id])).toEqual([
+      ['u101', 'c'],
+      [null, null],
+      [null, null],
+      [null, null],
+    ])
+    expect(errors.map(String)).toEqual(['Error: no such user', expect.stringContaining('identify: user_id must not')])
+    // More of them than one question may bring are asked for in several.
+    const { body } = await get(router, '/delivery/commands?limit=200')
+    expect(body.items).toHaveLength(104)
+  })
+
+  it('show a job of nobody where `identify` answers nothing, or rubbish, and say so', async () => {
+    const { queue } = await startWorld()
+    const emails = queue('emails')
+    const told: unknown[] = [new Promise(() => {}), 42, 'ada', [], { userId: 'ada' }, { user_id: 'bob', role: 'x' }]
+    await emails.addBulk(jobs(told.length, 'z'))
+    const errors: unknown[] = []
+    const identify = (({ id }: { id: string }) => told[Number(id) - 1]) as NonNullable<
+      Parameters<typeof createBullmqInspectors>[0]['identify']
+    >
+    const router = observe({ queues: [emails], identify }, 5_000, (error) => errors.push(error))
+    expect((await commandsOf(router)).map(({ user_id }) => user_id)).toEqual([null, null, null, null, null, 'bob'])
+    const amiss = 'TypeError: identify: must answer an object with user_id and client_id, or null'
+    expect(errors.map(String).sort()).toEqual([
+      'Error: identify did not answer within 1000 ms',
+      ...Array(4).fill(amiss),
+    ])
+  })
+
+  it('show a job to whoever may see its user, and to nobody else of them', async () => {
+    const { queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk([...jobs(2, { user: 'ada' }), ...jobs(2, {})])
+    const identify = ({ data }: { data: unknown }) => ({ user_id: (data as { user?: string }).user })
+    const inspectors = scopeInspectors(createBullmqInspectors({ queues: [emails], identify }), {
+      user_ids: ['ada', 'emails'],
+    })
+    const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
+    expect((await commandsOf(router)).map(({ command_id }) => command_id)).toEqual(['emails:1', 'emails:2'])
+    expect((await get(router, statusPath('emails', '1', 'ada'))).status).toBe(200)
+    expect((await get(router, statusPath('emails', '3'))).status).toBe(404)
+    expect((await get(router, '/delivery/tenants')).status).toBe(403)
+  })
+
+  it('miss no client where a job is for none', async () => {
+    const { queue } = await startWorld()
+    const emails = queue('emails')
+    await emails.addBulk([...jobs(1, { user: 'ada' }), ...jobs(1, { user: 'ada', client: 'gone' })])
+    const identify = ({ data }: { data: unknown }) => {
+      const { user, client } = data as { user: string; client?: string }
+      return { user_id: user, client_id: client }
+    }
+    const { registry } = createFakeInspectors({ connections: [] })
+    const { delivery } = createBullmqInspectors({ queues: [emails], identify })
+    const router = createDiagnosticsRouter({ inspectors: { registry, delivery }, auth: noopAuth() })
+    const { body } = await get(router, '/findings')
+    expect(body.items.map(({ kind, subject }: { kind: string; subject: unknown }) => [kind, subject])).toEqual([
+      ['command_waiting_for_nobody', { user_id: 'ada', client_id: 'gone', command_id: 'emails:2' }],
+    ])
+  })
+
+  it('say that a store does not tell of its connections, and answer all else', async () => {
+    const { queue, worker } = await startWorld()
+    const [emails, mute, managed] = [queue('emails'), queue('mute'), queue('managed')]
+    await worker('emails', async () => {})
+    const errors: unknown[] = []
+    const silent = (name: string, client: typeof mute, getWorkers: BullmqQueue['getWorkers']): BullmqQueue => ({
+      name,
+      client: client.client,
+      toKey: (part) => client.toKey(part),
+      getWorkers,
+    })
+    const refused = async () =>
+      Promise.reject(new Error('NOPERM this user has no permissions to run the client|list command'))
+    const queues = [
+      silent('mute', mute, refused),
+      silent('managed', managed, async () => [{ name: 'GCP does not support client list' }]),
+      emails,
+    ]
+    const router = observe({ queues }, 5_000, (error) => errors.push(error))
+    const { body } = await get(router, '/delivery/nodes')
+    expect(body).toMatchObject({ items: [{ metadata: { queue: 'emails', worker_name: null } }], omitted: 2 })
+    expect(errors.map(String)).toEqual([
+      expect.stringContaining('the queue mute does not tell of its connections'),
+      expect.stringContaining('the queue managed does not tell of its connections'),
+    ])
+    expect(await scopesOf(router)).toHaveLength(3)
+    expect(await nodesOf(router)).toHaveLength(1)
+  })
+
+  it('know nothing of who waits for a result, for nothing in the store does', async () => {
+    const { server, queue } = await startWorld()
+    const emails = queue('emails')
+    const events = new QueueEvents('emails', { connection: { host: '127.0.0.1', port: server.port } })
+    onTestFinished(() => events.close())
+    await events.waitUntilReady()
+    const job: Job = await emails.add('send', {})
+    const before = await contentsOf(server)
+    const waiting = job.waitUntilFinished(events, 60_000)
+    waiting.catch(() => {})
+    await soon(() => expect(events.listenerCount(`completed:${job.id}`)).toBe(1))
+    await job.isCompleted()
+    expect(await contentsOf(server)).toEqual(before)
+    const router = observe({ queues: [emails] })
+    expect((await get(router, '/rpc/pending')).body).toMatchObject({ code: 'inspector_absent' })
+    expect((await get(router, '/capabilities')).body).toMatchObject({ delivery: true, rpc: false })
+  })
+
+  it('refuse what are no queues, and two of one name', async () => {
+    const { queue } = await startWorld()
+    const [emails, other] = [queue('emails'), queue('emails', { prefix: 'other' })]
+    const refusal = (queues: unknown) => () => createBullmqInspectors({ queues: queues as never })
+    expect(refusal([{}])).toThrow('queues.0 must be a Queue of bullmq 5, not an object')
+    const ofAnother = { name: 'six', toKey() {}, getWorkers() {} }
+    expect(refusal([ofAnother])).toThrow('queues.0 must be a Queue of bullmq 5')
+    expect(refusal([null])).toThrow('queues.0 must be a Queue of bullmq 5, not null')
+    expect(refusal(emails)).toThrow('queues must be a list')
+    expect(refusal([emails, other])).toThrow('queues.1 is a second queue of the name "emails"')
+    expect(refusal([{ ...ofAnother, name: 'a\nb', client: emails.client }])).toThrow(
+      /queues.0 must not contain control/,
+    )
+  })
+
+  it('refuse a token of another list, or of a queue that is not theirs', async () => {
+    const { queue } = await startWorld()
+    const { delivery } = createBullmqInspectors({ queues: [queue('emails')] })
+    for (const cursor of ['8.0.emails', '1.01.emails', '1.0.other', '1.0.', 'emails'])
+      await expect(async () => delivery.listCommands?.({}, { limit: 1, cursor }, ASK)).rejects.toThrow(Refusal)
+    for (const cursor of ['x.emails', '1.other', 'emails'])
+      await expect(async () => delivery.listNodes({ limit: 1, cursor }, ASK)).rejects.toThrow(Refusal)
+  })
+})

@@ -1,0 +1,76 @@
+/** Real queues of BullMQ over a server of the test's own, and the router that looks into them. */
+import { FlowProducer, type Job, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq'
+import { onTestFinished } from 'vitest'
+import { type BullmqOptions, createBullmqInspectors } from '../../src/bullmq/index.js'
+import type { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../src/contract/delivery.js'
+import type { Page } from '../../src/contract/page.js'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
+import { get, type Router } from '../redis/router.js'
+import { type Server, startServer } from '../redis/server.js'
+
+export type Processor = (job: Job) => Promise<unknown>
+
+/** Opens queues and workers that end with the test, before their server does. */
+export function worldOver(server: Pick<Server, 'port'>) {
+  const connection = { host: '127.0.0.1', port: server.port }
+  return {
+    queue(name: string, options: Partial<QueueOptions> = {}): Queue {
+      const queue = new Queue(name, { connection, ...options })
+      queue.on('error', () => {})
+      onTestFinished(() => queue.close().catch(() => {}))
+      return queue
+    },
+    flows(): FlowProducer {
+      const flows = new FlowProducer({ connection })
+      flows.on('error', () => {})
+      onTestFinished(() => flows.close().catch(() => {}))
+      return flows
+    },
+    async worker(name: string, processor: Processor, options: Partial<WorkerOptions> = {}): Promise<Worker> {
+      const worker = new Worker(name, processor, { connection, ...options })
+      worker.on('error', () => {})
+      onTestFinished(() => worker.close(true).catch(() => {}))
+      await worker.waitUntilReady()
+      return worker
+    },
+  }
+}
+
+export async function startWorld() {
+  const server = await startServer()
+  onTestFinished(() => server.stop())
+  return { server, ...worldOver(server) }
+}
+
+export function observe(options: BullmqOptions, deadlineMs = 5_000, onError: ((error: unknown) => void) | null = null) {
+  return createDiagnosticsRouter({
+    inspectors: createBullmqInspectors(options),
+    auth: noopAuth(),
+    deadlineMs,
+    onError,
+  })
+}
+
+/** What a walk over a list shows, page by page. */
+async function listed<T>(router: Router, path: string, limit = 40): Promise<T[]> {
+  const items: T[] = []
+  for (let cursor: string | null = null; ; ) {
+    const query = `${path.includes('?') ? '&' : '?'}limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`
+    const { status, body } = await get(router, `${path}${query}`)
+    if (status !== 200) throw new Error(`${path} answered ${status} ${JSON.stringify(body)}`)
+    const page: Page<T> = body
+    items.push(...page.items)
+    if (!page.has_more) return items
+    cursor = page.next_cursor
+  }
+}
+
+export const commandsOf = (router: Router, query = '') => listed<DeliveryCommand>(router, `/delivery/commands${query}`)
+export const scopesOf = (router: Router) => listed<DeliveryTenant>(router, '/delivery/tenants')
+export const nodesOf = (router: Router) => listed<DeliveryNode>(router, '/delivery/nodes', 2)
+
+/** `/delivery/status` of a job that nobody knows the owner of. */
+export function statusPath(queue: string, job: string, user = queue, client = queue): string {
+  return `/delivery/status?${new URLSearchParams({ user_id: user, client_id: client, command_id: `${queue}:${job}` })}`
+}

@@ -1,0 +1,60 @@
+/** Boots the examples of docs/plugs.md as they stand, and looks at what they show of one client. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { io } from 'socket.io-client'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import type { Connection, Context } from '../../src/index.js'
+import { run } from '../adapters/process.js'
+import { soon } from '../redis/wait-for.js'
+
+/** Runs an example, and says how to look at it. */
+async function start(name: string) {
+  const file = fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
+  const { port, close } = await run(process.execPath, [file], { env: { PORT: '0', SERVICE_ADMIN_KEY: '' } })
+  onTestFinished(close)
+  const shown = async <T>(path: string, check: (items: T[]) => void) =>
+    soon(async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/ops/diagnostics${path}`)
+      check(((await answer.json()) as { items: T[] }).items)
+    })
+  return { port, shown }
+}
+
+describe('examples/ws', () => {
+  it('shows a client that comes and goes', async () => {
+    const { port, shown } = await start('ws')
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/ada/laptop/run-1`)
+    const expected = { user_id: 'ada', client_id: 'laptop', instance_id: 'run-1' }
+    await shown<Connection>('/connections', (items) =>
+      expect(items).toMatchObject([{ ...expected, status: 'connected' }]),
+    )
+    socket.close(1000)
+    await shown<Connection>('/connections', (items) =>
+      expect(items).toMatchObject([{ ended_reason: 'normal_closure' }]),
+    )
+  })
+})
+
+describe('examples/socket-io', () => {
+  it('shows a client that comes, its room, and why it went', async () => {
+    const { port, shown } = await start('socket-io')
+    const auth = { user: 'ada', client: 'laptop', instance: 'run-1' }
+    const socket = io(`http://127.0.0.1:${port}`, { auth, transports: ['websocket'] })
+    const expected = { user_id: 'ada', client_id: 'laptop', status: 'connected', metadata: { rooms: ['everybody'] } }
+    await shown<Connection>('/connections', (items) => expect(items).toMatchObject([expected]))
+    socket.disconnect()
+    const reason = 'client_namespace_disconnect'
+    await shown<Connection>('/connections', (items) => expect(items).toMatchObject([{ ended_reason: reason }]))
+  })
+})
+
+const missing = !existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium') && !process.env.CI
+
+describe.skipIf(missing)('examples/playwright (needs chromium)', () => {
+  it('shows a page that works on a task', async () => {
+    const { shown } = await start('playwright')
+    const expected = { user_id: 'ada', client_id: 'crawler', task_id: 'crawl-1', ownership: 'worker', status: 'active' }
+    await shown<Context>('/contexts', (items) => expect(items).toMatchObject([expected]))
+  })
+})
