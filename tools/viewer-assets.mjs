@@ -30,9 +30,11 @@ async function script() {
   const { code } = await minify(text, {
     module: true,
     ecma: 2020,
-    compress: { passes: 3 },
-    // Names of our own: no field of an answer and none of a browser begins so and is not known to be its own.
-    mangle: { properties: { regex: /^is[A-Z]/ } },
+    compress: { passes: 3, pure_getters: true, unsafe_arrows: true },
+    // Names of our own: no field of an answer is spelled so, and a browser's own are known.
+    mangle: {
+      properties: { regex: /^(is[A-Z].*|asOf|dueAt|keyOf|markOf|onEvent|onRetry|listeners|asking|answer|address)$/ },
+    },
     format: { preamble: NOTICE },
   })
   return code

@@ -166,8 +166,11 @@ async function useFilters(
   }
   type Row = Record<string, unknown>
   /** The rows that the router has for a question, as the page would show the first cell of each. */
-  async function answered(query: Record<string, string>): Promise<{ items: Row[]; shown: string[] }> {
-    const body = await host.ask<{ items?: Row[]; idle: Row[]; assigned: Row[] }>(path + search(query))
+  async function answered(query: Record<string, string>, tries = 10): Promise<{ items: Row[]; shown: string[] }> {
+    type Body = { items?: Row[]; idle: Row[]; assigned: Row[]; completeness?: { complete: boolean } }
+    const body = await host.ask<Body>(path + search(query))
+    // On a busy machine a source may be late.
+    if (body.completeness?.complete === false && tries > 1) return answered(query, tries - 1)
     const items = body.items ?? [...body.idle, ...body.assigned]
     return { items, shown: items.map((row) => String(row[id])) }
   }

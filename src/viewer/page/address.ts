@@ -1,5 +1,5 @@
 /** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 
 export interface Address {
   /** Undecoded, as it is asked for: `/users/ada/summary`. */
@@ -34,7 +34,7 @@ function readAddress(): Address {
 /** Where the page is; it follows links, back and forward. */
 export function useAddress(): Address {
   const [hash, setHash] = useState(location.hash)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setHash(location.hash)
     addEventListener('hashchange', follow)
     // It may have changed between what was drawn and now.

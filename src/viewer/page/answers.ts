@@ -112,7 +112,8 @@ export function subscribe(path: string, isList: boolean, listener: () => void): 
     etag: null,
     listeners: new Set(),
     asking: null,
-    dueAt: 0,
+    // The watch brings a list as soon as an answer would, and who drew both would draw it twice.
+    dueAt: isList ? Date.now() + TICK_MS : 0,
   }
   entries.set(path, entry)
   entry.listeners.add(listener)

@@ -1,6 +1,6 @@
 /** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
 import type { JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Capabilities } from '../../contract/capabilities.js'
 import { type Address, hrefOf, question, useAddress } from './address.js'
 import { setPaused } from './answers.js'
@@ -24,13 +24,15 @@ const nameOf = (capabilities: Capabilities | null) => {
 
 /** What a screen reader hears once, and the time that everybody else sees go on. */
 function Freshness(): JSX.Element {
-  const { asOf, problem, isPaused, isLate, isWatching } = usePulse()
+  const { asOf, problem, isPaused, isRefused, isLate, isWatching } = usePulse()
   const isLost = isLate || problem !== null
-  const [name, said] = isPaused
-    ? ['paused', 'paused']
-    : isLost
-      ? ['late', asOf === null ? (problem?.title ?? 'no answer') : `no answer for ${spanOf(Date.now() - asOf)}`]
-      : ['live', isWatching ? 'live' : asOf === null ? 'asking' : 'asked every 2 s']
+  const [name, said] = isRefused
+    ? ['paused', 'no key']
+    : isPaused
+      ? ['paused', 'paused']
+      : isLost
+        ? ['late', asOf === null ? (problem?.title ?? 'no answer') : `no answer for ${spanOf(Date.now() - asOf)}`]
+        : ['live', isWatching ? 'live' : asOf === null ? 'asking' : 'asked every 2 s']
   return (
     <span class={`fresh ${name}`}>
       <span class="hidden" role="status">
@@ -77,10 +79,10 @@ export function App(): JSX.Element {
   const page = pageOf(address.path)
   const main = useRef<HTMLElement>(null)
   const title = page?.title ?? 'record'
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · ${name}`
   }, [title, name])
-  useEffect(() => main.current?.scrollTo(0, 0), [address.path])
+  useLayoutEffect(() => main.current?.scrollTo(0, 0), [address.path])
   useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true) })
   return (
     <>

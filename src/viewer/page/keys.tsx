@@ -1,6 +1,6 @@
 /** Everything by keys: what each does, and the page that lists them. */
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { hrefOf } from './address.js'
 import { PAGES } from './pages.js'
 
@@ -33,7 +33,7 @@ interface Acts {
 export function useKeys({ pause, help }: Acts): void {
   const acts = useRef({ pause, help })
   acts.current = { pause, help }
-  useEffect(() => {
+  useLayoutEffect(() => {
     let isGoing = false
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return
@@ -59,7 +59,7 @@ export function useKeys({ pause, help }: Acts): void {
 
 export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} onClose={onClose} aria-label="Keys">
       <h2>Keys</h2>

@@ -50,7 +50,7 @@ export function Lifeline({
       <ol class="plain">
         {events.map(({ at, event, reason }, i) => (
           <li key={`${at} ${i}`}>
-            <time dateTime={at}>{timeOf(at)}</time> <Word value={event} />{' '}
+            <time>{timeOf(at)}</time> <Word value={event} />{' '}
             {reason !== null && (
               <span class="dim">
                 because <Text value={plain(reason)} />

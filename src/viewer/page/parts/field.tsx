@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../address.js'
 import { countOf, plain, spanOf } from '../words.js'
-import { None, Text, Unknown } from './text.js'
+import { Text, Unknown } from './text.js'
 import { Json, Time, Word } from './value.js'
 
 /** A record of the API, of which a field may need others to say where it leads. */
@@ -31,7 +31,11 @@ const WAYS: Readonly<Record<string, Way>> = {
   // A client is one of one user only, and so is what it runs.
   client_id: (client_id, { user_id }) => hrefOf('/connections', { user_id, client_id }),
   instance_id: (id, { user_id, client_id }) => hrefOf(`/rpc/instances/${at(id)}`, { user_id, client_id }),
-  command_id: (command_id, { user_id, client_id }) => hrefOf('/delivery/status', { user_id, client_id, command_id }),
+  command_id(command_id, { user_id, client_id, admission }) {
+    // Its scope stands for whom nobody knows.
+    const scope = admission?.scope_id
+    return hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id })
+  },
   task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${at(id)}`, { user_id }),
   context_id: below('/contexts'),
   window_id: below('/browser-windows'),
@@ -58,17 +62,18 @@ interface FieldProps {
 
 export function Field({ name, record, isLong = false }: FieldProps): ComponentChildren {
   const value = record[name]
-  if (value == null) return UNKNOWN.test(name) ? <Unknown /> : <None />
+  // What is not there the style says: a long table has hundreds of those.
+  if (value == null) return UNKNOWN.test(name) && Unknown()
   const way = Object.hasOwn(WAYS, name) && WAYS[name]
   if (way && typeof value === 'string')
     return (
       <a href={way(value, record)} title={value}>
-        <Text value={value} />
+        {Text({ value })}
       </a>
     )
-  if (WORDS.test(name)) return <Word value={String(value)} />
+  if (WORDS.test(name)) return Word({ value: String(value) })
   if (typeof value === 'number') return name.endsWith('_ms') ? spanOf(value) : countOf(value)
-  if (name.endsWith('_at')) return <Time at={String(value)} isLong={isLong} />
+  if (name.endsWith('_at')) return Time({ at: String(value), isLong })
   return <Json value={value} />
 }
 

@@ -1,5 +1,6 @@
 /** A real table of records; a row is drawn again only when its record is another one. */
 import { Component, type ComponentChildren, type JSX } from 'preact'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { plain } from '../words.js'
 import { Field } from './field.js'
 
@@ -10,10 +11,7 @@ export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? c
 
 /** Names that a column is too narrow for. */
 const HEADS: Record<string, string> = {
-  connection_waiters: 'waiters',
-  active_drainers: 'drainers',
   staleness_ms: 'silent for',
-  superseded_count: 'superseded',
 }
 
 /** How a list of records is drawn. */
@@ -43,7 +41,8 @@ class Row extends Component<RowProps> {
     return (
       <tr class={mark}>
         {columns.map((column, i) => {
-          const content = typeof column === 'object' ? column.cell(row as never) : <Field name={column} record={row} />
+          // Called and not mounted: it keeps nothing, and a long table has thousands.
+          const content = typeof column === 'object' ? column.cell(row as never) : Field({ name: column, record: row })
           return i === 0 ? (
             <th scope="row">{content}</th>
           ) : (
@@ -57,7 +56,13 @@ class Row extends Component<RowProps> {
   }
 }
 
+/** More than the window has room for: a row is 24 px high at least. */
+const FIRST = innerHeight / 24
+
 export function Table<T>({ label, rows, look }: { label: string; rows: readonly T[]; look: Look<T> }): JSX.Element {
+  // What is above the fold does not wait for the hundreds below, which follow in the next frame.
+  const [most, setMost] = useState(FIRST)
+  useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
   if (rows.length === 0) return <p class="empty">Nothing here.</p>
   const columns = look.columns as Look<never>['columns']
   return (
@@ -74,7 +79,7 @@ export function Table<T>({ label, rows, look }: { label: string; rows: readonly 
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {rows.slice(0, most).map((row) => (
             <Row key={look.keyOf(row)} row={row as RowProps['row']} columns={columns} mark={look.markOf?.(row)} />
           ))}
         </tbody>

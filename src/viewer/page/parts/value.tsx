@@ -1,7 +1,7 @@
 /** Values: times, words that mean good or bad, and whatever else JSON can hold. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { agoOf, countOf, plain, timeOf } from '../words.js'
-import { None, Text, Unknown } from './text.js'
+import { Text, Unknown } from './text.js'
 
 interface TimeProps {
   at: string | null | undefined
@@ -10,14 +10,10 @@ interface TimeProps {
 }
 
 /** An instant, as local time; the exact one is its title. */
-export const Time = ({ at, isLong }: TimeProps): JSX.Element =>
-  at == null ? (
-    <None />
-  ) : (
+export const Time = ({ at, isLong }: TimeProps): ComponentChildren =>
+  at != null && (
     <>
-      <time dateTime={at} title={at}>
-        {timeOf(at)}
-      </time>
+      <time title={at}>{timeOf(at)}</time>
       {isLong && <span class="dim"> {agoOf(at)}</span>}
     </>
   )
@@ -37,14 +33,8 @@ const TONES = new Map(
   }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 
-export const Word = ({ value }: { value: string | null | undefined }): JSX.Element =>
-  value == null ? (
-    <None />
-  ) : (
-    <span class={TONES.get(value)}>
-      <Text value={plain(value)} />
-    </span>
-  )
+export const Word = ({ value }: { value: string | null | undefined }): ComponentChildren =>
+  value != null && <span class={TONES.get(value)}>{Text({ value: plain(value) })}</span>
 
 interface TruthProps {
   value: boolean | null
@@ -65,7 +55,7 @@ function flat(value: object): ComponentChildren {
   if (entries.some(([, part]) => part !== null && typeof part === 'object')) return null
   return (
     <span class="names">
-      {entries.length === 0 && <None />}
+      {entries.length === 0 && '–'}
       {entries.map(([name, part]) => (
         <span key={name}>
           {!isList && (
@@ -82,7 +72,7 @@ function flat(value: object): ComponentChildren {
 
 /** Any JSON: what it is shows, and what it holds is text. */
 export function Json({ value }: { value: unknown }): ComponentChildren {
-  if (value === null || value === undefined) return <None />
+  if (value == null) return '–'
   if (typeof value === 'string') return isInstant(value) ? <Time at={value} isLong /> : <Text value={value} />
   if (typeof value === 'number') return countOf(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

@@ -55,7 +55,7 @@ const ENDS: Record<string, readonly [proves: string, not: string]> = {
   rejected: ['that it was refused on arrival and never queued.', 'that it stays refused.'],
 }
 
-function Admission({ admission: { state, at, scope_id, deadline_at }, terminal }: DeliveryStatus): JSX.Element {
+function Admission({ admission: { state, at, scope_id, deadline_at } }: DeliveryStatus): JSX.Element {
   const isIn = state === 'admitted'
   return (
     <Step
@@ -123,7 +123,7 @@ function Acknowledgement({
       at={at}
       said={
         state === 'none' ? (
-          'Nobody who may speak for the client has said anything.'
+          'Nobody entitled has said anything.'
         ) : (
           <>
             by instance <Field name="instance_id" record={{ ...key, instance_id }} />
@@ -189,7 +189,9 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
           </>
         )}
       </Card>
-      {value && <Excerpt view={CONNECTIONS} query={{ user_id: value.user_id, client_id: value.client_id }} />}
+      {value?.user_id && value.client_id && (
+        <Excerpt view={CONNECTIONS} query={{ user_id: value.user_id, client_id: value.client_id }} />
+      )}
     </>
   )
 }

@@ -17,7 +17,7 @@ const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 export const CONNECTIONS: ListView<Connection> = {
   path: '/connections',
   title: 'Connections',
-  about: 'Newest registrations last.',
+  about: 'Oldest first.',
   filters: [
     text('user_id'),
     text('client_id'),

@@ -13,7 +13,7 @@ const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
 export const CONTEXTS: ListView<Context> = {
   path: '/contexts',
   title: 'Contexts',
-  about: 'Tabs, console flows, workers: each as its client last reported it.',
+  about: 'Each as its client last reported it.',
   filters: [
     text('user_id'),
     text('client_id'),

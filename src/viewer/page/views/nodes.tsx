@@ -11,9 +11,9 @@ export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
   { head: 'says', cell: ({ stale }) => (stale === null ? <Unknown /> : <Word value={stale ? 'silent' : 'active'} />) },
   { head: 'listener', cell: (row) => <Truth value={row.mailbox_listener_alive} yes="alive" no="not alive" /> },
   { head: 'loop', cell: (row) => <Truth value={row.reconciliation_loop_alive} yes="alive" no="not alive" /> },
+  'staleness_ms',
   'connection_waiters',
   'active_drainers',
-  'staleness_ms',
 ]
 
 export const NODES: ListView<DeliveryNode> = {

@@ -14,14 +14,12 @@ import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import type { Listed } from '../parts/list.js'
 import { Table } from '../parts/table.js'
-import { Unknown } from '../parts/text.js'
 import { Time } from '../parts/value.js'
 import { sampled } from '../samples.js'
 import { agoOf, countOf, plain, spanOf } from '../words.js'
 import { NoneFound, Subject } from './findings.js'
+import { type Answered, Headline } from './headline.js'
 import { NODE_COLUMNS, NODES } from './nodes.js'
-
-type Answered<T> = ReturnType<typeof useAnswer<T>>
 
 const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected']
 const NODE_LOOK = { ...NODES, columns: NODE_COLUMNS }
@@ -195,43 +193,6 @@ const Sources = ({ answer }: { answer: Answered<{ items: SourceRow[] }> }): JSX.
     )}
   </Card>
 )
-
-/** The first thing that is read: facts, each with where to look. No threshold makes one of them good or bad. */
-function Headline({
-  findings,
-  nodes,
-  sources,
-}: {
-  findings: Answered<FindingPage>
-  nodes: Answered<Listed<DeliveryNode>>
-  sources: Answered<{ items: SourceRow[] }>
-}): JSX.Element {
-  const silent = nodes.value?.items.filter(({ stale }) => stale).length
-  const mute = sources.value?.items.filter(({ answered }) => !answered)
-  const found = findings.value && `${findings.value.items.length}${findings.value.has_more ? '+' : ''}`
-  return (
-    <p class="headline">
-      <a class={found === '0' ? '' : 'bad'} href={hrefOf('/findings')}>
-        {found === null ? <Unknown /> : found === '0' ? 'no' : found} finding{found !== '1' && 's'}
-      </a>
-      <a class={silent ? 'bad' : ''} href={hrefOf('/delivery/nodes')}>
-        {silent === undefined ? <Unknown /> : `${countOf(silent)} of ${countOf(nodes.value?.items.length)}`} nodes
-        silent
-      </a>
-      <a class={mute?.length ? 'bad' : ''} href={hrefOf('/sources')}>
-        {mute === undefined ? (
-          <>
-            sources <Unknown />
-          </>
-        ) : mute.length === 0 ? (
-          'all sources answer'
-        ) : (
-          `no answer from ${mute.map(({ source }) => plain(source)).join(', ')}`
-        )}
-      </a>
-    </p>
-  )
-}
 
 export function Overview(): JSX.Element {
   const nodes = useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)

@@ -8,7 +8,6 @@ import { Card } from '../parts/card.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
-import { None } from '../parts/text.js'
 import { Truth } from '../parts/value.js'
 
 const MODES: SiteMode[] = ['cooperative', 'observe']
@@ -23,8 +22,7 @@ export const SITES: ListView<SiteRow> = {
   columns: ['site_id', 'title', 'owner', 'mode', 'event_names', 'action_names', 'sessions', 'last_event_at'],
 }
 
-const connectorOf = ({ connector }: SessionRow) =>
-  connector ? <Field name="client_id" record={connector} /> : <None />
+const connectorOf = ({ connector }: SessionRow) => connector && <Field name="client_id" record={connector} />
 
 export const SESSIONS: ListView<SessionRow> = {
   path: '/sessions',
