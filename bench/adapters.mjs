@@ -9,12 +9,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { report } from './report.mjs'
 
 const LIST = '/ops/diagnostics/connections?limit=50'
 const SOCKETS = 16
 const WARMUP = 3_000
 const REQUESTS = 4_000
 const ROUNDS = 5
+/** Of the list route against a fixed Buffer, and µs for who passes by. */
+const GOALS = { list: 2, passing: 15 }
 
 const connection = (i) =>
   Object.freeze({
@@ -180,6 +183,24 @@ async function main() {
     `\nadded to an Express request that is not ours: ${(cost['Express passing our middleware by'] - express).toFixed(1)} µs`,
   )
   console.log(`added to Express by the whole list route:     ${(cost['Express, list route'] - express).toFixed(1)} µs`)
+  const passing = cost['Express passing our middleware by'] - express
+  const list = cost['toNodeHandler, list route'] / base
+  report([
+    {
+      what: 'CPU of the list route, against node:http with a fixed Buffer',
+      goal: GOALS.list,
+      found: list,
+      unit: '×',
+      better: 'lower',
+    },
+    {
+      what: 'added to an Express request that is not ours',
+      goal: GOALS.passing,
+      found: passing,
+      unit: 'µs',
+      better: 'lower',
+    },
+  ])
 }
 
 await (process.argv[2] === undefined ? main() : serve(process.argv[2]))

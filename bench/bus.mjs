@@ -2,10 +2,12 @@
 // Run: npm run build && node --expose-gc bench/bus.mjs. Quote the ratios; absolute numbers are this machine's.
 import { EventEmitter } from 'node:events'
 import { createCooperativeSiteEventBus } from 'relayscope/cooperative-site'
+import { report } from './report.mjs'
 
 const SUBSCRIBERS = 10_000
 const QUEUE = 100
 const ROUNDS = 9
+const GOALS = { burst: 1.4, single: 1, idleBytes: 100, laggingBytes: 100 }
 const event = { event_id: 'e', name: 'changed', site_id: 's', published_at: '2026-01-01T00:00:00.000Z', data: null }
 
 /** What a careful host writes by hand: a queue that drops its oldest, and counts what it dropped. */
@@ -164,3 +166,31 @@ for (const [name, result] of Object.entries(results)) {
   )
   console.log(`    publish when nobody reads in time ${result.publishing.toFixed(0)} ns`)
 }
+const {
+  burst: ours,
+  single: wake,
+  bytes: [idle, lagging],
+} = results.relayscope
+const against = 'against an EventEmitter with queues'
+report([
+  {
+    what: `deliveries in bursts of 20, ${against}`,
+    goal: GOALS.burst,
+    found: ours / base.burst,
+    unit: '×',
+    better: 'higher',
+  },
+  {
+    what: `deliveries one at a time, ${against}`,
+    goal: GOALS.single,
+    found: wake / base.single,
+    unit: '×',
+    better: 'higher',
+  },
+])
+// Not known unless it runs with --expose-gc.
+if (Number.isFinite(idle))
+  report([
+    { what: 'an idle subscriber', goal: GOALS.idleBytes, found: idle, unit: 'bytes', better: 'lower' },
+    { what: 'one that lags, more', goal: GOALS.laggingBytes, found: lagging, unit: 'bytes', better: 'lower' },
+  ])

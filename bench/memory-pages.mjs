@@ -3,9 +3,12 @@
  * does the same visible work. Build first; run with `node --expose-gc --max-old-space-size=6000 bench/memory-pages.mjs [sizes…]`.
  */
 import { createConnectionRegistry } from 'relayscope/memory'
+import { report } from './report.mjs'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
 const ASK = { signal: new AbortController().signal }
+/** A page, wherever it begins and whatever it is of; and how much the slowest may differ from the fastest. */
+const GOALS = { us: 10, flat: 1.5, register: 2 }
 const ACTIONS = ['tabs.list', 'tabs.open', 'page.print']
 
 /** CPU µs of one call of each in its least disturbed round; they take turns, so that warming up falls on all alike. */
@@ -90,7 +93,8 @@ for (const size of SIZES) {
   const ids = []
   const from = process.cpuUsage()
   for (let i = 0; i < size; i++) ids.push((await registry.connect(input(i, users))).connection_id)
-  row('register', cpuPer(size, from), byHand.us)
+  const registered = cpuPer(size, from)
+  row('register', registered, byHand.us)
   globalThis.gc?.()
   if (globalThis.gc)
     console.log(`  heap per connection ${Math.round((process.memoryUsage().heapUsed - heap) / size)} bytes`)
@@ -101,6 +105,24 @@ for (const size of SIZES) {
   const pages = await times(page(null), page(String(size / 2)), page(String(size - 50)))
   for (const [i, name] of ['first', 'middle', 'last'].entries()) row(`page of 50, ${name}`, pages[i], first)
   console.log(`  flat within ${(Math.max(...pages) / Math.min(...pages)).toFixed(2)} ×`)
+  const flat = Math.max(...pages) / Math.min(...pages)
+  report([
+    {
+      what: `register one of ${size}, against one Map by hand`,
+      goal: GOALS.register,
+      found: registered / byHand.us,
+      unit: '×',
+      better: 'lower',
+    },
+    { what: `slowest page of 50 of ${size}`, goal: GOALS.us, found: Math.max(...pages), unit: 'µs', better: 'lower' },
+    {
+      what: 'against the fastest of first, middle and last',
+      goal: GOALS.flat,
+      found: flat,
+      unit: '×',
+      better: 'lower',
+    },
+  ])
   row(
     'page of one user',
     await time(() => inspector.listConnections({ user_id: 'user-7' }, { limit: 50, cursor: null }, ASK)),

@@ -1,20 +1,23 @@
 /**
  * Commands through the dispatcher against jobs through BullMQ, on the same server, with the same client library and as
  * many in flight: admitted alone (`dispatch`, `add`), and from there to the recorded end (attempt, acknowledgement and
- * result here; active and completed there). Build first, and `npm ci --prefix bench/peers`; needs redis-server.
+ * result here; active and completed there); and how long one takes to its client. Build first; needs redis-server.
  * Run with `node bench/redis-delivery.mjs [commands]`. Quote the ratios; absolute times are this machine's.
  */
 import { spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
+import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { createRedisCommandDispatcher } from 'relayscope/redis'
-
-const { Queue, Worker } = createRequire(new URL('peers/package.json', import.meta.url))('bullmq')
+import { report } from './report.mjs'
 
 const COMMANDS = Number(process.argv[2] ?? 20_000)
 const CLIENTS = 50
 const IN_FLIGHT = 200
 const ROUNDS = 3
+/** Commands that tell of latency at half of the highest rate: some seconds of them. */
+const LATENCIES = Math.min(COMMANDS, 5_000)
+/** BullMQ keeps no acknowledgement, no capacity and no deadline, and has no lists by state, user and scope. */
+const GOAL = 1.3
 const PORT = 20_000 + (process.pid % 10_000)
 
 const server = spawn(
@@ -27,7 +30,7 @@ await new Promise((resolve) => setTimeout(resolve, 500))
 const connection = new Redis(PORT, '127.0.0.1', { maxRetriesPerRequest: null })
 
 /** Calls `work` with 0 … COMMANDS - 1, IN_FLIGHT at a time; commands per second. */
-async function perSecond(work, done = Promise.resolve()) {
+async function perSecond(work, done) {
   const start = performance.now()
   let next = 0
   const lane = async () => {
@@ -38,76 +41,144 @@ async function perSecond(work, done = Promise.resolve()) {
   return COMMANDS / ((performance.now() - start) / 1_000)
 }
 
-/** Resolves when `count` has been called COMMANDS times. */
-function countdown() {
-  let left = COMMANDS
-  let count
-  const done = new Promise((resolve) => {
-    count = () => --left === 0 && resolve()
-  })
-  return { count, done }
-}
-
 let runs = 0
 const client = (n) => ({ user_id: `user-${n % 10}`, client_id: `client-${n % CLIENTS}` })
 const PAYLOAD = { page: 7, filter: 'open', note: 'a payload of ordinary size' }
 
-async function relayscope(isDelivered) {
-  const deploymentId = `bench-${++runs}`
+/** `add` admits command n; `onStart` hears that it reached its client, `onEnd` that its end is recorded. */
+async function relayscope({ onStart, onEnd } = {}) {
   const dispatcher = createRedisCommandDispatcher({
     client: connection,
-    deploymentId,
+    deploymentId: `bench-${++runs}`,
     capacity: 1_000_000,
     deadlineMs: 600_000,
   })
-  const { count, done } = countdown()
-  if (isDelivered)
+  if (onEnd)
     for (let n = 0; n < CLIENTS; n++) {
       const instance_id = 'i1'
       await dispatcher.attach({ ...client(n), instance_id }, async ({ user_id, client_id, command_id }) => {
+        onStart(Number(command_id.slice(1)))
         const key = { user_id, client_id, command_id }
         await dispatcher.acknowledge({ ...key, instance_id })
         await dispatcher.settle({ ...key, state: 'resulted' })
-        count()
+        onEnd()
       })
     }
-  const dispatch = (n) => dispatcher.dispatch({ ...client(n), command_id: `c${n}`, action: 'work', payload: PAYLOAD })
-  const rate = await perSecond(dispatch, isDelivered ? done : undefined)
-  await dispatcher.close()
-  await connection.flushall()
-  return rate
+  return {
+    add: (n) => dispatcher.dispatch({ ...client(n), command_id: `c${n}`, action: 'work', payload: PAYLOAD }),
+    async close() {
+      await dispatcher.close()
+      await connection.flushall()
+    },
+  }
 }
 
-async function bullmq(isDelivered) {
+async function bullmq({ onStart, onEnd } = {}) {
   const name = `bench-${++runs}`
   const queue = new Queue(name, { connection })
-  const { count, done } = countdown()
-  const worker = isDelivered ? new Worker(name, async () => {}, { connection, concurrency: CLIENTS }) : undefined
-  worker?.on('completed', count)
+  const work = async ({ id }) => onStart(Number(id.slice(1)))
+  const worker = onEnd && new Worker(name, work, { connection, concurrency: CLIENTS })
+  worker?.on('completed', onEnd)
   await queue.waitUntilReady()
   await worker?.waitUntilReady()
-  const rate = await perSecond((n) => queue.add('work', PAYLOAD, { jobId: `c${n}` }), isDelivered ? done : undefined)
-  await worker?.close()
-  await queue.close()
-  await connection.flushall()
+  return {
+    add: (n) => queue.add('work', PAYLOAD, { jobId: `c${n}` }),
+    async close() {
+      await worker?.close()
+      await queue.close()
+      await connection.flushall()
+    },
+  }
+}
+
+const none = () => {}
+
+/** Commands per second: admitted, or to their end. */
+async function rateOf(kind, isDelivered) {
+  let left = COMMANDS
+  let finish
+  const done = new Promise((resolve) => {
+    finish = resolve
+  })
+  const onEnd = () => --left === 0 && finish()
+  const under = await kind(isDelivered ? { onStart: none, onEnd } : undefined)
+  const rate = await perSecond(under.add, isDelivered ? done : undefined)
+  await under.close()
   return rate
 }
 
+/** ms from the call that admits to the client, sorted: one command in flight, or so many per second. */
+async function latenciesOf(kind, count, rate) {
+  const sentAt = []
+  const took = []
+  let arrived = none
+  const onStart = (n) => {
+    took.push(performance.now() - sentAt[n])
+    arrived()
+  }
+  const under = await kind({ onStart, onEnd: none })
+  const send = (n) => {
+    sentAt[n] = performance.now()
+    return under.add(n)
+  }
+  if (rate === undefined)
+    for (let n = 0; n < count; n++) {
+      const arrival = new Promise((resolve) => {
+        arrived = resolve
+      })
+      await Promise.all([send(n), arrival])
+    }
+  else {
+    const start = performance.now()
+    let sent = 0
+    const sends = []
+    while (sent < count) {
+      while (sent < count && sent / rate <= (performance.now() - start) / 1_000) sends.push(send(sent++))
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    await Promise.all(sends)
+    while (took.length < count) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  await under.close()
+  return took.sort((a, b) => a - b)
+}
+
+const KINDS = { bullmq, relayscope }
 const median = (list) => list.sort((a, b) => a - b)[list.length >> 1]
+const whole = {}
 for (const [what, isDelivered] of [
   ['admitted', false],
   ['admitted, delivered, acknowledged and ended', true],
 ]) {
   const rates = { bullmq: [], relayscope: [] }
   for (let round = 0; round <= ROUNDS; round++)
-    for (const [name, run] of Object.entries({ bullmq, relayscope })) {
-      const rate = await run(isDelivered)
+    for (const [name, kind] of Object.entries(KINDS)) {
+      const rate = await rateOf(kind, isDelivered)
       if (round > 0) rates[name].push(rate)
     }
-  const [theirs, ours] = [median(rates.bullmq), median(rates.relayscope)]
+  for (const name of Object.keys(KINDS)) whole[name] = median(rates[name])
+  const { bullmq: theirs, relayscope: ours } = whole
   console.log(`\n${COMMANDS} ${what}, median of ${ROUNDS} interleaved rounds`)
   console.log(`  bullmq     ${Math.round(theirs)} per second   1.00`)
   console.log(`  relayscope ${Math.round(ours)} per second   ${(ours / theirs).toFixed(2)}`)
+  report([{ what: `commands ${what}, against BullMQ`, goal: GOAL, found: ours / theirs, unit: '×', better: 'higher' }])
+}
+
+for (const [what, count, isPaced, quantile] of [
+  ['from dispatch to the client, one in flight, median', 300, false, 0.5],
+  ['the same at half of the highest rate, 99th percentile', LATENCIES, true, 0.99],
+]) {
+  const found = { bullmq: [], relayscope: [] }
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const [name, kind] of Object.entries(KINDS)) {
+      const took = await latenciesOf(kind, count, isPaced ? whole[name] / 2 : undefined)
+      if (round > 0) found[name].push(took[Math.floor(took.length * quantile)])
+    }
+  const [theirs, ours] = [median(found.bullmq), median(found.relayscope)]
+  console.log(`\n${what}, median of ${ROUNDS} interleaved rounds`)
+  console.log(`  bullmq     ${theirs.toFixed(2)} ms   1.00`)
+  console.log(`  relayscope ${ours.toFixed(2)} ms   ${(ours / theirs).toFixed(2)}`)
+  report([{ what: `${what}, against BullMQ`, goal: null, found: ours / theirs, unit: '×', better: 'lower' }])
 }
 connection.disconnect()
 process.exit(0)

@@ -8,9 +8,12 @@ import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
+import { report } from './report.mjs'
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000)
 const KIND = process.argv[3] ?? 'node-redis'
+/** Against a plain `MGET` of the same keys; and of the last page against the first. */
+const GOALS = { page: 2.6, last: 1.3 }
 const ASK = { signal: new AbortController().signal }
 
 const probe = createServer().listen(0, '127.0.0.1')
@@ -107,5 +110,15 @@ line('page of 50, first', first)
 line('page of 50, middle', middle)
 line('page of 50, last', last)
 console.log(`last / first ${(last / first).toFixed(2)}`)
+report([
+  {
+    what: `middle page of 50 of ${ENTRIES}, against MGET`,
+    goal: GOALS.page,
+    found: middle / plain,
+    unit: '×',
+    better: 'lower',
+  },
+  { what: 'the last page against the first', goal: GOALS.last, found: last / first, unit: '×', better: 'lower' },
+])
 close()
 process.exit()

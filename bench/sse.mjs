@@ -2,18 +2,19 @@
 // ones and one event to all of them cost; against a C epoll broadcaster, nchan (nginx), hono's streamSSE and better-sse
 // in the same run. Every server is a process of its own, read from /proc. Quote the ratios.
 // Run: npm run build && node bench/sse.mjs [name…]
-// Peers: npm ci --prefix bench/peers, apt-get install nginx-light libnginx-mod-nchan. Who is absent is left out by name.
+// Peers: bench/peers installs itself, apt-get install nginx-light libnginx-mod-nchan. Who is absent is left out by name.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request } from 'node:http'
-import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { requirePeers } from './peers.mjs'
+import { report } from './report.mjs'
 
 const CONNECTIONS = 1_000
 const IDLE = 10_000
@@ -25,6 +26,8 @@ const BURST = 20
 const TICK_MS = 10 // of utime and stime in /proc, on every Linux that node runs on
 const PAGE_BYTES = 4_096
 const BASE = 'C broadcaster'
+/** CPU against the broadcaster, kB and MiB of memory, and ms until all have one event. */
+const GOALS = { single: 2.6, burst: 2.2, rss: 35, idle: 200, ms: 1_000 }
 
 const event = () => ({
   event_id: 'message-1',
@@ -101,7 +104,7 @@ const servers = {
     }
   },
   async 'better-sse'() {
-    const { createChannel, createSession } = createRequire(new URL('peers/package.json', import.meta.url))('better-sse')
+    const { createChannel, createSession } = requirePeers()('better-sse')
     const channel = createChannel()
     let seq = 0
     return {
@@ -303,6 +306,21 @@ async function measureIdle({ audience, join, publish, pid }) {
   return { rss, ms: performance.now() - start, cpu: cpuMs(pid) - cpu }
 }
 
+function tell({ relayscope: ours, [BASE]: base }, { relayscope: idle }) {
+  const lower = (what, goal, found, unit) => ({ what, goal, found, unit, better: 'lower' })
+  if (ours && base)
+    report([
+      lower('CPU of a delivery, one event at a time, against C', GOALS.single, ours.single / base.single, '×'),
+      lower(`the same in bursts of ${BURST}`, GOALS.burst, ours.burst / base.burst, '×'),
+      lower('memory of a connection', GOALS.rss, ours.rss, 'kB'),
+    ])
+  if (idle)
+    report([
+      lower(`memory of ${IDLE} idle connections`, GOALS.idle, idle.rss, 'MiB'),
+      lower('one event to all of them', GOALS.ms, idle.ms, 'ms'),
+    ])
+}
+
 async function compare(only) {
   const here = mkdtempSync(join(tmpdir(), 'bench-sse-'))
   try {
@@ -336,10 +354,12 @@ async function compare(only) {
       )
     }
     console.log(`${IDLE} idle connections; MiB of memory, and one event to all`)
-    for (const [name, { rss, ms, cpu }] of Object.entries(await measureAll(measureIdle)))
+    const idle = await measureAll(measureIdle)
+    for (const [name, { rss, ms, cpu }] of Object.entries(idle))
       console.log(
         `  ${name.padEnd(16)} ${rss.toFixed(0).padStart(5)} MiB ${ms.toFixed(0).padStart(6)} ms (CPU ${cpu} ms)`,
       )
+    tell(results, idle)
   } finally {
     rmSync(here, { recursive: true, force: true })
   }

@@ -1,8 +1,8 @@
 /**
  * What a watch of 500 rows costs the process that serves it, over HTTP, for one watcher and for thirty-two, the most of one
  * principal: while nothing changes, and while 1 % of the rows change each second; beside a node:http server that writes the
- * same number of bytes to as many each second and does nothing else. The watchers are a process of their own, which costs
- * nothing here. `node --expose-gc bench/watch.mjs`, after a build; `bench/questions.mjs` does it too.
+ * same number of bytes to as many each second and does nothing else, and a timer of one second. The watchers are a process of
+ * their own, which costs nothing here. `node --expose-gc bench/watch.mjs`, after a build; `bench/questions.mjs` does it too.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
+import { report } from './report.mjs'
 
 const SECONDS = 10
 const ROWS = 500
@@ -80,6 +81,12 @@ export async function measureWatches(router, { connections }, connection_ids) {
   // Until compilers and collectors have done with what came before.
   await costOf(watched, path, 1, change)
   const { rest: idle } = await costOf(bare, '/', 0, nothing)
+  const timer = setInterval(nothing, 1_000)
+  const { rest: timed } = await costOf(bare, '/', 0, nothing)
+  clearInterval(timer)
+  console.log(
+    `  a timer of one second that does nothing: ${(timed - idle).toFixed(2)} ms CPU/s, the least of whoever looks once a second`,
+  )
   for (const watchers of [1, 32]) {
     const quiet = (await costOf(watched, path, watchers, nothing)).rest - idle
     const busy = (await costOf(watched, path, watchers, change)).rest - idle
@@ -88,6 +95,21 @@ export async function measureWatches(router, { connections }, connection_ids) {
     console.log(
       `  watch of ${ROWS} rows, ${String(watchers).padStart(2)} watchers: ${quiet.toFixed(2)} ms CPU/s while nothing changes, ${busy.toFixed(2)} ms/s while 1 % does (${bytes.length} bytes); node:http writing as much to as many ${plain.toFixed(2)} ms/s: ${(busy / plain).toFixed(2)} ×`,
     )
+    const costs = `CPU of ${watchers} watching ${ROWS} rows`
+    const better = 'lower'
+    report([
+      { what: `${costs}, nothing changing`, goal: 0.1, found: quiet, unit: 'ms/s', better },
+      {
+        what: `${costs}, nothing changing, over a timer of a second`,
+        goal: null,
+        found: quiet - timed + idle,
+        unit: 'ms/s',
+        better,
+      },
+      { what: `${costs}, 1 % changing`, goal: 3, found: busy, unit: 'ms/s', better },
+      // None is set: the bare server writes what somebody else has made.
+      { what: `${costs}, 1 % changing, against node:http`, goal: null, found: busy / plain, unit: '×', better },
+    ])
   }
   watched.close()
   bare.close()

@@ -15,8 +15,29 @@ const SECTIONS = [
   ],
   ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
   ['### Their labels', '', 'MetricLabels'],
+  [
+    '## Queues of BullMQ',
+    '`createBullmqInspectors(options)` of `relayscope/bullmq`: [plugs](plugs.md#queues-of-bullmq).',
+    'BullmqOptions',
+  ],
+  ['## Agents', '`createMcp(options)` of `relayscope/mcp`: [agents](agents.md).', 'McpOptions'],
   ['## Adapters', 'Beside the handler: [mounting](mounting.md).', 'MountOptions'],
   ['### A server of its own', '`startNodeServer(handler, options)`; `allowedHosts` too.', 'ListenOptions'],
+  [
+    '## Following WebSockets',
+    '`followWebSockets(server, options)` of `relayscope/ws`: [plugs](plugs.md).',
+    'FollowWebSocketsOptions',
+  ],
+  [
+    '## Following Socket.IO',
+    '`followSocketIo(io, options)` of `relayscope/socket.io`: [plugs](plugs.md).',
+    'FollowSocketIoOptions',
+  ],
+  [
+    '## Following a browser',
+    '`followBrowser(browser, options)` of `relayscope/playwright`: [plugs](plugs.md).',
+    'FollowBrowserOptions',
+  ],
   ['## Facilities in memory', '`createMemoryFacilities(options)` of `relayscope/memory`.', 'MemoryFacilitiesOptions'],
   [
     '## Facilities in a shared store',

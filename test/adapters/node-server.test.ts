@@ -4,8 +4,13 @@ import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../.
 import { openSocket } from '../control-server/wire.js'
 import { exchange, requestText } from './wire.js'
 
-// For a busy machine: nothing is waited for in vain.
 const LARGE = 'x'.repeat(4_194_304)
+/** Larger than what any system keeps for a reader that takes nothing (Linux: up to tens of MiB): it ends when told. */
+const endless = (isOver = () => false) => {
+  const part = new Uint8Array(65_536)
+  const pull = (body: ReadableStreamDefaultController) => (isOver() ? body.close() : body.enqueue(part))
+  return new Response(new ReadableStream({ pull }))
+}
 
 async function start(handler: FetchHandler, options: NodeServerOptions = {}) {
   const server = await startNodeServer(handler, options)
@@ -29,12 +34,12 @@ describe('a connection', () => {
       (request) => {
         asked++
         ended.push(new Promise((resolve) => request.signal.addEventListener('abort', resolve)))
-        return new Response(LARGE)
+        return request.url.endsWith('/endless') ? endless() : new Response(LARGE)
       },
       { stallMs: 1_000 },
     )
     const { socket } = await openDeaf(port)
-    socket.write(get())
+    socket.write(get('/endless'))
     await expect.poll(() => asked).toBe(1)
     await ended[0]
     expect((await exchange(port, requestText(port, 'GET /')))?.body.length).toBe(LARGE.length)
@@ -52,7 +57,7 @@ describe('a connection', () => {
         // On a busy machine the bound passes before the request is handed on, too.
         if (signal.aborted) cutOff.get(pathname)?.()
         signal.addEventListener('abort', () => cutOff.get(pathname)?.())
-        return new Response(LARGE)
+        return endless()
       },
       { stallMs: 50 },
     )
@@ -76,18 +81,20 @@ describe('a connection', () => {
   })
 
   it('has its requests answered one after the other, so that one answer waits to be taken', async () => {
-    let asked = 0
-    const { port } = await start(() => {
+    let [asked, isOver] = [0, false]
+    const { port } = await start(({ url }) => {
+      if (!url.endsWith('/endless')) return new Response('beside')
       asked++
-      return new Response(LARGE)
+      return endless(() => isOver)
     })
     const { socket } = await openDeaf(port)
-    socket.write(get().repeat(8))
+    socket.write(get('/endless').repeat(8))
     await expect.poll(() => asked).toBe(1)
-    expect((await exchange(port, requestText(port, 'GET /')))?.status).toBe(200)
-    expect(asked).toBe(2)
+    expect((await exchange(port, requestText(port, 'GET /')))?.body).toBe('beside')
+    expect(asked).toBe(1)
+    isOver = true
     socket.resume()
-    await expect.poll(() => asked).toBe(9)
+    await expect.poll(() => asked).toBe(8)
   })
 
   it('closes with the last request that may wait, and answers those before it in order', async () => {

@@ -1,10 +1,10 @@
 /** Work that ends in time or is given up, with its timer and its listener gone either way. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { endWithin } from '../../src/async/ending.js'
 import { runWithin, withTimeout } from '../../src/async/time-limit.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

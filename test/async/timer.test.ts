@@ -1,9 +1,9 @@
 /** Pauses, alarms and tickers: due when they say, gone when they are not wanted, and no reason for a process to live. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAlarm, createTicker, sleep } from '../../src/async/timer.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

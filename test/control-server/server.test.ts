@@ -182,7 +182,8 @@ describe('too many', () => {
           socket.write(flood)
         }),
       )
-    expect((await ask('DELETE', '/sites/x')).status).toBe(404)
+    // Of those that say nothing yet the oldest makes room, which may be this one while others are still let in.
+    await expect.poll(async () => (await ask('DELETE', '/sites/x').catch(() => null))?.status).toBe(404)
   })
 
   it('a wrong token is refused before any of the body is read', async () => {

@@ -1,6 +1,6 @@
 /** What the relay holds for a stream, and that it lets go of all of it. */
 import { getEventListeners } from 'node:events'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { event } from '../contract/event-bus.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
@@ -8,7 +8,7 @@ import { deferred } from './deferred.js'
 import { flushPromises, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC } from './world.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 holdTime()
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { WebSocket } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Connection, Context, DeliveryStatus } from '../../src/index.js'
+import type { CommandKey, Connection, Context, DeliveryStatus } from '../../src/index.js'
 import { type Running, run } from '../adapters/process.js'
 import { until } from './live-host-process.js'
 
@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(
     async function work(action: string, user: string, client: string) {
       const answer = await fetch(`http://127.0.0.1:${relay.port}/${action}/${user}/${client}`, { method: 'POST' })
       expect(answer.status).toBe(202)
-      const { user_id, client_id, command_id } = (await answer.json()) as DeliveryStatus
+      const { user_id, client_id, command_id } = (await answer.json()) as CommandKey
       const query = new URLSearchParams({ user_id, client_id, command_id })
       return until('the end of the command', async () => {
         const status = await ask<DeliveryStatus>(`/delivery/status?${query}`)

@@ -4,14 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
-import type { Connection, Context, DeliveryNode, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
+import type {
+  CommandKey,
+  Connection,
+  Context,
+  DeliveryNode,
+  DeliveryStatus,
+  PendingCall,
+} from '../../src/contract/index.js'
 import { describeRedis } from '../redis/server.js'
 import { askAsPage, end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 
 // A command has ten seconds; a slow machine shows its end later.
 const TERMINAL_MS = 30_000
 
-type Command = Pick<DeliveryStatus, 'user_id' | 'client_id' | 'command_id'>
+type Command = CommandKey
 
 // Every folder that anything here makes is in this one.
 const folder = mkdtempSync(join(tmpdir(), 'relayscope-test-'))

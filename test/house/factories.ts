@@ -1,10 +1,15 @@
 /** A factory for each declaration of options, with what it cannot do without. */
 import { startNodeServer } from '../../src/adapters/node-server.js'
+import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createMcp } from '../../src/mcp/index.js'
 import * as memory from '../../src/memory/index.js'
 import { createMetrics } from '../../src/metrics/index.js'
+import { followBrowser } from '../../src/plugs/playwright/index.js'
+import { followSocketIo } from '../../src/plugs/socket.io/index.js'
+import { followWebSockets } from '../../src/plugs/ws/index.js'
 import * as redis from '../../src/redis/index.js'
 import { lineageOf, typesIn } from './declarations.js'
 
@@ -34,6 +39,24 @@ export const relayParts = {
 }
 export const controlParts = { token: 'a'.repeat(16), sites, publisher: { publish: async () => ({}) as never } }
 
+/** Nothing to follow: what follows it is only made, and ended at once. */
+const nobody = { on: () => nobody, off: () => nobody }
+const noSpace = { ...nobody, name: '/', sockets: new Map(), adapter: nobody }
+const noServer = { ...nobody, sockets: noSpace, of: () => noSpace }
+const plugParts = { connections: memory.createConnectionRegistry(), identify: () => null }
+const browserParts = {
+  contexts: memory.createContextRegistry(),
+  browserWindows: memory.createBrowserWindowRegistry(),
+  identify: () => null,
+}
+/** A queue that is not connected. */
+const queue: BullmqQueue = {
+  name: 'q',
+  client: new Promise(() => {}),
+  toKey: (part) => `bull:q:${part}`,
+  getWorkers: async () => [],
+}
+
 type Make = (options: object) => unknown
 
 /** What takes the options of each declaration. */
@@ -42,6 +65,7 @@ const MAKERS: Record<string, Make[]> = {
     (o) => site.createCooperativeActionGate({ ...gateParts, ...o }),
     (o) => site.createCooperativeSiteRouter({ ...relayParts, ...o }),
   ],
+  BullmqOptions: [(o) => createBullmqInspectors({ queues: [queue], ...o })],
   ClaimOptions: [memory.createDeduplicator, (o) => redis.createRedisDeduplicator({ ...place, ...o })],
   CommandDispatcherOptions: [memory.createCommandDispatcher],
   ConnectionOptions: [memory.createConnectionRegistry, (o) => redis.createRedisConnectionRegistry({ ...place, ...o })],
@@ -51,12 +75,18 @@ const MAKERS: Record<string, Make[]> = {
   DiagnosticsRouterOptions: [(o) => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), ...o })],
   DispatcherOptions: [memory.createCommandDispatcher, (o) => redis.createRedisCommandDispatcher({ ...place, ...o })],
   EventBusOptions: [site.createCooperativeSiteEventBus, (o) => redis.createRedisEventBus({ ...place, ...o })],
+  FollowOptions: [
+    (o) => followWebSockets(nobody, { ...plugParts, ...o }).close(),
+    (o) => followSocketIo(noServer, { ...plugParts, ...o }).close(),
+    (o) => followBrowser({ ...nobody, contexts: () => [] }, { ...browserParts, ...o }).close(),
+  ],
   HistoryOptions: [memory.createMessageHistory, (o) => redis.createRedisMessageHistory({ ...place, ...o })],
   IdempotencyStoreOptions: [site.createIdempotencyStore],
   IngestSiteMessageDeps: [(o) => site.ingestCooperativeSiteMessage({ ...relayParts, ...o }, {} as never)],
   ListenOptions: [(o) => startNodeServer(() => new Response(), o)],
   MemorySpillStoreOptions: [memory.createMemorySpillStore],
   RedisIdempotencyStoreOptions: [(o) => redis.createRedisIdempotencyStore({ ...place, ...o })],
+  McpOptions: [(o) => createMcp({ url: 'http://localhost', ...o })],
   MetricsOptions: [(o) => createMetrics({ inspectors: {}, auth: noopAuth(), ...o })],
   PresenceOptions: [
     memory.createContextRegistry,

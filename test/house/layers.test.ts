@@ -68,6 +68,9 @@ describe('the direction table', () => {
     ['anything of ours in an adapter', { 'adapters/node.ts': "import '../contract/page.js'" }],
     ['more than types in the browser', { 'browser/client.ts': "import { a } from '../cooperative-site/site.js'" }],
     ['the command line anywhere', { 'testing/fakes.ts': "import '../cli/main.js'" }],
+    ['one plug in another', { 'plugs/ws/follow.ts': "import '../bullmq/inspectors.js'" }],
+    ['a plug in what plugs share', { 'plugs/follow/writer.ts': "import '../ws/follow.js'" }],
+    ['more than types of the contract in a plug', { 'plugs/ws/follow.ts': "import '../../contract/history.js'" }],
     ['a folder without a layer', { 'shared/a.ts': "import 'zod'" }],
     ['a Redis client in the library', { 'redis/store/client.ts': "import { createClient } from 'redis'" }],
   ])('refuses %s', (_what, texts) => {

@@ -53,6 +53,7 @@ const LAYERS: Record<string, Layer> = {
     own: [
       'contract/options.ts',
       'contract/digest.ts',
+      'contract/unseen.ts',
       'http/',
       'browser/watch.ts',
       'type contract/',
@@ -62,8 +63,25 @@ const LAYERS: Record<string, Layer> = {
     packages: ['preact'],
   },
   'metrics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
+  // They know their peer by what is used of it, and no facility but by its port.
+  'plugs/': { own: ['async/', 'refusal.ts', 'contract/options.ts', 'type contract/'] },
+  // The queues themselves are known by their shape; scripts have their arguments by name as those of our own store.
+  'bullmq/': { own: ['contract/', 'refusal.ts', 'async/', 'redis/store/arguments.ts'] },
+  // An agent is shown what a router answers, whichever it is: none of our views and none of our families.
+  'mcp/': {
+    own: [
+      'contract/ids.ts',
+      'contract/options.ts',
+      'contract/unseen.ts',
+      'version.ts',
+      'async/',
+      'http/',
+      'relay-client/',
+    ],
+    packages: ['zod', '@modelcontextprotocol/server'],
+  },
   'testing/': { own: ['contract/', 'refusal.ts', 'async/'] },
-  'cli/': { own: [''], packages: ['redis'], node: true },
+  'cli/': { own: [''], packages: ['redis', '@modelcontextprotocol/server'], node: true },
 }
 
 /** The floors of a store, the lowest first; what is in none of them is a family, or puts families together. */
@@ -113,16 +131,22 @@ function familyOf(path: string): string | undefined {
 const isReader = (path: string) => /\/table\/|\/inspector\.ts$|\/format\.ts$/.test(path)
 const isScript = (path: string) => /^redis\/.*\/script(s|-[a-z-]+)?\.ts$/.test(path)
 
+/** What plugs share: how a facility follows what a peer does. */
+const SHARED_BY_PLUGS = 'follow'
+const plugOf = (path: string) => /^plugs\/([^/]+)\//.exec(path)?.[1]
+
 /** Why an import within one store points the wrong way. */
 function checkWithin(layer: string, path: string, target: string): string | undefined {
   if (isReader(path) && isScript(target)) return 'a reader imports a script'
+  const [plug, other] = [plugOf(path), plugOf(target)]
+  if (plug && other !== plug && other !== SHARED_BY_PLUGS) return 'one plug imports another'
   const floors = STORE_FLOORS[layer] ?? []
   const floorOf = (file: string) => floors.findIndex((floor) => file.startsWith(layer + floor))
   const [from, to] = [floorOf(path), floorOf(target)]
   if (from >= 0 && (to < 0 || to > from)) return 'points up the floors of a store'
   if (!FAMILY_LAYERS.includes(layer)) return undefined
-  const [family, other] = [familyOf(path), familyOf(target)]
-  if (!family || !other || family === other) return undefined
+  const [family, another] = [familyOf(path), familyOf(target)]
+  if (!family || !another || family === another) return undefined
   return FAMILY_IMPORTS[layer + family]?.includes(target) ? undefined : 'one family imports another'
 }
 

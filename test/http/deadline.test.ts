@@ -1,8 +1,8 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Deadline, DeadlinePassed } from '../../src/async/deadline.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 /** A client that never leaves. */
 const STAYING = new AbortController()

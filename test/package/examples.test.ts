@@ -2,9 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Running, run } from '../adapters/process.js'
 import { bun, deno, workerd } from '../adapters/runtimes.js'
+import { call as callTool, connectHttp } from '../mcp/subject.js'
+import { describeRedis, startServer } from '../redis/server.js'
 import { type Consumer, createConsumer, runIn } from './consumer.js'
 
 const KEY = 'the-key-of-the-examples'
@@ -12,10 +14,12 @@ const MOST_LINES = 40
 
 /** What is mounted on Node, each by a package of that name. */
 const FRAMEWORKS = ['express', 'hono', 'fastify', 'koa']
+/** What is plugged in. */
+const PEERS = ['@modelcontextprotocol/server', 'bullmq']
 
 let consumer: Consumer
 beforeAll(async () => {
-  consumer = await createConsumer(FRAMEWORKS)
+  consumer = await createConsumer([...FRAMEWORKS, ...PEERS])
 })
 afterAll(() => consumer?.remove())
 
@@ -97,6 +101,40 @@ describe('examples/fastify-hooks', () => {
     try {
       const answer = await fetch(`http://127.0.0.1:${running.port}/ops/diagnostics/nothing`)
       expect([answer.status, answer.headers.get('x-request-id')]).toEqual([403, expect.stringMatching(/^req-/)])
+    } finally {
+      await running.close()
+    }
+  })
+})
+
+describeRedis('examples/bullmq', () => {
+  it('shows the jobs of a queue, whose they are, and its worker', async () => {
+    const server = await startServer()
+    onTestFinished(() => server.stop())
+    const env = { ...settings().env, REDIS_URL: `redis://127.0.0.1:${server.port}` }
+    const running = await run(process.execPath, [fileOf('bullmq'), '0'], { ...settings(), env })
+    onTestFinished(() => running.close())
+    const ask = async (path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${running.port}/ops/diagnostics/delivery/${path}`, {
+        headers: { 'x-admin-key': KEY },
+      })
+      return answer.json()
+    }
+    await expect
+      .poll(() => ask('commands'))
+      .toMatchObject({ items: [{ user_id: 'ada', command_id: 'emails:1', state: 'resulted' }] })
+    expect(await ask('nodes')).toMatchObject({ items: [{ metadata: { queue: 'emails', worker_name: 'mailer' } }] })
+  })
+})
+
+describe('examples/mcp', () => {
+  it('lets an agent with the key look, and nobody else', async () => {
+    const running = await run(process.execPath, [fileOf('mcp'), '0'], settings())
+    try {
+      const url = `http://127.0.0.1:${running.port}/mcp`
+      const client = await connectHttp(url, 'auto', { 'x-admin-key': KEY })
+      expect((await callTool(client, 'relay_overview')).content).toMatchObject({ complete: true })
+      expect((await fetch(url, { method: 'POST' })).status).toBe(403)
     } finally {
       await running.close()
     }

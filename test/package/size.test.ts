@@ -18,9 +18,15 @@ const BOUNDS: Record<string, number> = {
   // With the page, of which 25 kB are the most.
   'relayscope/viewer': 58,
   'relayscope/metrics': 56,
+  // Without the SDK of the protocol, which a host installs.
+  'relayscope/mcp': 46,
   'relayscope/express': 3.9,
   'relayscope/hono': 2.4,
   'relayscope/deno': 2.4,
+  'relayscope/ws': 5,
+  'relayscope/socket.io': 5.3,
+  'relayscope/playwright': 4.5,
+  'relayscope/bullmq': 42,
   'relayscope/testing': 60,
 }
 
@@ -44,7 +50,7 @@ describe('the size of the package', () => {
       minify: true,
       format: 'esm',
       platform: 'neutral',
-      external: ['node:*', 'redis', 'ioredis'],
+      external: ['node:*', 'redis', 'ioredis', '@modelcontextprotocol/*'],
       write: false,
     })
     return gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length / 1024

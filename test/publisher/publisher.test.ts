@@ -1,10 +1,10 @@
 /** Holds the publisher: whose identity it sends, what it tries again, and what it says when it gives up. */
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCooperativeSitePublisher, RelayError } from '../../src/publisher/index.js'
 import { endForeignTimers } from '../no-foreign-timers.js'
 import { json, startHandRelay } from './relay.js'
 
-beforeAll(endForeignTimers)
+beforeEach(endForeignTimers)
 
 const taken = {
   accepted: true,

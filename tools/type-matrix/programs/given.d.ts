@@ -3,8 +3,12 @@
 // What the text has just made, or told to import.
 declare const diagnostics: import('relayscope').DiagnosticsRouter
 declare const facilities: import('relayscope/memory').MemoryFacilities
+declare const createBullmqInspectors: typeof import('relayscope/bullmq').createBullmqInspectors
+declare const emails: import('relayscope/bullmq').BullmqQueue
+declare const whose: import('relayscope/bullmq').Identify
 declare const deduplicator: import('relayscope').DeduplicatorInspector
 declare const metrics: import('relayscope/metrics').Metrics
+declare const mcp: import('relayscope/mcp').Mcp
 // Of `@opentelemetry/api`, which a host brings.
 interface Instrument {
   addCallback(callback: unknown): void
@@ -107,3 +111,20 @@ declare const site: import('relayscope/browser').CooperativeSiteClient
 declare const at: (id: string) => { textContent: string | null }
 declare const log: (name: string, value: unknown) => void
 declare const refetch: () => void
+
+// What plugs follow, as far as the documents show it.
+declare const sockets: import('relayscope/ws').FollowedWebSocketServer<
+  import('relayscope/ws').FollowedWebSocket,
+  import('node:http').IncomingMessage
+>
+declare const followWebSockets: typeof import('relayscope/ws').followWebSockets
+declare const whoIs: (peer: unknown) => import('relayscope/ws').Identity
+declare const io: import('relayscope/socket.io').FollowedSocketIoServer<import('relayscope/socket.io').FollowedSocket>
+declare const followSocketIo: typeof import('relayscope/socket.io').followSocketIo
+declare const browser: import('relayscope/playwright').FollowedBrowser<
+  object,
+  import('relayscope/playwright').FollowedPage
+>
+declare const followBrowser: typeof import('relayscope/playwright').followBrowser
+declare const crawler: import('relayscope/playwright').BrowserIdentity
+declare const tasks: Map<unknown, string>

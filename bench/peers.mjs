@@ -1,0 +1,18 @@
+/** Peers that only the benchmarks measure: installed on first use, from the lock file beside them. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+const HOME = new URL('peers/package.json', import.meta.url)
+
+/** @returns `require` of what stands in `bench/peers`. @throws Error where it cannot be installed */
+export function requirePeers() {
+  // The last thing that npm writes.
+  if (!existsSync(new URL('node_modules/.package-lock.json', HOME))) {
+    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
+    const { status, stderr } = spawnSync('npm', args, { cwd: fileURLToPath(new URL('.', HOME)), encoding: 'utf8' })
+    if (status !== 0) throw new Error(`the peers cannot be installed: ${stderr}`)
+  }
+  return createRequire(HOME)
+}

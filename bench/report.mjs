@@ -1,0 +1,40 @@
+/** How a benchmark says what it has found: figures with their goals, in words for a reader and as data for `bench/run.mjs`. */
+
+/** The environment's word that whoever reads is a program. */
+export const AS_DATA = 'RELAYSCOPE_BENCH_DATA'
+/** What a line of data begins with. */
+export const MARK = '@found '
+
+/**
+ * @typedef {object} Finding
+ * @property {string} what
+ * @property {number} found
+ * @property {number | null} goal `null` where none is set: the figure is told and not judged.
+ * @property {string} unit `×` for a ratio to a peer of the same run.
+ * @property {'lower' | 'higher'} better
+ */
+
+/** A figure as it is shown. */
+export const shown = (value, unit) =>
+  Number.isFinite(value) ? `${Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2)} ${unit}` : 'unknown'
+
+/** Whether a finding meets its goal; `null` without one. What could not be measured meets none. */
+export function isMet({ found, goal, better }) {
+  if (goal === null) return null
+  if (!Number.isFinite(found)) return false
+  return better === 'lower' ? found <= goal : found >= goal
+}
+
+/** @param {Finding[]} findings */
+export function report(findings) {
+  if (process.env[AS_DATA]) {
+    for (const finding of findings) console.log(`${MARK}${JSON.stringify(finding)}`)
+    return
+  }
+  for (const { what, found, goal, unit, better } of findings) {
+    const met = isMet({ found, goal, better })
+    const word = met === null ? '' : met ? ' met' : ' MISSED'
+    const wanted = goal === null ? 'no goal' : `goal ${better === 'lower' ? '≤' : '≥'} ${shown(goal, unit)}`
+    console.log(`→ ${what}: ${shown(found, unit)} (${wanted}${word && `,${word}`})`)
+  }
+}
