@@ -8,11 +8,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createClient } from 'redis'
-import { createDiagnosticsRouter, noopAuth } from 'relayscope'
+import { createDiagnosticsRouter } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
 import { report } from './report.mjs'
-import { measureWatches } from './watch.mjs'
+import { measureWatches, namedAuth } from './watch.mjs'
 
 const IN_REDIS = process.argv[2] === '--redis'
 const GIVEN = process.argv.slice(IN_REDIS ? 3 : 2).map(Number)
@@ -111,7 +111,7 @@ async function createHost(size) {
   for (let i = 0; i < size; i += TOGETHER)
     await Promise.all(Array.from({ length: Math.min(TOGETHER, size - i) }, (_, n) => add(i + n)))
   const composition = at ? redisComposition(at) : memoryComposition(facilities)
-  const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), onError: null })
+  const router = createDiagnosticsRouter({ ...composition, auth: namedAuth, onError: null })
   async function close() {
     await facilities.close()
     await redis?.close()
