@@ -10,7 +10,7 @@ import { until } from '../end-to-end/live-host-process.js'
 import { parseText, seriesValue } from '../metrics/parse.js'
 import { describeStores } from './matrix.js'
 import { connectObserver } from './observer.js'
-import { type Connected, clients, describeRedis, freePort, type Server, startServer } from './server.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { createIds, live } from './world.js'
 
 const scrape = async (metrics: Metrics) =>
@@ -91,7 +91,7 @@ describeRedis('metrics of a store that goes', () => {
   let server: Server
   let connected: Connected
   beforeAll(async () => {
-    server = await startServer({ port: await freePort() })
+    server = await startServer()
     connected = await clients['node-redis']([server.port])
   })
   afterAll(async () => {

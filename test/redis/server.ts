@@ -41,21 +41,30 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** The bus of a Cluster node listens 10,000 above its port. */
-const CLUSTER_PORT_MAX = 55_535
+/**
+ * Below the ports that connections go out from (32,768 on Linux), and the bus of a Cluster node, 10,000 above its own, as well:
+ * who takes one of those may find that some connection has it, and a client that comes back to a server that has died there
+ * may be connected to itself.
+ */
+const PORTS = { from: 11_000, count: 11_000 }
 
-export async function freePort(most = 65_535): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
+/** A port that nobody listens on, nor goes out from. */
+export async function freePort(): Promise<number> {
+  const port = PORTS.from + Math.floor(Math.random() * PORTS.count)
+  const probe = createServer().listen(port, '127.0.0.1')
+  const isFree = await once(probe, 'listening').then(
+    () => true,
+    () => false,
+  )
+  if (!isFree) return freePort()
   probe.close()
   await once(probe, 'close')
-  return port <= most ? port : freePort(most)
+  return port
 }
 
-/** Whether `port` answers PING within two seconds. */
+/** Resolves when `port` answers PING. */
 async function awaitPong(port: number): Promise<void> {
-  const until = Date.now() + 5_000
+  const until = Date.now() + 30_000
   while (Date.now() < until) {
     const pong = await new Promise<boolean>((resolve) => {
       const socket = createConnection(port, '127.0.0.1', () => socket.write('PING\r\n'))
@@ -72,24 +81,22 @@ async function awaitPong(port: number): Promise<void> {
 }
 
 /** Starts one server. `port` to start again where one was. */
-export async function startServer(options: { port?: number; args?: string[] } = {}): Promise<Server> {
-  const port = options.port ?? (await freePort())
+export async function startServer({ port, args = [] }: { port?: number; args?: string[] } = {}): Promise<Server> {
+  if (port !== undefined) return start(port, args)
+  for (let tries = 3; ; tries--)
+    try {
+      return await start(await freePort(), args)
+    } catch (error) {
+      // Somebody else has been given the port since, or that of a Cluster's bus.
+      if (tries === 1) throw error
+    }
+}
+
+async function start(port: number, args: string[]): Promise<Server> {
   const dir = await mkdtemp(join(tmpdir(), 'relayscope-redis-'))
   const child = spawn(
     BINARY,
-    [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      dir,
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      ...(options.args ?? []),
-    ],
+    ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--appendonly', 'no', ...args],
     { stdio: 'ignore' },
   )
   const ended = once(child, 'exit')
@@ -102,7 +109,11 @@ export async function startServer(options: { port?: number; args?: string[] } = 
     throw new Error(`redis-server on port ${port} ended with ${code}`)
   })
   failed.catch(() => {})
-  await Promise.race([awaitPong(port), failed])
+  await Promise.race([awaitPong(port), failed]).catch((error: unknown) => {
+    end()
+    running.delete(end)
+    throw error
+  })
   async function kill() {
     child.kill('SIGKILL')
     await ended
@@ -123,16 +134,6 @@ export async function startServer(options: { port?: number; args?: string[] } = 
   }
 }
 
-/** Starts a node of a Cluster. Whether the port of its bus is free too shows only when it starts. */
-async function startNode(args: string[], tries = 3): Promise<Server> {
-  try {
-    return await startServer({ port: await freePort(CLUSTER_PORT_MAX), args })
-  } catch (error) {
-    if (tries === 1) throw error
-    return startNode(args, tries - 1)
-  }
-}
-
 /** Starts `nodes` masters that share the slots, by hand: a second instead of the ten that `--cluster create` takes. */
 export async function startCluster(
   nodes = 3,
@@ -140,7 +141,7 @@ export async function startCluster(
 ): Promise<{ servers: Server[]; stop(): Promise<void> }> {
   const servers = await Promise.all(
     Array.from({ length: nodes }, () =>
-      startNode(['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...extra]),
+      startServer({ args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...extra] }),
     ),
   )
   const step = Math.ceil(16_384 / nodes)
