@@ -2,11 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { endWithin } from '../../src/async/ending.js'
 import { runWithin, withTimeout } from '../../src/async/time-limit.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
-beforeEach(endForeignTimers)
-
-beforeEach(() => void vi.useFakeTimers())
+beforeEach(() => void useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const late = () => new Error('late')
@@ -20,7 +18,7 @@ describe('work within a time', () => {
     const { signal } = new AbortController()
     const remove = vi.spyOn(signal, 'removeEventListener')
     expect(await runWithin(work, { ms: 100, late, signal })).toBe(7)
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
     expect(remove).toHaveBeenCalledTimes(1)
   })
 
@@ -34,7 +32,7 @@ describe('work within a time', () => {
     ['rejects', () => Promise.reject(new Error('its own'))],
   ])('fails as it does when it %s, and leaves no timer', async (_, work) => {
     await expect(runWithin(work, { ms: 100, late })).rejects.toThrow('its own')
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('is given up when time is up, and its signal says why', async () => {
@@ -58,7 +56,7 @@ describe('work within a time', () => {
       const working = expect(runWithin(never, { ms: 100, late, signal: controller.signal, left })).rejects.toThrow(said)
       controller.abort(new Error('away'))
       await working
-      expect(vi.getTimerCount()).toBe(0)
+      expect(ourTimers()).toEqual([])
     }
   })
 
@@ -67,7 +65,7 @@ describe('work within a time', () => {
     const signal = AbortSignal.abort(new Error('away'))
     await expect(runWithin(work, { ms: 100, late, signal })).rejects.toThrow('away')
     expect(work).not.toHaveBeenCalled()
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('may fail later without anybody hearing of it', async () => {
@@ -98,10 +96,10 @@ describe('work within a time', () => {
 describe('an ending', () => {
   it('counts what has not ended by then, takes failures for ends, and leaves no timer', async () => {
     expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ cut: 0 })
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
     const ending = endWithin([Promise.resolve(), never(), never()], 100)
     await vi.advanceTimersByTimeAsync(100)
     expect(await ending).toEqual({ cut: 2 })
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 })

@@ -1,11 +1,9 @@
 /** Pauses, alarms and tickers: due when they say, gone when they are not wanted, and no reason for a process to live. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAlarm, createTicker, sleep } from '../../src/async/timer.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
-beforeEach(endForeignTimers)
-
-beforeEach(() => void vi.useFakeTimers())
+beforeEach(() => void useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('a pause', () => {
@@ -27,7 +25,7 @@ describe('a pause', () => {
     const paused = sleep(100, controller.signal)
     controller.abort()
     await paused
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 })
 
@@ -38,7 +36,7 @@ describe('an alarm', () => {
     alarm.advance(100)
     alarm.advance(50)
     alarm.advance(200)
-    expect(vi.getTimerCount()).toBe(1)
+    expect(ourTimers()).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(50)
     expect(act).toHaveBeenCalledTimes(1)
     await vi.advanceTimersByTimeAsync(500)
@@ -52,9 +50,9 @@ describe('an alarm', () => {
     await vi.advanceTimersByTimeAsync(30)
     expect(act).toHaveBeenCalledTimes(3)
     alarm.clear()
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
     alarm.advance(10)
-    expect(vi.getTimerCount()).toBe(1)
+    expect(ourTimers()).toHaveLength(1)
   })
 
   it('goes off at all although its clock stands still', async () => {
@@ -73,11 +71,11 @@ describe('a ticker', () => {
     const ticker = createTicker(tick, 10)
     ticker.start()
     ticker.start()
-    expect(vi.getTimerCount()).toBe(1)
+    expect(ourTimers()).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(30)
     expect(tick).toHaveBeenCalledTimes(3)
     ticker.stop()
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
     ticker.start()
     await vi.advanceTimersByTimeAsync(10)
     expect(tick).toHaveBeenCalledTimes(4)

@@ -1,14 +1,12 @@
 /** What the relay holds for a stream, and that it lets go of all of it. */
 import { getEventListeners } from 'node:events'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { event } from '../contract/event-bus.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers } from '../fake-timers.js'
 import { deferred } from './deferred.js'
 import { flushPromises, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC } from './world.js'
-
-beforeEach(endForeignTimers)
 
 holdTime()
 
@@ -108,7 +106,7 @@ describe('the relay', () => {
 
   it('keeps no timer, no stream and no permission when viewers come and go', async () => {
     const world = await createWorld()
-    const before = vi.getTimerCount()
+    const before = ourTimers().length
     for (let n = 0; n < 500; n++) {
       const viewer = await watch(world)
       if (n % 3 === 0) await viewer.read()
@@ -116,6 +114,6 @@ describe('the relay', () => {
       else await viewer.reader.cancel()
     }
     expect(world.relay.streams).toBe(0)
-    expect(vi.getTimerCount()).toBe(before)
+    expect(ourTimers()).toHaveLength(before)
   })
 })

@@ -2,6 +2,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { afterEach, beforeEach, vi } from 'vitest'
 import { event } from '../contract/event-bus.js'
+import { useFakeTimers } from '../fake-timers.js'
 import { TOPIC, type World } from './world.js'
 
 export const START = Date.parse('2026-01-01T00:00:00.000Z')
@@ -9,7 +10,7 @@ export const START = Date.parse('2026-01-01T00:00:00.000Z')
 /** Time that only the test moves, in every test of the file that calls this. */
 export function holdTime(): void {
   beforeEach(() => {
-    vi.useFakeTimers({ now: START, toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'Date'] })
+    useFakeTimers({ now: START, toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'Date'] })
   })
   afterEach(() => {
     vi.useRealTimers()

@@ -2,14 +2,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { AdminAuth } from '../../src/http/auth.js'
 import { Refusal } from '../../src/refusal.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
-
-beforeEach(endForeignTimers)
 
 describe('the deadline', () => {
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
   afterEach(() => {
     vi.useRealTimers()
@@ -34,7 +32,7 @@ describe('the deadline', () => {
     await get(createSubject(), '/connections')
     await get(createSubject(), '/nope')
     await get(createSubject(), '/users')
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('ends a walk over pages that an inspector goes on answering afterwards', async () => {

@@ -5,11 +5,9 @@ import { ROWS } from '../../src/diagnostics/watch/rows.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { CASES, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { call, connection, NOW } from './world.js'
-
-beforeEach(endForeignTimers)
 
 type Subject = ReturnType<typeof createSubject>
 interface Frame {
@@ -58,7 +56,7 @@ function createChanging() {
 }
 
 describe('a watch', () => {
-  beforeEach(() => void vi.useFakeTimers())
+  beforeEach(() => void useFakeTimers())
   afterEach(() => void vi.useRealTimers())
   const tick = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 
@@ -176,7 +174,7 @@ describe('a watch', () => {
     calls.length = 0
     await tick(5_000)
     expect(calls).toEqual([])
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('does not read what says of itself that it has not changed', async () => {
@@ -314,7 +312,7 @@ describe('no watch', () => {
   })
 
   it('keeps a reader of what could not be read', async () => {
-    vi.useFakeTimers()
+    useFakeTimers()
     const { router, calls } = createWatched({ onError: null }, ({ name, proceed }) => {
       if (name.startsWith('rpc')) throw new Error('no')
       return proceed()
@@ -322,7 +320,7 @@ describe('no watch', () => {
     expectProblem(await get(router, target('/connections', '/rpc/pending')), 500, 'internal')
     calls.length = 0
     await vi.advanceTimersByTimeAsync(5_000)
-    expect([calls, vi.getTimerCount()]).toEqual([[], 0])
+    expect([calls, ourTimers()]).toEqual([[], []])
     // Whoever comes then is not shown what was read for nobody.
     const { leave } = await open(router, ['/connections'])
     expect(calls.map(({ name }) => name)).toContain('registry.listConnections')

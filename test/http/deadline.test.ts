@@ -1,15 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Deadline, DeadlinePassed } from '../../src/async/deadline.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
-
-beforeEach(endForeignTimers)
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 /** A client that never leaves. */
 const STAYING = new AbortController()
 
 describe('a deadline', () => {
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
   afterEach(() => {
     vi.useRealTimers()
@@ -21,10 +19,10 @@ describe('a deadline', () => {
     const deadline = new Deadline(100, client)
     const value = { items: [] }
     expect(deadline.race(value)).toBe(value)
-    expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
+    expect([ourTimers(), listen.mock.calls]).toEqual([[], []])
     deadline.clear()
     expect(deadline.signal.aborted).toBe(false)
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('ends what waits under it once, where the client has left before anybody looked', async () => {
@@ -45,7 +43,7 @@ describe('a deadline', () => {
     const quick = new Deadline(100, client)
     expect(await quick.race(Promise.resolve('at hand'))).toBe('at hand')
     quick.clear()
-    expect([vi.getTimerCount(), listen.mock.calls]).toEqual([0, []])
+    expect([ourTimers(), listen.mock.calls]).toEqual([[], []])
 
     const slow = new Deadline(100, client)
     const work = Promise.resolve(slow.race(new Promise(() => {}))).catch((reason: unknown) => reason)

@@ -1,13 +1,11 @@
 /** The loop of a dispatcher: its passes, its pauses, its clock and its end. */
 import { getActiveResourcesInfo } from 'node:process'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, at } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
-
-beforeEach(endForeignTimers)
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 const { clock, dispatcher, open, advance, status, summary, node } =
   createSubject<CommandDispatcherOptions>(createCommandDispatcher)
@@ -49,7 +47,7 @@ describe('the loop', () => {
   })
 
   it('yields between passes, and comes by again at once while something is left', async () => {
-    vi.useFakeTimers()
+    useFakeTimers()
     try {
       await open({ capacity: 5_000, now: Date.now })
       for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadlineMs: 500 }))
@@ -77,7 +75,7 @@ describe('the loop', () => {
   })
 
   it('runs by itself: within its second, and at the instant of a short deadline or pause', async () => {
-    vi.useFakeTimers()
+    useFakeTimers()
     try {
       await open({ now: Date.now })
       const attempts: number[] = []
@@ -97,7 +95,7 @@ describe('the loop', () => {
       await vi.advanceTimersByTimeAsync(3_000)
       expect((await node()).staleness_ms).toBeLessThanOrEqual(1_000)
       await dispatcher.close()
-      expect(vi.getTimerCount()).toBe(0)
+      expect(ourTimers()).toEqual([])
     } finally {
       vi.useRealTimers()
     }

@@ -1,10 +1,8 @@
 /** Holds the publisher: whose identity it sends, what it tries again, and what it says when it gives up. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createCooperativeSitePublisher, RelayError } from '../../src/publisher/index.js'
-import { endForeignTimers } from '../no-foreign-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { json, startHandRelay } from './relay.js'
-
-beforeEach(endForeignTimers)
 
 const taken = {
   accepted: true,
@@ -138,7 +136,7 @@ describe('publish', () => {
   })
 
   it('ends within ten seconds when the relay takes connections and never answers', async () => {
-    vi.useFakeTimers()
+    useFakeTimers()
     let attempts = 0
     const runtime = {
       identity: () => ({ client_id: 'notes', instance_id: 'b' }),
@@ -154,7 +152,7 @@ describe('publish', () => {
     await vi.advanceTimersByTimeAsync(10_000)
     await refused
     expect(attempts).toBe(3)
-    expect(vi.getTimerCount()).toBe(0)
+    expect(ourTimers()).toEqual([])
   })
 
   it('ends at once when its caller aborts, during a request and between two', async () => {
