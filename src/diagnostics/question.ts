@@ -9,6 +9,7 @@ import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
 import type { Sight } from './authorization.js'
 import type { ResolvedOptions } from './options.js'
 import type { DiagnosticsRoute } from './route.js'
+import { ROUTES } from './routes.js'
 import { familiesOf, versionWithin } from './tags.js'
 
 /** A route with what every question to it needs to know of it. */
@@ -18,11 +19,27 @@ export interface AskedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
   families: readonly FamilyName[]
 }
 
-export const askedRoute = (route: DiagnosticsRoute, limits: ResolvedOptions['limits']): AskedRoute => ({
-  ...prepareRoute(route, limits),
-  route,
-  families: familiesOf(route),
-})
+/** A route and where it stands. */
+export type PlacedRoute = AskedRoute & { path: string }
+
+let known: { limits: string; routes: readonly PlacedRoute[] } | undefined
+
+/**
+ * All routes within `limits`. Kept for the next router, which mostly has the same: a host with a router for each of its
+ * tenants pays for the schemas of their queries once.
+ */
+export function askedRoutes(limits: ResolvedOptions['limits']): readonly PlacedRoute[] {
+  const key = JSON.stringify(limits)
+  if (known?.limits === key) return known.routes
+  const routes = ROUTES.map((route) => ({
+    ...prepareRoute(route, limits),
+    route,
+    families: familiesOf(route),
+    path: route.path,
+  }))
+  known = { limits: key, routes }
+  return routes
+}
 
 /** What is asked, by whom, and until when. */
 interface Asked {

@@ -13,10 +13,9 @@ import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
 import { createSights, type Sight } from './authorization.js'
 import { guardHooks } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import { type AskedRoute, askedRoute, createQuestions } from './question.js'
+import { type AskedRoute, askedRoutes, createQuestions, type PlacedRoute } from './question.js'
 import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
-import { ROUTES } from './routes.js'
 import type { RouteEntry } from './service-index.js'
 import { tagOfAnswer, tagOfVersion } from './tags.js'
 import { WATCH } from './watch/route.js'
@@ -119,7 +118,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
   }
 
-  const asked = ROUTES.map((route) => ({ ...askedRoute(route, limits), path: route.path }))
+  const asked = askedRoutes(limits)
   const question = createQuestions(resolved)
 
   /** What a principal sees on a route; asked after validation and before any inspector. */
@@ -135,7 +134,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     return sightOf(route, { principal, route: route.path, ...copied, request }, deadline)
   }
 
-  const watches = createWatches<AskedRoute & { path: string }, Principal>({
+  const watches = createWatches<PlacedRoute, Principal>({
     routes: asked,
     open: createOpenView<Principal>({ question, deadlineMs, now, checkCapability, sightFor, tell: hooks.error }),
   })

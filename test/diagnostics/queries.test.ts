@@ -44,6 +44,9 @@ describe.each(LIMITED)('limit of $path', ({ path, url }) => {
     const { status, body } = await get(lowered, url)
     expect(status).toBe(200)
     expect((body.items ?? body.idle).length).toBeLessThanOrEqual(2)
+    // Nor does another router of the process lift it, or have it.
+    expect((await get(createSubject(), withQuery(url, 'limit=3'))).status).toBe(200)
+    expectProblem(await get(lowered, withQuery(url, 'limit=3')), 422, 'invalid_query')
   })
 })
 

@@ -89,10 +89,10 @@ describeRedis('a store with absurd numbers', () => {
     for (const key of keys) await send('PERSIST', key)
     for (const key of keys.filter((name) => !name.endsWith(':shards'))) {
       const type: string = await send('TYPE', key)
+      const router = createObserver({ client: host.client, deploymentId: 'numbers' })
       for (const number of type === 'zset' ? [...ABSURD, ...ENDLESS] : ABSURD) {
         await send('COPY', key, 'kept')
         await spoil(key, type, number)
-        const router = createObserver({ client: host.client, deploymentId: 'numbers' })
         const answers = await Promise.all(
           PATHS.map(async (path) => ({ path, answer: await router(new Request(`http://h${path}`)) })),
         )

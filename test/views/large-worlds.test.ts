@@ -37,8 +37,8 @@ async function createWorld(dead: number, examined = 10_000) {
 }
 
 describe.each([
-  ['more dead than one look sweeps', 3 * SWEPT, 10_000],
-  ['a lowered bound', 3 * SWEPT, 100],
+  ['more dead than one look sweeps', 1.5 * SWEPT, 10_000],
+  ['a lowered bound', 1.5 * SWEPT, 100],
 ])('a world with %s', (_, dead, examined) => {
   it('counts nobody who has died as connected, or says that it does not know', async () => {
     const { get, close } = await createWorld(dead, examined)
