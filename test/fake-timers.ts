@@ -1,8 +1,9 @@
 /**
  * Fake timers that know who has set them, for tests that count timers: a worker holds what the files before have left, such as
- * connections of `fetch` and of stores, and these set timers whenever they like.
+ * connections of `fetch`, stores and nodes that were to crash, and these set timers whenever they like.
  */
-import { vi } from 'vitest'
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import { onTestFinished, vi } from 'vitest'
 
 type Callback = (...given: unknown[]) => void
 type SetTimer = (callback: Callback, ...given: unknown[]) => object
@@ -10,42 +11,47 @@ interface Refreshable {
   refresh?(): unknown
 }
 
-/** What waits, and where in our own sources or tests it was set. */
-const pending = new Map<object, string>()
-const OURS = /[/\\](?:src|test)[/\\](?!fake-timers)/
+/** Everything that a test does or brings about carries the timers that it has set. */
+const ofTest = new AsyncLocalStorage<Map<object, string>>()
 
-/** Where the code that runs now stands in ours, innermost first; `undefined` where nobody of ours is in its stack. */
-function ourPlace(): string | undefined {
-  const lines = new Error().stack?.split('\n').filter((line) => OURS.test(line) && !line.includes('node_modules')) ?? []
-  return lines.length > 0 ? lines.join('\n') : undefined
-}
+/** Where the code that runs now stands in our sources and tests, innermost first. */
+const place = () =>
+  new Error().stack
+    ?.split('\n')
+    .filter((line) => /[/\\](?:src|test)[/\\](?!fake-timers)/.test(line) && !line.includes('node_modules'))
+    .join('\n') ?? ''
 
 function watched(set: SetTimer, isOnce: boolean): SetTimer {
   return (callback, ...given) => {
-    const place = ourPlace()
+    const pending = ofTest.getStore()
+    // Whoever moves the time calls it, and yet it is of who has set it.
+    const act = AsyncResource.bind(callback)
     const timer = set(
       (...args) => {
-        if (isOnce) pending.delete(timer)
-        callback(...args)
+        if (isOnce) pending?.delete(timer)
+        act(...args)
       },
       ...given,
     ) as object & Refreshable
-    if (place === undefined) return timer
-    pending.set(timer, place)
+    if (!pending) return timer
+    const from = place()
+    pending.set(timer, from)
     const refresh = timer.refresh?.bind(timer)
     if (refresh)
       timer.refresh = () => {
-        pending.set(timer, place)
+        pending.set(timer, from)
         return refresh()
       }
     return timer
   }
 }
 
-/** As `vi.useFakeTimers`, until `vi.useRealTimers`. */
+/** As `vi.useFakeTimers`, until the test is over or calls `vi.useRealTimers`. */
 export function useFakeTimers(...options: Parameters<typeof vi.useFakeTimers>): void {
   vi.useFakeTimers(...options)
-  pending.clear()
+  // A test that fails before its end must not stop the time of those behind it.
+  onTestFinished(() => void vi.useRealTimers())
+  ofTest.enterWith(new Map())
   const all = globalThis as unknown as Record<string, unknown>
   for (const kind of ['Timeout', 'Interval']) {
     const [set, clear] = [all[`set${kind}`], all[`clear${kind}`]] as [SetTimer & { clock?: unknown }, Callback]
@@ -53,11 +59,15 @@ export function useFakeTimers(...options: Parameters<typeof vi.useFakeTimers>): 
     if (!set.clock) continue
     all[`set${kind}`] = Object.assign(watched(set, kind === 'Timeout'), set)
     all[`clear${kind}`] = Object.assign((timer: object) => {
-      pending.delete(timer)
+      ofTest.getStore()?.delete(timer)
       clear(timer)
     }, clear)
   }
 }
 
-/** Where each of our timers that wait was set. */
-export const ourTimers = (): string[] => [...pending.values()]
+/** Where each timer was set that this test has brought about and that waits. @throws Error without fake timers of this test. */
+export function ourTimers(): string[] {
+  const pending = ofTest.getStore()
+  if (!pending) throw new Error('useFakeTimers was called where this test does not come from')
+  return [...pending.values()]
+}

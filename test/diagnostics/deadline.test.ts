@@ -5,9 +5,11 @@ import { Refusal } from '../../src/refusal.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
 
+const FAKE: Parameters<typeof vi.useFakeTimers>[0] = { toFake: ['setTimeout', 'clearTimeout', 'performance'] }
+
 describe('the deadline', () => {
   beforeEach(() => {
-    useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    vi.useFakeTimers(FAKE)
   })
   afterEach(() => {
     vi.useRealTimers()
@@ -29,6 +31,7 @@ describe('the deadline', () => {
   })
 
   it('leaves no timer behind', async () => {
+    useFakeTimers(FAKE)
     await get(createSubject(), '/connections')
     await get(createSubject(), '/nope')
     await get(createSubject(), '/users')

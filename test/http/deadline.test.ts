@@ -5,15 +5,18 @@ import { ourTimers, useFakeTimers } from '../fake-timers.js'
 /** A client that never leaves. */
 const STAYING = new AbortController()
 
+const FAKE: Parameters<typeof vi.useFakeTimers>[0] = { toFake: ['setTimeout', 'clearTimeout', 'performance'] }
+
 describe('a deadline', () => {
   beforeEach(() => {
-    useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    vi.useFakeTimers(FAKE)
   })
   afterEach(() => {
     vi.useRealTimers()
   })
 
   it('costs nothing while what is asked answers at once', () => {
+    useFakeTimers(FAKE)
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')
     const deadline = new Deadline(100, client)
@@ -38,6 +41,7 @@ describe('a deadline', () => {
   })
 
   it('makes no signal for a promise that settles within its turn, and one for what goes on beyond it', async () => {
+    useFakeTimers(FAKE)
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')
     const quick = new Deadline(100, client)
