@@ -74,11 +74,17 @@ export function toJson(value: unknown, maxBytes: number): { text: string; bytes:
   return { text, bytes }
 }
 
-/** `value` with everything in it frozen, so that a record handed out is the record that stays. */
+/**
+ * `value` with everything in it frozen, so that a record handed out is the record that stays. Iterative, because what a store
+ * holds may nest as deep as its length allows.
+ */
 export function deepFreeze<T>(value: T): T {
-  if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const child of Object.values(value)) deepFreeze(child)
+  const left: unknown[] = [value]
+  while (left.length > 0) {
+    const one = left.pop()
+    if (!isObject(one) || Object.isFrozen(one)) continue
+    Object.freeze(one)
+    for (const child of Object.values(one)) if (isObject(child)) left.push(child)
   }
   return value
 }

@@ -1,7 +1,7 @@
 /** A node of the dispatcher whose store, registry or connection fails it. */
 import { expect, it } from 'vitest'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
-import { CONCLUDE } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CONCLUDE } from '../../src/redis/delivery/scripts.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
@@ -10,7 +10,7 @@ import { runsOf } from './lossy-plan.js'
 import { clients, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-describeNode('a node of the dispatcher', ({ client, make }) => {
+describeNode('a node of the dispatcher', ({ client, make, server }) => {
   it('refuses to admit while the store is down, and is itself again when that is back', async () => {
     const own = await startServer()
     const other = await clients['node-redis']([own.port])
@@ -39,6 +39,89 @@ describeNode('a node of the dispatcher', ({ client, make }) => {
       await dispatcher.close()
       await other.close()
       await own.stop()
+    }
+  })
+
+  it('ends a command in whose mailbox something else stands, and those beside it in time', async () => {
+    const { dispatcher, deploymentId } = make({ onError: null })
+    const foreign = `relayscope:{${deploymentId}:0}:delivery:box:ada:other`
+    await server().cli('SET', foreign, 'foreign')
+    const other = { ...command('c1', { deadlineMs: 300 }), client_id: 'other' }
+    await expect(dispatcher.dispatch(other)).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
+    // Not admitted either while it lies in no mailbox, and in its mailbox once it can.
+    await expect(dispatcher.dispatch(other)).rejects.toMatchObject({ code: 'unavailable' })
+    await dispatcher.dispatch(command('c2', { deadlineMs: 300 }))
+    for (const { client_id, command_id } of [other, command('c2')])
+      await soon(async () =>
+        expect(await dispatcher.inspector.status({ user_id: 'ada', client_id, command_id }, ASK)).toMatchObject({
+          terminal: { state: 'expired' },
+        }),
+      )
+    expect(await server().cli('ZCARD', `relayscope:{${deploymentId}:0}:delivery:deadlines`)).toBe('0')
+  })
+
+  it('puts a command back into the mailbox from which it was lost when it is dispatched again', async () => {
+    const { dispatcher, deploymentId } = make()
+    const long = command('c1', { deadlineMs: 600_000 })
+    await dispatcher.dispatch(long)
+    const box = `relayscope:{${deploymentId}:0}:delivery:box:ada:tab`
+    await server().cli('DEL', box)
+    await dispatcher.dispatch(long)
+    expect(await server().cli('ZRANGE', box, '0', '-1')).toBe('c1')
+  })
+
+  it('fails a command whose payload is none, and goes on with the next one', async () => {
+    const { dispatcher, deploymentId } = make()
+    for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadlineMs: 600_000 }))
+    const payload = `relayscope:{${deploymentId}:0}:delivery:payload:ada:tab:c1`
+    await server().cli('DEL', payload)
+    await server().cli('RPUSH', payload, 'foreign')
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await soon(() => expect(tab.ids()).toEqual(['c2']))
+    expect((await dispatcher.inspector.status(key('c1'), ASK))?.terminal).toMatchObject({
+      state: 'failed',
+      reason: 'payload_missing',
+    })
+  })
+
+  it('gives back the place of a command that was certainly not admitted, in a scope of another shard', async () => {
+    const full = await startServer({ args: ['--maxmemory-policy', 'noeviction'] })
+    const other = await clients.ioredis([full.port])
+    const admit = await ADMIT.digest
+    let fill = false
+    // Full for as long as it takes to admit: where scope and user are on different masters, one of them may be.
+    const client = new Proxy(other.client, {
+      get(own, property) {
+        const value = Reflect.get(own, property, own)
+        if (property !== 'call') return typeof value === 'function' ? value.bind(own) : value
+        return async (...words: string[]) => {
+          const isAdmission = fill && words[1] === admit
+          if (isAdmission) await full.cli('CONFIG', 'SET', 'maxmemory', '1')
+          try {
+            return await value.apply(own, words)
+          } finally {
+            if (isAdmission) await full.cli('CONFIG', 'SET', 'maxmemory', '0')
+          }
+        }
+      },
+    })
+    const dispatcher = createRedisCommandDispatcher({ client, deploymentId: 'elsewhere', shards: 4, capacity: 1 })
+    try {
+      const scopes = ['red', 'green', 'blue', 'black', 'white']
+      for (const id of scopes) await dispatcher.dispatch(command(id, { scope_id: `${id} before` }))
+      fill = true
+      for (const id of scopes)
+        await expect(dispatcher.dispatch(command(`${id} full`, { scope_id: id }))).rejects.toMatchObject({
+          outcome: 'not_run',
+        })
+      fill = false
+      for (const id of scopes)
+        expect((await dispatcher.dispatch(command(`${id} then`, { scope_id: id }))).terminal).toBeNull()
+    } finally {
+      await dispatcher.close()
+      await other.close()
+      await full.stop()
     }
   })
 

@@ -137,6 +137,25 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     expect((await node.claim('i2', 2)).answer).toBe('empty')
   })
 
+  it('gives a place back when none of the dispatches that share it has it any more, or its command is over', async () => {
+    const { node, ask } = await waiting()
+    const places = async () => [
+      await ask('ZCARD', ['scope', 'red']),
+      await ask('SCARD', ['sharers', 'red', refOf('c1')]),
+    ]
+    for (const attempt of ['one', 'two']) expect((await node.reserve('red', 'c1', 900, attempt)).answer).toBe(true)
+    expect(await places()).toEqual([1, 2])
+    // The one was refused for want of a waiter, the other one was admitted.
+    for (const _ of [1, 2]) await node.release('red', 'c1', 'one')
+    expect(await places()).toEqual([1, 1])
+    await node.release('red', 'c1', '')
+    expect(await places()).toEqual([0, 0])
+    for (const attempt of ['one', 'two']) await node.reserve('red', 'c1', 900, attempt)
+    expect(Number(await ask('PTTL', ['sharers', 'red', refOf('c1')]))).toBeGreaterThan(0)
+    for (const attempt of ['one', 'two']) await node.release('red', 'c1', attempt)
+    expect(await places()).toEqual([0, 0])
+  })
+
   it('lets a reservation that was left behind go with its deadline, and all that is kept of its scope', async () => {
     const { clock, ask, node } = await waiting()
     expect((await node.reserve('red', 'c1', 500)).answer).toBe(true)

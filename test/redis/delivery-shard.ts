@@ -5,7 +5,7 @@ import { readDeliveryStatus } from '../../src/redis/delivery/format.js'
 import type { DeliveryScript, NodeArguments } from '../../src/redis/delivery/node-script.js'
 import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
 import { ATTACH, DETACH, ORDER, RECONCILE, TAKE } from '../../src/redis/delivery/script-nodes.js'
-import { ADMIT, CLAIM, CONCLUDE, LOOK, RESERVE } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CLAIM, CONCLUDE, LOOK, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { toScriptError } from '../../src/redis/store/reply.js'
 import { runScript } from '../../src/redis/store/script.js'
@@ -88,8 +88,9 @@ export function openShard(client: RedisClient) {
       acknowledge: (id: string, instance: string, attempt: string) =>
         run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt }),
       end: (id: string, state: 'resulted' | 'cancelled', attempt: string) => run(END, { ...ends, id, state, attempt }),
-      reserve: (scope: string, id: string, ttl: number) =>
-        run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1' }),
+      reserve: (scope: string, id: string, ttl: number, attempt = id) =>
+        run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1', attempt }),
+      release: (scope: string, id: string, attempt: string) => run(RELEASE, { scope, ref: refOf(id), attempt }),
       take: (after: string) => run(TAKE, { after }),
       reconcile: (after = '0') =>
         run(RECONCILE, { max_commands: 200, lease_ms: LEASE_MS, after, waiters: 0, held_json: '[]' }),

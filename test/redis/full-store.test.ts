@@ -65,6 +65,34 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await left(':command:', ':contexts:row:', ':connections:row:', ':dedup:seen', ':dedup:of:')).toEqual([])
     })
 
+    it('that is full refuses a command as a whole: one that it has is listed as before', async () => {
+      const ids = ['c1', 'c2', 'c3']
+      // In one turn, so that they share a run; rejected, so that each would take the place of its record.
+      const dispatchAll = () =>
+        Promise.all(
+          ids.map((id) =>
+            facilities.dispatcher
+              .dispatch(command(id, { requireWaiter: true }))
+              .then(({ terminal }) => terminal?.reason)
+              .catch(({ outcome }) => outcome),
+          ),
+        )
+      const listed = async () =>
+        (await facilities.dispatcher.inspector.listCommands?.({}, FIRST, ASK))?.items.map(
+          ({ command_id }) => command_id,
+        )
+      expect(await dispatchAll()).toEqual(ids.map(() => 'no_waiter'))
+      const version = () => server.cli('GET', 'relayscope:{full:0}:delivery:version')
+      const before = await version()
+      await server.cli('CONFIG', 'SET', 'maxmemory', '1')
+      expect(await dispatchAll()).toEqual(ids.map(() => 'not_run'))
+      expect(await version()).toBe(before)
+      await server.cli('CONFIG', 'SET', 'maxmemory', '0')
+      expect(await listed()).toEqual(ids)
+      expect(await dispatchAll()).toEqual(ids.map(() => 'no_waiter'))
+      expect(await version()).not.toBe(before)
+    })
+
     it('that is full still hands over, acknowledges and ends what it holds', async () => {
       const tab = connection()
       await facilities.connections.connect({ ...first, client_type: 'web' })

@@ -50,6 +50,24 @@ it('are parsed once for as long as they read the same, and again when they do no
   expect(parsed).toEqual(['a', 'b', 'a'])
 })
 
+it('are read however deep they nest', async () => {
+  const values = new Map([['a', `${JSON.stringify({ id: 'a' })}\n{"of":${'['.repeat(50_000)}${']'.repeat(50_000)}}`]])
+  const table = {
+    name: 't',
+    idOf: () => 'a',
+    schema: z.looseObject({ id: z.string() }),
+    indexes: [],
+    read: (row: Row) => row,
+  }
+  const store = {
+    key: (_: number, ...parts: string[]) => parts.join(':'),
+    command: async ([name]: string[]) => (name === 'MGET' ? [values.get('a')] : 'none'),
+    onError: () => {},
+  } as unknown as Store
+  const [found] = await readRows(store, table as unknown as TableReader<Row, Row>, 0, ['a'], ASK)
+  expect(Object.isFrozen(found?.row?.of)).toBe(true)
+})
+
 it('are no longer there when they are gone, and bad when they have become so', async () => {
   const { put, read, values, told } = openTable()
   put('a')

@@ -9,8 +9,64 @@ const LISTS = 'test/redis/delivery-lists.test.ts'
 const LATE = 'test/redis/delivery-late.test.ts'
 const NODES = 'test/redis/delivery-nodes.test.ts'
 const BATCHES = 'test/redis/delivery-batches.test.ts'
+const FAULTS = 'test/redis/delivery-faults.test.ts'
+const FULL = 'test/redis/full-store.test.ts'
 
 export const REDIS_DELIVERY = [
+  ...weaken('src/redis/delivery/scripts.ts', LATE, [
+    [
+      'a dispatch that is refused leaves the place to another one of its command',
+      `if redis.call('EXISTS', sharers) == 1 then return 1 end`,
+      '',
+    ],
+    ['a command that is over gives its place back, whoever shared it', `if attempt == '' then`, 'if false then'],
+  ]),
+  ...weaken('src/redis/delivery/scripts.ts', FAULTS, [
+    [
+      'a command that was lost from its mailbox returns when it is dispatched again',
+      `if not redis.call('ZSCORE', box(known), id) then`,
+      'if false then',
+    ],
+    [
+      'a payload of another type is none',
+      `local payload_text = redis.pcall('GET', payload(c))
+    if type`,
+      `local payload_text = redis.call('GET', payload(c))
+    if type`,
+    ],
+  ]),
+  ...weaken('src/redis/delivery/dispatch.ts', FAULTS, [
+    [
+      'a command that was not admitted gives its place back',
+      'if (isElsewhere && wasNotRun(error)) await giveBack()',
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-moves.ts', FAULTS, [
+    [
+      'a foreign mailbox holds no command back from its end',
+      `redis.pcall('ZREM', box(c), c.command_id)`,
+      `redis.call('ZREM', box(c), c.command_id)`,
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-lists.ts', FULL, [
+    [
+      'what a full store refuses stays on its lists',
+      `  raise(D)
+  local was`,
+      '  local was',
+    ],
+  ]),
+  ...weaken('src/redis/store/prelude.ts', FULL, [
+    [
+      'in a full store each call of a run is refused, not only the first',
+      `  redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
+`,
+      `  raised[t] = true
+  redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
+`,
+    ],
+  ]),
   ...weaken('src/redis/delivery/summary.ts', 'test/redis/beyond-bounds-kept.test.ts', [
     [
       'where many commands have expired, those that are due are counted and not what is left of all',

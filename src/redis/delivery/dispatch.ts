@@ -8,7 +8,7 @@ import { parseInput } from '../../contract/input.js'
 import { canonicalJson, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { shown } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+import { Refusal, wasNotRun } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
@@ -73,6 +73,9 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     // The place is reserved before the command is admitted: whoever dies in between leaves a reservation that its
     // deadline frees, and never a command without one.
     let refused = ''
+    const attempt = isElsewhere ? crypto.randomUUID() : ''
+    const giveBack = () =>
+      delivery.run(RELEASE, scopeShard, { scope, ref, attempt }).catch((error) => store.onError(error))
     if (isElsewhere) {
       const { answer: known } = await delivery.run(LOOK, shard, {
         user: user_id,
@@ -81,12 +84,19 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       })
       const isNew = known === null || readDeliveryStatus(known, input)?.status.terminal?.state === 'rejected'
       if (isNew) {
-        const reserved = await delivery.run(RESERVE, scopeShard, { scope, ref, ttl: deadlineMs, capacity, news })
+        const reserved = await delivery.run(RESERVE, scopeShard, {
+          scope,
+          ref,
+          ttl: deadlineMs,
+          capacity,
+          news,
+          attempt,
+        })
         if (!reserved.answer) refused = 'capacity_exceeded'
       }
     }
     // Written out: an object that begins with a spread costs more than the rest of the admission.
-    const { now, answer } = await delivery.run(ADMIT, shard, {
+    const admitting = delivery.run(ADMIT, shard, {
       user: user_id,
       client: client_id,
       id: command_id,
@@ -105,6 +115,11 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       max_per_user: options.maxTrackedPerUser,
       refused,
     })
+    const { now, answer } = await admitting.catch(async (error: unknown) => {
+      // A place for a command that there certainly is not; where that is not known, its deadline frees it.
+      if (isElsewhere && wasNotRun(error)) await giveBack()
+      throw error
+    })
     const { became, record } = answer
     if (became === 'admitted') {
       told.add(scope, capacity)
@@ -115,8 +130,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     if (!status)
       throw unusable(store, new BadRow(`the store should have answered the record of ${shown(ref)}, and did not`))
     const holds = status.terminal === null && status.admission.scope_id === scope
-    if (isElsewhere && !holds)
-      await delivery.run(RELEASE, scopeShard, { scope, ref }).catch((error) => store.onError(error))
+    if (isElsewhere && !holds) await giveBack()
     if (became === 'conflict') throw new Refusal('command_conflict')
     return status
   }

@@ -1,5 +1,6 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answers. */
 import type { CounterKind, CounterName } from '../../contract/delivery-words.js'
+import { utf8Length } from '../../contract/ids.js'
 import { shardOf } from '../store/keys.js'
 import { toScriptError } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
@@ -11,8 +12,8 @@ type Counters = Record<CounterKind, Record<string, number>>
 
 /** Calls that run together at most: less than a millisecond in which the store serves nobody else. */
 const CALLS_MAX = 16
-/** Characters of them, payloads above all. */
-const CHARACTERS_MAX = 262_144
+/** Bytes of them, payloads above all. */
+const BYTES_MAX = 262_144
 
 interface DeliveryRunOptions {
   store: Store
@@ -45,7 +46,7 @@ interface Call {
 /** Calls of one script in one shard that wait for the end of this turn. */
 interface Batch {
   calls: Call[]
-  characters: number
+  bytes: number
 }
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
@@ -72,7 +73,9 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   /** Reservations in another shard than their command's. If this does not come through, their deadlines free them. */
   async function release(all: NodeReply['released']) {
     await Promise.all(
-      all.map(({ shard, scope, ref }) => run(RELEASE, shard, { scope, ref }).catch((error) => store.onError(error))),
+      all.map(({ shard, scope, ref }) =>
+        run(RELEASE, shard, { scope, ref, attempt: '' }).catch((error) => store.onError(error)),
+      ),
     )
   }
 
@@ -101,12 +104,13 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     if (batch) void send(script, shard, batch)
   }
 
-  function batchOf(script: AnyScript, shard: number): Batch {
+  function batchOf(script: AnyScript, shard: number, bytes: number): Batch {
     const byShard = open.get(script) ?? new Map<number, Batch>()
     open.set(script, byShard)
     const known = byShard.get(shard)
-    if (known) return known
-    const batch = { calls: [], characters: 0 }
+    if (known && known.bytes + bytes <= BYTES_MAX) return known
+    if (known) close(script, shard)
+    const batch = { calls: [], bytes: 0 }
     byShard.set(shard, batch)
     queueMicrotask(() => {
       if (byShard.get(shard) === batch) close(script, shard)
@@ -124,11 +128,13 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     given: Given,
   ): Promise<Answered<Answer>> {
     const argv = script.callOf(given)
-    const batch = batchOf(script as AnyScript, shard)
-    for (const one of argv) if (typeof one === 'string') batch.characters += one.length
+    let bytes = 0
+    for (const one of argv) if (typeof one === 'string') bytes += utf8Length(one)
+    const batch = batchOf(script as AnyScript, shard, bytes)
+    batch.bytes += bytes
     return new Promise((resolve, reject) => {
       batch.calls.push({ argv, resolve: resolve as Call['resolve'], reject })
-      if (batch.calls.length === CALLS_MAX || batch.characters >= CHARACTERS_MAX) close(script as AnyScript, shard)
+      if (batch.calls.length === CALLS_MAX) close(script as AnyScript, shard)
     })
   }
 

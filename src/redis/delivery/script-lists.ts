@@ -58,10 +58,11 @@ end
 
 -- Before its record goes. One that says nothing of itself may be in any state.
 local function unlist(user, ref, key)
+  -- First: what a full store refuses must not have been taken off its lists.
+  raise(D)
   local was = redis.pcall('HMGET', key, 'terminal', 'scope_id')
   for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do list(by_state(state), ref, false) end
   list(under(user), ref, false)
-  raise(D)
   if was[2] and was[2] ~= user then list(under(was[2]), ref, false) end
 end
 `

@@ -13,7 +13,7 @@
  * - `held`: a hash, tracked commands of each user;
  * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
  *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
- *   the last of those is over; `capacities`: a hash, what each scope with reservations was last held to;
+ *   the last of those is over, and `sharers:<scope>:<reference>` the dispatches that have such a place; `capacities`: a hash, what each scope with reservations was last held to;
  * - `incarnations`: running nodes by the end of their lease, `of:<incarnation>` the mailboxes that wait there by when that was last
  *   confirmed, `todo:<incarnation>` those of them that have something ready, `news:<incarnation>` what else it is to be notices,
  *   `wake-ups:<incarnation>` the channel that says that there is something.
@@ -88,6 +88,7 @@ local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
 local function scope_key(scope) return ended(D, 'scope', encode(scope)) end
+local function sharers_key(scope, ref) return K(D, 'sharers', scope, ref) end
 
 local function close_scope(scope)
   raise(D)
@@ -151,7 +152,8 @@ end
 -- Out of its mailbox, or of what has a time to wait for.
 local function unwait(c)
   if c.phase == 'ready' then
-    redis.call('ZREM', box(c), c.command_id)
+    -- In place of its mailbox may stand what nobody of ours wrote: the command ends all the same.
+    redis.pcall('ZREM', box(c), c.command_id)
   elseif c.phase ~= 'acknowledged' then
     zcall('ZREM', 'wakes', c.ref)
   end

@@ -68,9 +68,9 @@ local function call(c)
   if called[place] then return end
   local to = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'incarnation')
   if not to then return end
-  called[place] = true
   local isHere = to == incarnation and not by_news
   redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RENOTIFY_MS} or 0), place)
+  called[place] = true
   if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
 

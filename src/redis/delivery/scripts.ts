@@ -16,21 +16,35 @@ function readClaimed(reply: StoreReply) {
   return { ...command, attempt, deadlineAt, behind, untilMs }
 }
 
-/** In the shard of the scope, where that is another than the command's. `ttl` is the time to the deadline. */
+/**
+ * In the shard of the scope, where that is another than the command's. `ttl` is the time to the deadline, `attempt` names the
+ * dispatch: several of one command share its place, and the first may be refused when another one is admitted by it.
+ */
 export const RESERVE = deliveryScript(
   'delivery.reserve',
-  { args: ['scope', 'ref', 'ttl', 'capacity', 'news'], answer: isOne },
+  { args: ['scope', 'ref', 'ttl', 'capacity', 'news', 'attempt'], answer: isOne },
   `
 local deadline = text(now + ttl)
 if not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then return 0 end
 zcall('ZADD', 'scope-until', 'GT', deadline, scope)
+local sharers = sharers_key(scope, ref)
+redis.call('SADD', sharers, attempt)
+if redis.call('PTTL', sharers) < tonumber(ttl) then redis.call('PEXPIRE', sharers, ttl) end
 return 1`,
 )
 
+/** Of one dispatch that came to nothing, or with '' as its `attempt` of a command that is over. */
 export const RELEASE = deliveryScript(
   'delivery.release',
-  { args: ['scope', 'ref'], answer: nothing, freesMemory: true },
+  { args: ['scope', 'ref', 'attempt'], answer: nothing, freesMemory: true },
   `
+local sharers = sharers_key(scope, ref)
+if attempt == '' then
+  redis.call('DEL', sharers)
+else
+  redis.call('SREM', sharers, attempt)
+  if redis.call('EXISTS', sharers) == 1 then return 1 end
+end
 release(scope, ref)
 return 1`,
 )
@@ -70,8 +84,12 @@ if redis.call('EXISTS', c.key) == 1 then known, isTaken = look(user, client, id)
 if known and known.terminal ~= 'rejected' then
   local same = known.fingerprint == fingerprint
   count('other', same and 'dispatch_repeated' or 'dispatch_conflict')
-  -- The first admission's word to the node may have been lost.
-  if known.phase == 'ready' then call(known) end
+  if known.phase == 'ready' then
+    -- A claim may have failed half-way, with the command in its hand.
+    if not redis.call('ZSCORE', box(known), id) then redis.call('ZADD', box(known), known.seq, id) end
+    -- The first admission's word to the node may have been lost.
+    call(known)
+  end
   return { same and 'known' or 'conflict', shown(known) }
 end
 
@@ -165,8 +183,8 @@ for _ = 1, ${CLAIM_LOOKS} do
   end
   local c = look(user, client, id)
   if c and c.phase == 'ready' then
-    local payload_text = redis.call('GET', payload(c))
-    if payload_text then
+    local payload_text = redis.pcall('GET', payload(c))
+    if type(payload_text) == 'string' then
       local from = state_of(c)
       if c.last_outcome then redis.call('HDEL', c.key, 'last_outcome') end
       set(c, 'phase', 'attempted', 'attempts', text(c.attempts + 1), 'last_at', now_text, 'last_node_id', node,

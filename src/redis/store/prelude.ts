@@ -21,8 +21,9 @@ if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHAR
 local raised = {}
 local function raise(t)
   if raised[t] then return end
-  raised[t] = true
   redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
+  -- Not before: in a full store it fails, and the next call of the run must fail by it too.
+  raised[t] = true
 end
 
 local function refuse(code) return redis.error_reply('REFUSE ' .. code) end`
