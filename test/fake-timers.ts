@@ -46,7 +46,7 @@ function watched(set: SetTimer, isOnce: boolean): SetTimer {
   }
 }
 
-/** As `vi.useFakeTimers`, until the test is over or calls `vi.useRealTimers`. */
+/** As `vi.useFakeTimers`, in the body of a test and not in a hook before it, until the test is over or calls `vi.useRealTimers`. */
 export function useFakeTimers(...options: Parameters<typeof vi.useFakeTimers>): void {
   vi.useFakeTimers(...options)
   // A test that fails before its end must not stop the time of those behind it.

@@ -4,7 +4,7 @@ import { endWithin } from '../../src/async/ending.js'
 import { runWithin, withTimeout } from '../../src/async/time-limit.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
-beforeEach(() => void useFakeTimers())
+beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const late = () => new Error('late')
@@ -15,6 +15,7 @@ describe('work within a time', () => {
     ['at once', () => 7],
     ['by promise', async () => 7],
   ])('is what it comes to %s', async (_, work) => {
+    useFakeTimers()
     const { signal } = new AbortController()
     const remove = vi.spyOn(signal, 'removeEventListener')
     expect(await runWithin(work, { ms: 100, late, signal })).toBe(7)
@@ -31,6 +32,7 @@ describe('work within a time', () => {
     ],
     ['rejects', () => Promise.reject(new Error('its own'))],
   ])('fails as it does when it %s, and leaves no timer', async (_, work) => {
+    useFakeTimers()
     await expect(runWithin(work, { ms: 100, late })).rejects.toThrow('its own')
     expect(ourTimers()).toEqual([])
   })
@@ -48,6 +50,7 @@ describe('work within a time', () => {
   })
 
   it('is given up when its signal aborts, with the reason or with what is to be said, and leaves no timer', async () => {
+    useFakeTimers()
     for (const [left, said] of [
       [undefined, 'away'],
       [() => new Error('left'), 'left'],
@@ -61,6 +64,7 @@ describe('work within a time', () => {
   })
 
   it('is not begun for who has left before', async () => {
+    useFakeTimers()
     const work = vi.fn()
     const signal = AbortSignal.abort(new Error('away'))
     await expect(runWithin(work, { ms: 100, late, signal })).rejects.toThrow('away')
@@ -95,6 +99,7 @@ describe('work within a time', () => {
 
 describe('an ending', () => {
   it('counts what has not ended by then, takes failures for ends, and leaves no timer', async () => {
+    useFakeTimers()
     expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ cut: 0 })
     expect(ourTimers()).toEqual([])
     const ending = endWithin([Promise.resolve(), never(), never()], 100)

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAlarm, createTicker, sleep } from '../../src/async/timer.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
-beforeEach(() => void useFakeTimers())
+beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('a pause', () => {
@@ -20,6 +20,7 @@ describe('a pause', () => {
   })
 
   it.each(['before', 'during'])('is over at once when its signal aborts %s, and leaves no timer', async (when) => {
+    useFakeTimers()
     const controller = new AbortController()
     if (when === 'before') controller.abort()
     const paused = sleep(100, controller.signal)
@@ -31,6 +32,7 @@ describe('a pause', () => {
 
 describe('an alarm', () => {
   it('is only ever brought forward, and goes off once', async () => {
+    useFakeTimers()
     const act = vi.fn()
     const alarm = createAlarm(act, Date.now)
     alarm.advance(100)
@@ -44,6 +46,7 @@ describe('an alarm', () => {
   })
 
   it('can be set again from within, and cleared', async () => {
+    useFakeTimers()
     const act = vi.fn(() => alarm.advance(10))
     const alarm = createAlarm(act, Date.now)
     alarm.advance(10)
@@ -67,6 +70,7 @@ describe('an alarm', () => {
 
 describe('a ticker', () => {
   it('calls again and again between start and stop, however often it is started', async () => {
+    useFakeTimers()
     const tick = vi.fn()
     const ticker = createTicker(tick, 10)
     ticker.start()

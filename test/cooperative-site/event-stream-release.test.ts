@@ -3,9 +3,9 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { event } from '../contract/event-bus.js'
-import { ourTimers } from '../fake-timers.js'
+import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { deferred } from './deferred.js'
-import { flushPromises, holdTime, publish, watch } from './viewer.js'
+import { flushPromises, HELD, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC } from './world.js'
 
 holdTime()
@@ -105,6 +105,7 @@ describe('the relay', () => {
   })
 
   it('keeps no timer, no stream and no permission when viewers come and go', async () => {
+    useFakeTimers(HELD)
     const world = await createWorld()
     const before = ourTimers().length
     for (let n = 0; n < 500; n++) {

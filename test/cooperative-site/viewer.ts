@@ -2,15 +2,20 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { afterEach, beforeEach, vi } from 'vitest'
 import { event } from '../contract/event-bus.js'
-import { useFakeTimers } from '../fake-timers.js'
 import { TOPIC, type World } from './world.js'
 
 export const START = Date.parse('2026-01-01T00:00:00.000Z')
 
+/** What stands still. */
+export const HELD: Parameters<typeof vi.useFakeTimers>[0] = {
+  now: START,
+  toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'Date'],
+}
+
 /** Time that only the test moves, in every test of the file that calls this. */
 export function holdTime(): void {
   beforeEach(() => {
-    useFakeTimers({ now: START, toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'Date'] })
+    vi.useFakeTimers(HELD)
   })
   afterEach(() => {
     vi.useRealTimers()

@@ -56,7 +56,7 @@ function createChanging() {
 }
 
 describe('a watch', () => {
-  beforeEach(() => void useFakeTimers())
+  beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
   const tick = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 
@@ -161,6 +161,7 @@ describe('a watch', () => {
   })
 
   it('reads once for all who watch the same, and not at all when nobody does', async () => {
+    useFakeTimers()
     const { world, router, calls } = createChanging()
     const watchers = await Promise.all(Array.from({ length: 5 }, () => open(router, ['/connections'])))
     for (const { take } of watchers) await take()
