@@ -115,7 +115,15 @@ export const REDIS_DELIVERY = [
       'elseif false then',
       [BOUNDS, CONTRACT],
     ],
-    ['a command admitted again is told of again', `if known.phase == 'ready' then call(known) end`, '', LATE],
+    [
+      'a command admitted again is told of again',
+      `    call(known)
+  end
+  return { same`,
+      `  end
+  return { same`,
+      LATE,
+    ],
     [
       'only the waiter claims',
       `if waiter[1] ~= token then return { waiter[1] and 'replaced' or 'missing' } end`,
@@ -476,9 +484,10 @@ export const REDIS_DELIVERY = [
     ['a call whose list is none is told so', 'write_lists(fail)', 'write_lists(function() end)'],
   ]),
   ...weaken('src/redis/delivery/run.ts', BATCHES, [
-    ['calls of one turn run together', 'batch.calls.length === CALLS_MAX || ', 'batch.calls.length === 1 || '],
-    ['so many calls run together', 'batch.calls.length === CALLS_MAX || ', ''],
-    ['large calls run in smaller numbers', ' || batch.characters >= CHARACTERS_MAX', ''],
+    ['calls of one turn run together', 'if (batch.calls.length === CALLS_MAX)', 'if (batch.calls.length === 1)'],
+    ['so many calls run together', 'if (batch.calls.length === CALLS_MAX)', 'if (false)'],
+    ['large calls run in smaller numbers', 'known && known.bytes + bytes <= BYTES_MAX', 'known'],
+    ['the bound of a run is of bytes', 'bytes += utf8Length(one)', 'bytes += one.length'],
   ]),
   ...weaken('src/redis/delivery/inspector.ts', 'test/redis/defences.test.ts', [
     [
