@@ -17,8 +17,9 @@ const mcp = createMcp({ router: diagnostics, prefix: '/mcp', allowedHosts: ['loo
 
 const [ask, agents] = [toNodeHandler(diagnostics), toNodeHandler(mcp)]
 const server = createServer((req, res) => agents(req, res, () => ask(req, res)))
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion
 
-server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}/mcp`)
 })

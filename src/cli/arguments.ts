@@ -2,6 +2,7 @@
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { shown } from '../contract/options.js'
+import { createHostGuard } from '../http/guard.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
@@ -20,6 +21,7 @@ relayscope mcp: the same for an agent, over stdio
   --no-viewer         serve the routes alone, and no page at /dashboard
   --metrics           serve /metrics too, for Prometheus; the key goes as a bearer token there
   --mcp               serve /mcp too, for agents, to whoever names this machine or --host
+  --allow-host NAME   a name by which agents of other machines reach /mcp; several times
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
@@ -45,6 +47,8 @@ export interface ObserveArguments {
   viewer: boolean
   metrics: boolean
   mcp: boolean
+  /** Names by which others reach it, with or without their port. */
+  allowHosts: string[]
   spill: string | undefined
   legacy: { stream: string; group: string } | undefined
 }
@@ -60,6 +64,7 @@ const OPTIONS = {
   'no-viewer': { type: 'boolean', default: false },
   metrics: { type: 'boolean', default: false },
   mcp: { type: 'boolean', default: false },
+  'allow-host': { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const
@@ -88,6 +93,7 @@ export function readArguments(
     viewer: !values['no-viewer'],
     metrics: values.metrics,
     mcp: values.mcp,
+    allowHosts: readHosts(values['allow-host'] ?? [], values.mcp),
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
   }
@@ -126,6 +132,19 @@ function readPort(text: string): number {
   if (!/^[0-9]{1,5}$/.test(text) || port > 65_535)
     throw new UsageError(`--port must be a number from 0 to 65535, not ${shown(text)}`)
   return port
+}
+
+function readHosts(names: string[], isAsked: boolean): string[] {
+  if (names.length > 0 && !isAsked)
+    throw new UsageError('--allow-host is for --mcp: every other part answers to any name')
+  for (const name of names) {
+    try {
+      createHostGuard([name])
+    } catch {
+      throw new UsageError(`--allow-host must be a host name, with or without its port, not ${shown(name)}`)
+    }
+  }
+  return names
 }
 
 function readLegacy(text: string): { stream: string; group: string } {

@@ -1,7 +1,9 @@
 /** `relayscope mcp`: the tools for agents over stdio, as programs start them that an agent lives in. */
 import { parse, UsageError } from './arguments.js'
+import { watchAnswers, withoutEnd } from './conversation.js'
 import { readKey, readTarget } from './reader/reader.js'
 import { loadStdio } from './sdk.js'
+import { visible } from './text/visible.js'
 
 export const MCP_HELP = `relayscope mcp: the diagnostics of a router for an agent, read-only, over stdio
 
@@ -16,6 +18,8 @@ Exit codes: 0 ended, by the end of its input or a signal; 1 a message was too lo
 
 /** Of one message; what is longer ends the conversation. */
 const MESSAGE_BYTES = 262_144
+/** For what is under way when input ends: longer than a question takes to be given up. */
+const LAST_ANSWERS_MS = 12_000
 
 const OPTIONS = {
   url: { type: 'string' },
@@ -31,6 +35,29 @@ interface Io {
   readonly stderr: NodeJS.WriteStream
 }
 
+/** Says why nobody answers, each reason once: its code alone, for the words of an error may hold an address or a header. */
+function createLossNote(stderr: NodeJS.WriteStream) {
+  const said = new Set<string>()
+  return (error: unknown): void => {
+    const { cause } = (error ?? {}) as { cause?: { code?: unknown } }
+    const code = typeof cause?.code === 'string' ? visible(cause.code) : 'no reason given'
+    if (said.has(code)) return
+    said.add(code)
+    stderr.write(`relayscope: nobody answers at --url: ${code}\n`)
+  }
+}
+
+/** 0, once `work` is done or that time has passed. */
+async function within(work: Promise<void>, ms: number): Promise<number> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+  return 0
+}
+
 /** @returns the exit code, once it has ended. @throws UsageError for what cannot be asked. */
 export async function mcp(args: readonly string[], { env, stdin, stdout, stderr }: Io): Promise<number> {
   const { values, positionals } = parse(args, OPTIONS)
@@ -42,10 +69,13 @@ export async function mcp(args: readonly string[], { env, stdin, stdout, stderr 
   const url = readTarget(values.url)
   const key = await readKey(values['key-file'], env)
   const { createStdioTools, serveStdio, StdioServerTransport } = await loadStdio()
-  const transport = new StdioServerTransport(undefined, undefined, { maxBufferSize: MESSAGE_BYTES })
+  const { input, leave } = withoutEnd(stdin)
+  const transport = new StdioServerTransport(input, undefined, { maxBufferSize: MESSAGE_BYTES })
   const close = transport.close.bind(transport)
+  const inputEnded = new Promise<void>((resolve) => {
+    for (const name of ['end', 'close', 'error']) stdin.once(name, () => resolve())
+  })
   const ended = new Promise<number>((resolve) => {
-    for (const name of ['end', 'close', 'error']) stdin.once(name, () => resolve(0))
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(0))
     // By itself, before its input has ended: nothing else would be heard of that.
     transport.close = async () => {
@@ -53,8 +83,11 @@ export async function mcp(args: readonly string[], { env, stdin, stdout, stderr 
       resolve(1)
     }
   })
-  const serving = serveStdio(createStdioTools({ url, key, payloads: values.payloads }), { transport })
-  const code = await ended
+  const tools = createStdioTools({ url, key, payloads: values.payloads, lost: createLossNote(stderr) })
+  const serving = serveStdio(tools, { transport })
+  const answered = watchAnswers(transport)
+  const code = await Promise.race([ended, inputEnded.then(() => within(answered(), LAST_ANSWERS_MS))])
+  leave()
   await serving.close()
   if (code !== 0) stderr.write(`relayscope: ended at a message of more than ${MESSAGE_BYTES} bytes\n`)
   return code

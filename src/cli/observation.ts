@@ -9,7 +9,7 @@ import { createStore } from '../redis/store/store.js'
 import { createFileSpillStore } from '../spill/file-bucket.js'
 import { createViewer, type Viewer } from '../viewer/viewer.js'
 import { type ObserveArguments, UsageError } from './arguments.js'
-import { loadMcp } from './sdk.js'
+import { loadMcp, SDK } from './sdk.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 
 interface Observation {
@@ -67,7 +67,7 @@ export async function startObservation(
   const hasKey = Boolean(env.SERVICE_ADMIN_KEY?.trim())
   if (!hasKey) warnings.push('SERVICE_ADMIN_KEY is not set: every program of this machine may ask')
   const createMcp = options.mcp ? (await loadMcp()).createMcp : null
-  const { client, close } = await connectStore(options.redis)
+  const { client, close } = await connectStore(options.redis, options.mcp ? [SDK] : [])
   try {
     const store = createStore({ client, deploymentId: deployment })
     const key = store.key(0, 'shards')
@@ -86,7 +86,7 @@ export async function startObservation(
     const viewer = options.viewer ? createViewer({ api: router.prefix }) : null
     const metrics = options.metrics ? createMetrics({ ...composition, auth }) : null
     const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-    const mcp = createMcp?.({ router, allowedHosts: ['loopback', name] }) ?? null
+    const mcp = createMcp?.({ router, allowedHosts: ['loopback', name, ...options.allowHosts] }) ?? null
     const others = [viewer, metrics, mcp].filter((other) => other !== null)
     const server = await serve(underOneRoof(router, others), {
       host,

@@ -1,23 +1,15 @@
 /** What speaks to agents, which needs a package that only its users install. */
-import { UsageError } from './arguments.js'
+import { load } from './packages.js'
 
-async function load<T>(command: string, importing: () => Promise<T>): Promise<T> {
-  try {
-    return await importing()
-  } catch (cause) {
-    throw new UsageError(
-      `the package @modelcontextprotocol/server is not installed beside relayscope: npx -p relayscope -p @modelcontextprotocol/server relayscope ${command} …`,
-      { cause },
-    )
-  }
-}
+export const SDK = '@modelcontextprotocol/server'
 
 /** The handler over streamable HTTP. @throws UsageError without the package. */
-export const loadMcp = () => load('observe', () => import('../mcp/mcp.js'))
+export const loadMcp = () =>
+  load(SDK, { command: 'observe --mcp', packages: ['redis', SDK] }, () => import('../mcp/mcp.js'))
 
 /** The tools, and the other transport. @throws UsageError without the package. */
 export const loadStdio = () =>
-  load('mcp', async () => ({
+  load(SDK, { command: 'mcp', packages: [SDK] }, async () => ({
     ...(await import('../mcp/stdio.js')),
     ...(await import('@modelcontextprotocol/server/stdio')),
   }))

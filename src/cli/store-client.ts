@@ -2,7 +2,7 @@
 import { runWithin } from '../async/time-limit.js'
 import type { RedisClient } from '../redis/store/client.js'
 import { watchLink } from '../redis/store/watch-link.js'
-import { UsageError } from './arguments.js'
+import { load } from './packages.js'
 
 /** Long enough for a handshake across a continent, short enough for somebody who waits. */
 const CONNECT_MS = 5_000
@@ -15,19 +15,6 @@ export class StoreError extends Error {
 interface ConnectedClient {
   client: RedisClient
   close(): void
-}
-
-type Redis = typeof import('redis')
-
-async function loadRedis(): Promise<Redis> {
-  try {
-    return await import('redis')
-  } catch (cause) {
-    throw new UsageError(
-      'the package redis is not installed beside relayscope: npx -p relayscope -p redis relayscope observe …',
-      { cause },
-    )
-  }
 }
 
 /** `connecting`, unless the client says first what is wrong: left alone it would try again for ever. */
@@ -51,10 +38,12 @@ export function publicUrl(url: string): string {
 /**
  * Connects to a single server, or to the Cluster that it is part of.
  *
+ * @param beside Packages that the same command line needs, too.
  * @throws StoreError, UsageError where there is no client to connect with.
  */
-export async function connectStore(url: string): Promise<ConnectedClient> {
-  const { createClient, createCluster } = await loadRedis()
+export async function connectStore(url: string, beside: readonly string[] = []): Promise<ConnectedClient> {
+  const needs = { command: beside.length > 0 ? 'observe --mcp' : 'observe', packages: ['redis', ...beside] }
+  const { createClient, createCluster } = await load('redis', needs, () => import('redis'))
   const single = createClient({ url })
   try {
     let info = ''

@@ -22,8 +22,8 @@ export const MANY = ANSWER.extend({
 
 /** What a tool has found out. */
 export interface Found {
-  /** What this is, in one sentence of ours. */
-  readonly headline: string
+  /** What this is, in one sentence of ours; of a list by how many of its records are shown. */
+  readonly headline: string | ((many: number) => string)
   readonly complete: boolean
   /** Why it is not complete, and what nobody knows, in sentences of ours. */
   readonly notes: readonly string[]
@@ -33,12 +33,16 @@ export interface Found {
   readonly explanations?: readonly string[]
   /** One record, or several. */
   readonly untrusted: Json | readonly Json[]
+  /** Which of several stay where not all find room. @default 'first' */
+  readonly keep?: 'first' | 'last'
 }
 
 /** Of the bound, for the members around the records, the fence and what is said of a cut. */
 const FRAME = 1_024
 /** Names in one sentence. */
 const NAMES = 32
+/** And in what is said of a cut, which has its place in the frame. */
+const NAMES_CUT = 8
 /** The names of members that may stand among our own sentences. */
 const PLAIN = /^[a-z][a-z0-9_]{0,63}$/
 
@@ -60,12 +64,12 @@ function shrink(record: Json, bytes: number): { record: Json; left: string[] } {
   return { record: Object.fromEntries(Object.entries(record).filter(([name]) => kept.has(name))), left }
 }
 
-/** As many of `records`, from the first, as take at most `bytes`; the first of them in part where it is more by itself. */
-function take(records: readonly Json[], bytes: number) {
+/** As many of `records`, from one end, as take at most `bytes`, in their order; that one in part where it is more by itself. */
+function take(records: readonly Json[], bytes: number, end: 'first' | 'last') {
   const kept: Json[] = []
   let left: string[] = []
   let used = 0
-  for (const record of records) {
+  for (const record of end === 'first' ? records : records.toReversed()) {
     const size = sizeOf(record) + 1
     if (used + size <= bytes) kept.push(record)
     else if (kept.length > 0) break
@@ -76,18 +80,29 @@ function take(records: readonly Json[], bytes: number) {
     }
     used += size
   }
-  return { kept, left }
+  return { kept: end === 'first' ? kept : kept.reverse(), left }
+}
+
+interface Cut {
+  readonly all: number
+  readonly kept: number
+  readonly left: readonly string[]
+  readonly end: 'first' | 'last'
+  readonly bytes: number
 }
 
 /** What was cut away, as the agent hears it. */
-function cutNotes(all: number, kept: number, left: readonly string[], bytes: number, isList: boolean): string[] {
-  const names = left.map((name) => (PLAIN.test(name) ? name : 'a member'))
+function cutNotes({ all, kept, left, end, bytes }: Cut): string[] {
+  const names = left.slice(0, NAMES_CUT).map((name) => (PLAIN.test(name) ? name : 'a member'))
+  const more = left.length > NAMES_CUT ? ` and ${left.length - NAMES_CUT} more` : ''
   return [
-    ...(left.length > 0 ? [`Cut at ${bytes} bytes: of the first record ${names.join(', ')} left out.`] : []),
+    ...(left.length > 0 ? [`Cut at ${bytes} bytes: of the ${end} record ${names.join(', ')}${more} left out.`] : []),
     ...(kept < all ? [`Cut at ${bytes} bytes: ${kept} of ${all} shown. Ask again with limit ${kept}.`] : []),
-    ...(isList && kept < all ? ['next_cursor is withheld: it would pass over what was cut.'] : []),
   ]
 }
+
+/** What a cursor that is not given would have done. */
+const WITHHELD = 'next_cursor is withheld: it would pass over what was cut.'
 
 /**
  * `found` as a tool answers it: the same records as text and as structured content, each of the two at most `bytes`.
@@ -95,14 +110,20 @@ function cutNotes(all: number, kept: number, left: readonly string[], bytes: num
  * @param asOf When it was asked, in ISO 8601.
  */
 export function toResult(found: Found, bytes: number, asOf: string): CallToolResult {
-  const { headline, untrusted, explanations, next_cursor } = found
+  const { untrusted, explanations, next_cursor = null, keep: end = 'first' } = found
   const isList = Array.isArray(untrusted)
   const all = (isList ? untrusted : [untrusted]).map((record) => mapTexts(record, shown) as Json)
-  const room = bytes - FRAME - sizeOf([headline, found.notes, explanations, next_cursor])
-  const { kept, left } = take(all, room)
-  const isCut = kept.length < all.length || left.length > 0
-  const notes = [...found.notes, ...cutNotes(all.length, kept.length, left, bytes, isList)]
-  const cursor = kept.length < all.length ? null : (next_cursor ?? null)
+  const headlineOf = (many: number) => (typeof found.headline === 'string' ? found.headline : found.headline(many))
+  const room = bytes - FRAME - sizeOf([headlineOf(all.length), found.notes, explanations, next_cursor])
+  const { kept, left } = take(all, room, end)
+  const isShort = kept.length < all.length
+  const isCut = isShort || left.length > 0
+  const cursor = isShort ? null : next_cursor
+  const notes = [
+    ...found.notes,
+    ...cutNotes({ all: all.length, kept: kept.length, left, end, bytes }),
+    ...(cursor === next_cursor ? [] : [WITHHELD]),
+  ]
   const complete = found.complete && !isCut
   const structuredContent = {
     complete,
@@ -113,7 +134,7 @@ export function toResult(found: Found, bytes: number, asOf: string): CallToolRes
     untrusted: isList ? kept : (kept[0] ?? {}),
   }
   const text = [
-    `${headline} As of ${asOf}. ${complete ? 'Complete.' : 'NOT COMPLETE: a part, never a total.'}`,
+    `${headlineOf(kept.length)} As of ${asOf}. ${complete ? 'Complete.' : 'NOT COMPLETE: a part, never a total.'}`,
     ...notes,
     ...(explanations ?? []),
     ...(cursor === null ? [] : [`More follow: next_cursor ${cursor}`]),

@@ -7,9 +7,10 @@ import { readJson } from '../http/body.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply } from '../http/respond.js'
+import { withShortName } from './message.js'
 import { type McpOptions, resolveMcpOptions } from './options.js'
 import { createToolServer } from './server.js'
-import { createAsk } from './source.js'
+import { type Caller, createAsk, DOOR, TOO_MANY } from './source.js'
 
 /** The tools: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface Mcp extends Mountable {
@@ -46,35 +47,44 @@ export function createMcp(options: McpOptions): Mcp {
   const { source, auth, prefix, guard, deadlineMs, ...parts } = resolveMcpOptions(options)
   const failed = guardErrorHook<[]>(options.onError)
   const askFor = createAsk(source, deadlineMs, failed)
+  const askAtDoor = createAsk(source, deadlineMs, failed, DOOR)
+  // The SDK hands on the request itself, and what the host said of its connection stands beside that.
+  const callers = new WeakMap<Request, Caller>()
 
   // What it tells of is what clients sent wrongly, and they hear of that themselves.
   const sdk = createMcpHandler(({ requestInfo }) =>
-    createToolServer(askFor(requestInfo?.headers ?? new Headers()), { ...parts, failed }),
+    createToolServer(askFor((requestInfo && callers.get(requestInfo)) ?? { headers: new Headers() }), {
+      ...parts,
+      failed,
+    }),
   )
 
-  type Visit = { request: Request; deadline: Deadline }
+  type Visit = { request: Request; deadline: Deadline; info: unknown }
 
-  async function isAdmitted(request: Request, deadline: Deadline): Promise<boolean> {
+  async function isAdmitted(request: Request, { deadline, info }: Visit): Promise<boolean> {
     if (auth) return typeof (await deadline.race(auth.authenticate(request)))?.name === 'string'
-    const { problem, status } = await askFor(request.headers)(OPEN_TO_ALL, deadline.signal)
+    const { problem, status } = await askAtDoor({ headers: request.headers, info })(OPEN_TO_ALL, deadline.signal)
     if (problem === undefined) return true
     if (status === 401 || status === 403) return false
-    // Nobody answers, or something else than a router does.
-    failed(new Error(`the router cannot be asked for ${OPEN_TO_ALL}: ${problem}`))
+    if (status === 412) throw new ProblemError('deployment_mismatch')
+    // Nobody answers, or something else than a router does. Of a crowd, one for each would bury that.
+    if (problem !== TOO_MANY) failed(new Error(`the router cannot be asked for ${OPEN_TO_ALL}: ${problem}`))
     throw new ProblemError('inspector_unavailable')
   }
 
-  /** The request with the headers that it was let in with, its token in both forms: the router may know the other one. */
-  async function authenticate({ request, deadline }: Visit): Promise<Request> {
+  /** Whoever was let in, his token in both forms where that was it: the router may know the other one. */
+  async function authenticate(visit: Visit): Promise<Caller> {
+    const { request, info } = visit
     const { headers, url } = request
     const host = headers.get('host') ?? new URL(url).host
     const origin = headers.get('origin')
     const refusal = guard({ hosts: [host], origins: origin === null ? [] : [origin], port: portOf(host) })
     if (refusal !== undefined) throw new ProblemError(refusal)
     try {
+      // First with both: a router that knows keys alone would write down a caller without one, who is nobody.
       const asKey = withBearerAsKey(request)
-      if ((await isAdmitted(request, deadline)) || (asKey && (await isAdmitted(asKey, deadline))))
-        return asKey ?? request
+      if (asKey && (await isAdmitted(asKey, visit))) return { headers: asKey.headers, info }
+      if (await isAdmitted(request, visit)) return { headers, info }
     } catch (error) {
       if (error instanceof ProblemError) throw error
       failed(error)
@@ -82,17 +92,18 @@ export function createMcp(options: McpOptions): Mcp {
     throw new ProblemError('forbidden')
   }
 
-  async function converse(request: Request, who: Request): Promise<HttpReply> {
+  async function converse(request: Request, who: Caller): Promise<HttpReply> {
     const parsedBody = await readJson(request)
     // A batch would be as many questions as fit into a body; the protocol has none since 2025-06-18.
     if (Array.isArray(parsedBody))
       throw new ProblemError('invalid_body', { errors: [{ in: 'body', name: 'body', reason: 'must be one message' }] })
     const { headers } = who
     const message = new Request(request.url, { method: 'POST', headers, signal: request.signal })
-    return toReply(await sdk.fetch(message, { parsedBody }))
+    callers.set(message, who)
+    return toReply(await sdk.fetch(message, { parsedBody: withShortName(parsedBody) }))
   }
 
-  const engine = createEngine<Route<typeof converse>, Visit, Request, HttpReply>({
+  const engine = createEngine<Route<typeof converse>, Visit, Caller, HttpReply>({
     prefix,
     routes: [{ path: '/', methods: { POST: converse } }],
     authenticate,
@@ -105,9 +116,9 @@ export function createMcp(options: McpOptions): Mcp {
     },
   })
 
-  async function reply(request: Request): Promise<HttpReply> {
+  async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const deadline = new Deadline(deadlineMs, request)
-    const given = await engine.reply({ request, deadline })
+    const given = await engine.reply({ request, deadline, info })
     deadline.clear()
     return given
   }

@@ -16,6 +16,7 @@ import {
 } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'
 import { createHostGuard, type HostGuard, LOOPBACK_NAMES } from '../http/guard.js'
+import { isLoopbackHost } from '../http/loopback.js'
 import { type RouterToAsk, routerSource, type Source, urlSource } from './source.js'
 
 export interface McpOptions {
@@ -26,7 +27,8 @@ export interface McpOptions {
   /** The key that the router at `url` is sent. @default what the caller was let in with */
   key?: string | undefined
   /**
-   * Who may come in; a key is taken from `Authorization: Bearer` too. Needed beside `key`, which would else be everybody's.
+   * Who may come in; a key is taken from `Authorization: Bearer` too. Needed beside `key`, which would else be everybody's, and
+   * beside `url` where `allowedHosts` names more than this machine, which the router there may answer without a key.
    * @default whoever the router answers
    */
   auth?: AdminAuth | undefined
@@ -95,7 +97,11 @@ function checkUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-function checkSource({ router, url, key, auth }: McpOptions): Source {
+/** Whether only this machine is called that. */
+const isOwnName = (name: unknown) =>
+  name === LOOPBACK_NAMES || (typeof name === 'string' && isLoopbackHost(name.replace(/:\d+$/, '')))
+
+function checkSource({ router, url, key, auth, allowedHosts }: McpOptions): Source {
   if ((router === undefined) === (url === undefined)) throw new TypeError('either router or url must be given')
   if (router !== undefined) {
     if (key !== undefined) throw new TypeError('key is for url: the router sees the key of each caller')
@@ -104,6 +110,11 @@ function checkSource({ router, url, key, auth }: McpOptions): Source {
   if (key !== undefined && key.trim() === '') throw new TypeError('key must not be blank')
   if (key !== undefined && auth === undefined)
     throw new TypeError('auth must be given beside key: without it everybody would have that key')
+  // A router without a key, which answers this machine alone, would answer whoever comes by that name.
+  if (auth === undefined && !(allowedHosts ?? []).every(isOwnName))
+    throw new TypeError(
+      'auth must be given where allowedHosts names more than this machine: the router at url hears from here whoever asks, and may answer this machine without a key',
+    )
   return urlSource(checkUrl(url as string), key ?? null)
 }
 

@@ -6,8 +6,15 @@ import { problemWords } from '../http/problem.js'
 import { readObject } from '../relay-client/answer.js'
 import { shownWithin } from './untrusted.js'
 
-/** Puts one question, a path and query below the router, with the headers of whoever asks. */
-export type Source = (route: string, caller: Headers, signal: AbortSignal) => Promise<Response>
+/** Whoever asks, as he came in. */
+export interface Caller {
+  readonly headers: Headers
+  /** What the host says of his connection: a handler's second argument. */
+  readonly info?: unknown
+}
+
+/** Puts one question, a path and query below the router, for whoever asks. */
+export type Source = (route: string, caller: Caller, signal: AbortSignal) => Promise<Response>
 
 /** An answer, or why there is none, in one line. */
 export type Asked =
@@ -17,10 +24,19 @@ export type Asked =
 /** Puts a question of one caller. Never rejects. */
 export type Ask = (route: string, signal: AbortSignal) => Promise<Asked>
 
-/** Questions that are under way at once; one overview is eight. */
-const AT_ONCE = 16
-/** Those that wait for their turn. */
-const WAITING = 256
+/** How many questions are put at once, and how many wait for their turn. */
+interface Turns {
+  readonly atOnce: number
+  readonly waiting: number
+}
+
+/** Of the tools; one overview is eight. */
+const TOOLS: Turns = { atOnce: 16, waiting: 256 }
+/**
+ * Of the door, which are about nobody's records and soon answered: its own, so that neither a source that hangs nor a crowd
+ * without a key stands in the way of who has one.
+ */
+export const DOOR: Turns = { atOnce: 64, waiting: 4_096 }
 /** Of one answer: twice what the longest page of a router has. */
 const ANSWER_BYTES = 16_777_216
 /** Of a problem's words, in characters. */
@@ -29,11 +45,15 @@ const WORDS = 500
 /** What belongs to the request that carried the question, and not to the question. */
 const OF_THE_CARRIER = /^(?:accept|connection|content-|expect|if-|keep-alive|mcp-|te$|trailer|transfer-|upgrade)/
 
+const CREDENTIALS = ['x-admin-key', 'authorization']
+/** Without it he would be shown another deployment than he asks about. */
+const EXPECTED = 'x-expected-deployment-id'
+
 /** The router of this process: it sees the caller as he came in, and lets him see what is his. */
 export function routerSource({ prefix, fetch }: RouterToAsk): Source {
   return (route, caller, signal) => {
-    const headers = new Headers([...caller].filter(([name]) => !OF_THE_CARRIER.test(name)))
-    return fetch(new Request(`http://localhost${prefix}${route}`, { headers, signal }))
+    const headers = new Headers([...caller.headers].filter(([name]) => !OF_THE_CARRIER.test(name)))
+    return fetch(new Request(`http://localhost${prefix}${route}`, { headers, signal }), caller.info)
   }
 }
 
@@ -41,15 +61,16 @@ export function routerSource({ prefix, fetch }: RouterToAsk): Source {
 export interface RouterToAsk {
   /** The prefix in canonical form. */
   readonly prefix: string
-  fetch(request: Request): Promise<Response>
+  /** `info`: as the host gave it with the caller's own request. */
+  fetch(request: Request, info?: unknown): Promise<Response>
 }
 
-/** The router at `url`: it is told `key`, or else what the caller has shown to be let in, and nothing more of him. */
+/** The router at `url`: it is told `key`, or else what the caller has shown to be let in, which deployment he expects, and nothing more of him. */
 export function urlSource(url: string, key: string | null): Source {
   return (route, caller, signal) => {
     const headers = new Headers(key === null ? {} : { 'x-admin-key': key })
-    for (const name of ['x-admin-key', 'authorization']) {
-      const value = key === null ? caller.get(name) : null
+    for (const name of key === null ? [...CREDENTIALS, EXPECTED] : [EXPECTED]) {
+      const value = caller.headers.get(name)
       if (value !== null) headers.set(name, value)
     }
     return fetch(url + route, { headers, redirect: 'manual', signal })
@@ -58,7 +79,10 @@ export function urlSource(url: string, key: string | null): Source {
 
 const problem = (words: string, status: number | null = null): Asked => ({ problem: words, status })
 
-async function put(source: Source, route: string, caller: Headers, signal: AbortSignal): Promise<Asked> {
+/** Of one who found no place to wait. */
+export const TOO_MANY = 'too many questions wait for their turn: ask again later'
+
+async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<Asked> {
   const response = await source(route, caller, signal)
   const body = await readObject(response, ANSWER_BYTES)
   if (!response.ok) return problem(shownWithin(problemWords(response.status, body), WORDS), response.status)
@@ -71,11 +95,11 @@ async function put(source: Source, route: string, caller: Headers, signal: Abort
  * @param ms For each question, and the wait for its turn.
  * @param failed Hears what was thrown: nobody who asks is told.
  */
-export function createAsk(source: Source, ms: number, failed: (error: unknown) => void) {
-  const turns = createSemaphore(AT_ONCE, WAITING, () => undefined)
+export function createAsk(source: Source, ms: number, failed: (error: unknown) => void, { atOnce, waiting } = TOOLS) {
+  const turns = createSemaphore(atOnce, waiting, () => undefined)
   const late = () => new Error(`no answer within ${ms} ms`)
 
-  return (caller: Headers): Ask =>
+  return (caller: Caller): Ask =>
     async (route, left) => {
       const { signal, clear } = limitTime({ ms, late, signal: left })
       let isMine = false
@@ -87,14 +111,14 @@ export function createAsk(source: Source, ms: number, failed: (error: unknown) =
               isMine = true
               resolve()
             })
-            if (turn === undefined) reject(new Error('too many questions wait'))
+            if (turn === undefined) reject(new Error(TOO_MANY))
           }),
           signal,
         )
         return await raceAbort(put(source, route, caller, signal), signal)
       } catch (error) {
         if (signal.aborted) return problem(`no answer within ${ms / 1_000} s`)
-        if (turn === undefined) return problem('too many questions wait for their turn: ask again later')
+        if (turn === undefined) return problem(TOO_MANY)
         failed(error)
         return problem('nobody answers there')
       } finally {

@@ -10,12 +10,13 @@ interface StdioTools {
   /** `null` for none. */
   key: string | null
   payloads: boolean
+  /** Hears what went wrong on the way to the router. */
+  lost(error: unknown): void
 }
 
 /** Makes the server of each conversation over one router. What goes wrong in here stands on stderr. */
-export function createStdioTools({ url, key, payloads }: StdioTools) {
+export function createStdioTools({ url, key, payloads, lost }: StdioTools) {
   const failed = guardErrorHook<[]>(undefined)
-  // That nobody answers is told to whoever asks, and is no fault of this program.
-  const ask = createAsk(urlSource(url, key), DEADLINE_MS, () => {})(new Headers())
+  const ask = createAsk(urlSource(url, key), DEADLINE_MS, lost)({ headers: new Headers() })
   return () => createToolServer(ask, { payloads, answerBytes: ANSWER_BYTES, now: Date.now, failed })
 }

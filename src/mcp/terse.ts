@@ -1,5 +1,6 @@
 /** Schemas of tools in as few words as they can be said: an agent carries the list of its tools along all the time. */
 import * as z from 'zod'
+import { shownWithin } from './untrusted.js'
 
 type Json = Record<string, unknown>
 
@@ -10,15 +11,46 @@ function without(schema: unknown): unknown {
   const { $schema, propertyNames, ...rest } = schema as Json
   const said = Object.entries(rest).filter(([name, value]) => {
     const isEmpty = JSON.stringify(value) === '{}'
-    return !(isEmpty && (name === 'additionalProperties' || (name === 'properties' && 'additionalProperties' in rest)))
+    return !(
+      isEmpty &&
+      (name === 'additionalProperties' || (name === 'properties' && typeof rest.additionalProperties === 'object'))
+    )
   })
   return Object.fromEntries(said.map(([name, value]) => [name, without(value)]))
 }
 
-/** `schema`, which checks as it did and is said tersely. */
+/** As many as a problem of a router names, each in so many characters: in whatever script, they take less than the smallest answer. */
+const ISSUES = 8
+const WORDS = 300
+
+interface Issue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** Where it is and what is wrong there, in one line: what it is called there was written by whoever asks, at any length. */
+const wordsOf = ({ path = [], message }: Issue): string => {
+  const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
+  return shownWithin(place === '' ? message : `${shownWithin(place, WORDS / 2)}: ${message}`, WORDS)
+}
+
+const bounded = (issues: readonly Issue[]): Issue[] =>
+  issues.slice(0, ISSUES).map((issue) => ({ message: wordsOf(issue) }))
+
+/** What is wrong with arguments, in one line. */
+export const issueWords = (issues: readonly Issue[]): string =>
+  bounded(issues)
+    .map(({ message }) => message)
+    .join(', ')
+
+/** `schema`, which checks as it did, is said tersely, and refuses in a bounded answer. */
 export function terse<T extends z.ZodObject>(schema: T) {
   const said = (io: 'input' | 'output') => () => without(z.toJSONSchema(schema, { io })) as Json
-  const { vendor, version, validate, types } = schema['~standard']
+  const { vendor, version, validate: check, types } = schema['~standard']
+  const validate: typeof check = async (value) => {
+    const checked = await check(value)
+    return checked.issues === undefined ? checked : { issues: bounded(checked.issues) }
+  }
   return {
     '~standard': { vendor, version, validate, types, jsonSchema: { input: said('input'), output: said('output') } },
   }

@@ -30,12 +30,15 @@ describe('the arguments of the command', () => {
       viewer: true,
       metrics: false,
       mcp: false,
+      allowHosts: [],
       spill: undefined,
       legacy: undefined,
     })
     expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
     expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
     expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
+    const names = ['--allow-host', 'relay.example.org', '--allow-host', '10.0.0.5:4780']
+    expect(read(...store, '--mcp', ...names)).toMatchObject({ allowHosts: ['relay.example.org', '10.0.0.5:4780'] })
     expect(read(...store, '--legacy', 'commands,workers', '--port', '0')).toMatchObject({
       legacy: { stream: 'commands', group: 'workers' },
       port: 0,
@@ -55,6 +58,8 @@ describe('the arguments of the command', () => {
     [['observe', ...store, '--port', '65536'], /--port/],
     [['observe', ...store, '--port', '0x10'], /--port/],
     [['observe', ...store, '--legacy', 'stream'], /--legacy/],
+    [['observe', ...store, '--allow-host', 'relay.example.org'], /--allow-host is for --mcp/],
+    [['observe', ...store, '--mcp', '--allow-host', 'https://relay.example.org'], /--allow-host must be a host name/],
     [['observe', ...store, '--verbose'], /Unknown option '--verbose'/],
     [['observe', ...store, 'more'], /the commands are observe, get, top and mcp, one at a time/],
   ] as const)('refuses %j', (args, message) => {
@@ -170,6 +175,28 @@ describeRedis('relayscope observe', () => {
     for (const each of [command, bare]) each.signal('SIGTERM')
     expect((await command.ended).out).toContain(`let an agent look, over streamable HTTP: ${address}\n`)
     expect((await bare.ended).out).not.toContain('/mcp')
+  })
+
+  it('lets agents of other machines look by the names that it is given, and by no other', async () => {
+    const names = ['--allow-host', 'relay.example.org', '--allow-host', 'ops.example.org']
+    const command = observe([...at(server.port), '--mcp', ...names], { SERVICE_ADMIN_KEY: 'k-2' })
+    const { port } = new URL(await command.ready())
+    const said = async (host: string) => {
+      const lines = [
+        'POST /mcp HTTP/1.1',
+        `Host: ${host}`,
+        'X-Admin-Key: k-2',
+        'Content-Length: 0',
+        'Connection: close',
+      ]
+      return (await sendRaw(Number(port), lines)).status
+    }
+    // Let in, and without a message.
+    for (const host of ['relay.example.org', `ops.example.org:${port}`, `127.0.0.1:${port}`])
+      expect(await said(host), host).toBe(415)
+    expect(await said('other.example.org')).toBe(403)
+    command.signal('SIGTERM')
+    await command.ended
   })
 
   it('answers 503 while the store is away, and goes on when it is back', async () => {

@@ -26,7 +26,7 @@ export interface Ended {
   err: string
 }
 
-/** Starts the command, whose input stays open behind `input` and else is at its end; `ready` resolves with its url once it serves, `ended` when it has exited. */
+/** Starts the command, whose input stays open behind `input` and else is at its end; `end` ends that, `ready` resolves with its url once it serves, `ended` when it has exited. */
 export function startCommand(args: string[], env: Record<string, string> = {}, input?: string) {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     env: { PATH: process.env.PATH, ...env },
@@ -55,5 +55,5 @@ export function startCommand(args: string[], env: Record<string, string> = {}, i
     await said(' at http')
     return /at (http\S+)/.exec(out)?.[1] as string
   }
-  return { ready, said, ended, signal: (name: NodeJS.Signals) => child.kill(name) }
+  return { ready, said, ended, end: () => child.stdin.end(), signal: (name: NodeJS.Signals) => child.kill(name) }
 }

@@ -98,6 +98,37 @@ describe('the door', () => {
     expect(asked.every(([name]) => name === 'bob')).toBe(true)
   })
 
+  it('tells the router from where the caller came, and asks for nobody whom it lets in', async () => {
+    const onAccess = vi.fn()
+    const mcp = subject({ router: createSubject({ onAccess }) })
+    const question = message(callMessage('user_summary', { user_id: 'alice' }), { authorization: `Bearer ${KEY}` })
+    question.headers.delete('x-admin-key')
+    const response = await mcp(question, { remoteAddress: '192.0.2.7' })
+    expect(await response.text()).toContain('One user.')
+    expect(onAccess.mock.calls.map(([event]) => [event.principal, event.route, event.remote_address])).toEqual([
+      ['admin', '/capabilities', '192.0.2.7'],
+      ['admin', '/users/{user_id}/summary', '192.0.2.7'],
+    ])
+  })
+
+  it('knows a caller of 2026 by what he came in with, too', async () => {
+    const onAccess = vi.fn()
+    const client = await connectHttp(await serve({ router: createSubject({ onAccess }) }))
+    await callTool(client, 'user_summary', { user_id: 'alice' })
+    expect(onAccess.mock.calls.map(([event]) => event.remote_address)).not.toContain(null)
+    expect(onAccess.mock.calls.at(-1)?.[0]).toMatchObject({ principal: 'admin', route: '/users/{user_id}/summary' })
+  })
+
+  it('passes on that this is not the expected deployment', async () => {
+    const expected = { 'x-expected-deployment-id': 'another' }
+    expect(await answer(await subject()(message(LIST, expected)))).toEqual([412, 'deployment_mismatch'])
+    const url = await serveRouter()
+    expect(await answer(await subject({ url })(message(LIST, expected)))).toEqual([412, 'deployment_mismatch'])
+    const own = subject({ url, key: KEY, auth: noopAuth() })
+    const asked = await own(message(callMessage('user_summary', { user_id: 'alice' }), expected))
+    expect(await asked.text()).toContain('412 deployment_mismatch')
+  })
+
   it('leaves a router without a key to who names this machine', async () => {
     const router = createSubject({ auth: resolveAdminAuth({ host: '127.0.0.1', env: {} }) })
     const mcp = subject({ router, allowedHosts: ['loopback', 'evil.example'] })
@@ -336,6 +367,11 @@ describe('the options', () => {
     [{ router: {} }, /router must be a diagnostics router/],
     [{ router, key: 'k' }, /key is for url/],
     [{ url: 'http://localhost/', key: 'k' }, /auth must be given beside key/],
+    [
+      { url: 'http://localhost/', allowedHosts: ['relay.example.org'] },
+      /auth must be given where allowedHosts names more/,
+    ],
+    [{ url: 'http://localhost/', allowedHosts: ['loopback', '0.0.0.0'] }, /auth must be given where allowedHosts/],
     [{ url: 'http://localhost/', key: ' ', auth: noopAuth() }, /key must not be blank/],
     [{ url: 'http://localhost/', key: undefined, auth: noopAuth() }, /key is there and undefined/],
     [{ router, auth: undefined }, /auth is there and undefined/],
@@ -352,5 +388,11 @@ describe('the options', () => {
   ])('%j are refused by name', async (options, reason) => {
     const { createMcp } = await import('../../src/mcp/index.js')
     expect(() => createMcp(options as never)).toThrow(reason)
+  })
+
+  it('let a router elsewhere be asked by all names of this machine, and by others for whom the host lets in', () => {
+    const url = 'http://localhost/'
+    subject({ url, allowedHosts: ['loopback', 'localhost:4780', '127.0.0.1', '[::1]:80'] })
+    subject({ url, allowedHosts: ['relay.example.org'], auth: apiKeyAuth(KEY) })
   })
 })

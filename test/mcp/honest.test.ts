@@ -4,7 +4,7 @@ import { noopAuth } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject, createWatched, never } from '../diagnostics/subject.js'
 import { connection, createWorld, message } from '../diagnostics/world.js'
-import { ask, fenced } from './subject.js'
+import { ask, callMessage, fenced, message as post, subject } from './subject.js'
 
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength
 
@@ -135,7 +135,96 @@ describe('the overview', () => {
   })
 })
 
+describe('an overview of what nobody can see', () => {
+  it('names the kinds of findings that nobody looked for', async () => {
+    const { sessions, ...rest } = createFakeInspectors(createWorld())
+    const router = createSubject({ inspectors: rest })
+    const { content } = await ask({ router }, 'relay_overview')
+    const { content: findings } = await ask({ router }, 'explain_findings')
+    expect(content?.complete).toBe(false)
+    const [note = ''] = findings?.notes.filter((each) => each.startsWith('No source here can show these kinds')) ?? []
+    expect(note).not.toBe('')
+    expect(content?.notes).toContain(`findings: ${note}`)
+  })
+
+  it('counts the nodes that cannot be shown', async () => {
+    const world = createWorld()
+    const { delivery } = createFakeInspectors({
+      ...world,
+      delivery: { ...world.delivery, nodes: [...(world.delivery?.nodes ?? []), { node_id: 7 } as never] },
+    })
+    const router = createSubject({ inspectors: { ...createFakeInspectors(world), delivery } as never })
+    const { content } = await ask({ router }, 'relay_overview')
+    expect(content).toMatchObject({
+      complete: false,
+      notes: expect.arrayContaining(['nodes: 1 record of this range cannot be shown.']),
+    })
+  })
+})
+
+describe('messages that find no room', () => {
+  const messages = Array.from({ length: 20 }, (_, i) =>
+    message({ message_id: `m-${i}`, sequence: i + 1, payload: { text: 'x'.repeat(3_000) } }),
+  )
+  const router = createSubject({ inspectors: createFakeInspectors({ ...createWorld(), messages }) })
+  const given = { family: 'messages', filters: { stream: 'users/alice/log' } }
+
+  it('are the oldest ones: it says that it shows the newest', async () => {
+    const { content, text } = await ask({ router, payloads: true }, 'find_records', given)
+    const shown = (content as unknown as { untrusted: { message_id: string }[] }).untrusted
+    expect(shown.length).toBeGreaterThan(1)
+    expect(shown.length).toBeLessThan(20)
+    expect(shown.map(({ message_id }) => message_id)).toEqual(
+      messages.slice(-shown.length).map(({ message_id }) => message_id),
+    )
+    expect(text).toMatch(new RegExp(`^messages: ${shown.length} records\\.`))
+    expect(content?.notes).toContain('A sample: the newest ones. There may be older ones.')
+    expect(text).toContain(`${shown.length} of 20 shown`)
+    // There is none that could be.
+    expect(text).not.toContain('next_cursor is withheld')
+  })
+})
+
 describe('the bytes of an answer', () => {
+  it('are bounded where a record has many members, of which some are named', async () => {
+    const record = Object.fromEntries(
+      Array.from({ length: 3_000 }, (_, i) => [`m${'x'.repeat(58)}${i}`, 'y'.repeat(20)]),
+    )
+    const router = { prefix: '', fetch: async () => Response.json(record) }
+    const { content, text } = await ask({ router, auth: noopAuth(), answerBytes: 8_192 }, 'user_summary', {
+      user_id: 'alice',
+    })
+    expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(8_192)
+    expect(bytesOf(content)).toBeLessThanOrEqual(8_192)
+    expect(text).toMatch(/ and \d+ more left out\./)
+  })
+
+  it.each([
+    [
+      'filters',
+      { filters: Object.fromEntries(Array.from({ length: 14_000 }, (_, i) => [`k${i}`, i])) },
+      'Invalid input',
+    ],
+    ['names of filters', { filters: { ['長'.repeat(60_000)]: 7 } }, 'Invalid input'],
+    ['names of arguments', { ['長'.repeat(60_000)]: 7 }, 'Unrecognized key'],
+  ])('are bounded where it is refused for its %s, and say what is wrong with them', async (_, given, words) => {
+    const response = await subject({})(post(callMessage('find_records', { family: 'connections', ...given })))
+    const text = await response.text()
+    expect(text).toContain('Invalid arguments for tool find_records')
+    expect(text).toContain(words)
+    expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(8_192)
+  })
+
+  it('are bounded where there is no such tool', async () => {
+    for (const headers of [
+      undefined,
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-name': 'x', 'mcp-method': 'tools/call' },
+    ]) {
+      const response = await subject({})(post(callMessage('x'.repeat(200_000)), headers))
+      expect((await response.text()).length).toBeLessThan(1_000)
+    }
+  })
+
   it('are bounded; what is cut is said, and no cursor passes over it', async () => {
     const router = withConnections(60, () => ({ note: 'x'.repeat(1_500) }))
     const answerBytes = 8_192

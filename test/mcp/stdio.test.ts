@@ -2,13 +2,28 @@ import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { buildCommand, startCommand } from '../cli/process.js'
 import { createSubject, KEY } from '../diagnostics/subject.js'
-import { call, connectStdio, fenced, serveRouter } from './subject.js'
+import { call, callMessage, connectStdio, fenced, serveRouter } from './subject.js'
 
 beforeAll(buildCommand)
+
+/** Messages as a program of 2025 sends them, which calls `tool` so many times. */
+const spoken = (tool: string, given: object, times = 1) =>
+  [
+    {
+      jsonrpc: '2.0',
+      id: 'hello',
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    },
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    ...Array.from({ length: times }, (_, i) => ({ ...callMessage(tool, { ...given }), id: `call-${i}` })),
+  ]
+    .map((each) => `${JSON.stringify(each)}\n`)
+    .join('')
 
 describe('relayscope mcp', () => {
   it('takes its key from a file, and from no argument', async () => {
@@ -71,6 +86,58 @@ describe('relayscope mcp', () => {
     await told.said('"id":1')
     told.signal('SIGTERM')
     expect(await told.ended).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('answers what was asked before its input ended', async () => {
+    const held: (() => void)[] = []
+    const router = createSubject()
+    const { url, close } = await startNodeServer(async (request) => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return router(request)
+    })
+    onTestFinished(async () => void (await close()))
+    const args = ['mcp', '--url', `${url}/ops/diagnostics//`]
+    const asked = startCommand(args, { SERVICE_ADMIN_KEY: KEY }, spoken('user_summary', { user_id: 'alice' }, 3))
+    asked.end()
+    // Three questions are on their way and the input has ended: nothing more comes that could keep it.
+    await vi.waitFor(() => expect(held).toHaveLength(3), { timeout: 60_000 })
+    for (const letGo of held) letGo()
+    const { code, out, err } = await asked.ended
+    expect([code, err]).toEqual([0, ''])
+    const ids = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).id)
+    expect(ids.sort()).toEqual(['call-0', 'call-1', 'call-2', 'hello'])
+    expect(out).toContain('One user.')
+  })
+
+  it('waits for no question that was taken back', async () => {
+    const { url, close } = await startNodeServer(() => new Promise<never>(() => {}), { closeTimeoutMs: 1 })
+    onTestFinished(async () => void (await close()))
+    const back = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'call-0' } }
+    const said = `${spoken('user_summary', { user_id: 'alice' })}${JSON.stringify(back)}\n`
+    const asked = startCommand(['mcp', '--url', url], {}, said)
+    asked.end()
+    const { code, out } = await asked.ended
+    expect([code, out]).toEqual([0, expect.not.stringContaining('call-0')])
+  })
+
+  it('says once on stderr why nobody answers, and nothing of the key', async () => {
+    const { url, close } = await startNodeServer(() => new Response())
+    await close()
+    const said = spoken('user_summary', { user_id: 'alice' }, 3)
+    const asked = startCommand(['mcp', '--url', url], { SERVICE_ADMIN_KEY: KEY }, said)
+    asked.end()
+    const { out, err } = await asked.ended
+    expect(out.match(/nobody answers there/g)).toHaveLength(3)
+    expect(err).toBe('relayscope: nobody answers at --url: ECONNREFUSED\n')
+  })
+
+  it.each(['a\nb', 'ключ'])('refuses a key that no header carries, and does not repeat it: %j', async (key) => {
+    const { code, err } = await startCommand(['mcp', '--url', 'http://localhost/'], { SERVICE_ADMIN_KEY: key }).ended
+    expect([code, err]).toEqual([2, expect.stringContaining('the key of SERVICE_ADMIN_KEY must be one line of')])
+    expect(err).not.toContain(key)
   })
 
   it('ends with its input, and says how it is called', async () => {

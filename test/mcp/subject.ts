@@ -97,7 +97,8 @@ export const callMessage = (name: string, given: Json = {}) => ({
 export async function ask(options: McpOptions, name: string, given: Json = {}): Promise<Answer> {
   const response = await subject(options)(message(callMessage(name, given)))
   const data = /^data: (.*)$/m.exec(await response.text())?.[1] ?? ''
-  const { result } = JSON.parse(data)
+  const { result, error } = JSON.parse(data)
+  if (error) return { text: error.message, content: undefined, isError: true }
   return { text: result.content[0].text, content: result.structuredContent, isError: result.isError === true }
 }
 

@@ -4,7 +4,7 @@ import { FAMILIES } from '../../src/mcp/families.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { buildCommand } from '../cli/process.js'
 import { createSubject, get, KEY } from '../diagnostics/subject.js'
-import { type Answer, call, connectHttp, connectStdio, ERAS, fenced, serve, serveRouter } from './subject.js'
+import { type Answer, ask, call, connectHttp, connectStdio, ERAS, fenced, serve, serveRouter } from './subject.js'
 
 type Json = Record<string, unknown>
 
@@ -101,6 +101,33 @@ describe.each(TRANSPORTS)('the tools over %s', (_, connect) => {
     expect(await refused('find_records', { family: 'connection_history' })).toContain('{connection_id}')
     expect(await refused('find_records', { family: 'sites', filters: { limit: '5' } })).toMatch(/must not be repeated/)
     expect(await refused('get_record', { family: 'sites', id: '..' })).toContain('segment of a path')
+  })
+})
+
+describe('what a tool does not know', () => {
+  it.each([
+    ['relay_overview', { user_id: 'bob' }],
+    ['find_records', { family: 'connections', user_id: 'bob' }],
+    ['find_records', { family: 'connections', filter: { user_id: 'bob' } }],
+    ['get_record', { family: 'sites', id: 'notes-1', user_id: 'bob' }],
+    ['user_summary', { user_id: 'alice', client_id: 'desk' }],
+    ['command_evidence', { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1', state: 'failed' }],
+    ['explain_findings', { kinds: 'counts_disagree' }],
+  ])('is refused, and not left out: %s %j', async (tool, given) => {
+    const { isError, text } = await ask({ router }, tool, given)
+    expect([isError, text]).toEqual([true, expect.stringContaining('Unrecognized key')])
+  })
+
+  it.each([
+    ['find_records', { family: 'connections', filters: JSON.parse('{"__proto__":"x"}') }, '__proto__ is no filter'],
+    // What it is once it is no longer as it was shown.
+    ['find_records', { family: 'connections', filters: { '<U+005F>_proto__': 'x' } }, '__proto__ is no filter'],
+    ['find_records', { family: 'connections', filters: { constructor: 'x' } }, '422 invalid_query'],
+    ['explain_findings', { kind: '' }, '422 invalid_query'],
+    ['explain_findings', { cursor: '' }, '422 invalid_'],
+  ])('is refused under whatever name: %s %j', async (tool, given, words) => {
+    const { isError, text } = await ask({ router }, tool, given)
+    expect([isError, text]).toEqual([true, expect.stringContaining(words)])
   })
 })
 

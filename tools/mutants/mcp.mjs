@@ -1,11 +1,16 @@
 /** Who may let an agent look, what it is shown as what, and how much that may cost. */
 import { weaken } from './mutant.mjs'
 
-const [DOOR, HONEST, HOSTILE, STDIO, TOOLS] = ['door', 'honest', 'hostile', 'stdio', 'tools'].map(
+const [CROWD, DOOR, HONEST, HOSTILE, STDIO, TOOLS] = ['crowd', 'door', 'honest', 'hostile', 'stdio', 'tools'].map(
   (name) => `test/mcp/${name}.test.ts`,
 )
 
 export const MCP = [
+  ...weaken('src/contract/unseen.ts', HOSTILE, [
+    ['fillers and variation selectors are seen', '\\p{Default_Ignorable_Code_Point}', ''],
+    ['an empty cell is seen', '\\p{Default_Ignorable_Code_Point}\\u2800', '\\p{Default_Ignorable_Code_Point}'],
+    ['only the first selector behind a pictograph stays', '(?<=\\p{Extended_Pictographic})', ''],
+  ]),
   ...weaken('src/mcp/untrusted.ts', HOSTILE, [
     ['no id ends the fence around it', '`${UNSEEN.source}|<`', 'UNSEEN.source'],
     ['an agent is shown what nobody sees', '`${UNSEEN.source}|<`', "'<'"],
@@ -25,20 +30,20 @@ export const MCP = [
     ['names of a router are bounded', '.slice(0, NAMES)', ''],
     ['what was cut is not complete', 'const complete = found.complete && !isCut', 'const complete = found.complete'],
     ['a part does not read as a total', `'NOT COMPLETE: a part, never a total.'`, `''`],
-    [
-      'no cursor passes over what was cut',
-      'kept.length < all.length ? null : (next_cursor ?? null)',
-      'next_cursor ?? null',
-    ],
+    ['no cursor passes over what was cut', 'isShort ? null : next_cursor', 'next_cursor'],
     ['an answer for an agent is bounded', 'if (used + size <= bytes) kept.push(record)', 'if (true) kept.push(record)'],
     ['what is left out of a record is named', 'left = shrunk.left', ''],
+    ['names of what is left out are bounded', 'left.slice(0, NAMES_CUT)', 'left.slice()'],
+    ['a sample of the newest keeps them', `end === 'first' ? records : records.toReversed()`, 'records'],
+    ['a list says how many are shown', 'headlineOf(kept.length)', 'headlineOf(all.length)'],
   ]),
   ...weaken('src/mcp/tools/page.ts', HONEST, [
     ['a page with more behind it is a part', `has_more === true ? ['More records follow this page.'] : []`, '[]'],
     ['the last page is a part', `cursor === undefined ? [] : ['The pages before this one are not here.']`, '[]'],
     ['an aggregate that was cut short is a sample', 'if (complete !== false) return []', 'if (true) return []'],
     ['a record that is left out of a page is missed', `typeof omitted === 'number'`, 'false'],
-    ['messages are a sample', `typeof has_more === 'boolean' ? [] : [`, `true ? [] : [`],
+    ['messages are a sample', 'isSampleOfNewest(page) ? [', 'false ? ['],
+    ['kinds that nobody looked for are named', `kinds === '' ? [] : [`, 'true ? [] : ['],
   ]),
   ...weaken('src/mcp/tools/overview.ts', HONEST, [
     [
@@ -47,6 +52,8 @@ export const MCP = [
       '(part.notes?.(answer.value) ?? []) : []',
     ],
     ['an overview that was cut is one', '.partial()', ''],
+    ['an overview counts what cannot be shown', '...omittedNotes(value), ', ''],
+    ['an overview knows what nobody looked for', '...blindNotes(value)', '...[]'],
     ['what is no part of a deployment is not unknown', 'status === 501', 'false'],
   ]),
   ...weaken('src/mcp/tools/page.ts', DOOR, [
@@ -55,6 +62,25 @@ export const MCP = [
       `status === 404 && problem.startsWith('404 not_found:')`,
       'status === 404',
     ],
+  ]),
+  ...weaken('src/mcp/terse.ts', HONEST, [
+    ['reasons of a refusal are counted', 'issues.slice(0, ISSUES)', 'issues'],
+    ['names in a refusal are cut', 'shownWithin(place, WORDS / 2)', 'place'],
+    ['words of a refusal are cut', 'message}`, WORDS)', 'message}`, 1e9)'],
+  ]),
+  ...weaken('src/mcp/message.ts', HONEST, [
+    ['a tool that there is none of has a short name', 'name.length <= NAME', 'true'],
+  ]),
+  ...weaken('src/mcp/tools/findings.ts', TOOLS, [
+    ['an empty kind is one', 'kind === undefined ? {} : { kind }', 'kind ? { kind } : {}'],
+  ]),
+  ...weaken('src/mcp/tools/records.ts', TOOLS, [
+    [
+      'an argument that nobody knows is refused',
+      'z.strictObject({\n    family: z.enum(FAMILY',
+      'z.object({\n    family: z.enum(FAMILY',
+    ],
+    ['a filter that would be dropped is refused', 'Object.hasOwn(given, PROTO)', 'false'],
   ]),
   ...weaken('src/mcp/tools/records.ts', HOSTILE, [
     ['payloads are left out', 'payload !== undefined && !payloads', 'false'],
@@ -76,15 +102,18 @@ export const MCP = [
       'return await raceAbort(put(source, route, caller, signal), signal)',
       'return await put(source, route, caller, left)',
     ],
-    ['so many questions are put at once', 'const AT_ONCE = 16', 'const AT_ONCE = 400'],
-    ['so many questions wait', 'const WAITING = 256', 'const WAITING = 4_096'],
+    ['so many questions are put at once', 'atOnce: 16', 'atOnce: 400'],
+    ['so many questions wait', 'waiting: 256', 'waiting: 4_000'],
+    ['so many callers are at the door', 'waiting: 4_096', 'waiting: 9_999', CROWD],
     ['who gave up gives his turn back', 'if (isMine) turns.release()', 'if (isMine) void 0'],
     ['a router elsewhere is not followed to', `redirect: 'manual'`, `redirect: 'follow'`],
     [
       'a router elsewhere hears the key alone',
-      `for (const name of ['x-admin-key', 'authorization']) {`,
-      'for (const name of caller.keys()) {',
+      'for (const name of key === null ? [...CREDENTIALS, EXPECTED] : [EXPECTED]) {',
+      'for (const name of caller.headers.keys()) {',
     ],
+    ['a router elsewhere hears which one is expected', ' : [EXPECTED]', ' : []'],
+    ['the router hears from where a caller comes', ', caller.info)', ')'],
     ['an answer without an end is left', 'const ANSWER_BYTES = 16_777_216', 'const ANSWER_BYTES = 67_108_864'],
     [
       'words from elsewhere are shown as text',
@@ -102,7 +131,12 @@ export const MCP = [
     ['agents come by a name that is known', 'if (refusal !== undefined) throw new ProblemError(refusal)', ''],
     ['a page of another port is a foreign one', ', port: portOf(host) })', ' })'],
     ['a router that cannot be asked lets nobody in', `throw new ProblemError('inspector_unavailable')`, 'return true'],
-    ['a token is a key behind the door, too', 'return asKey ?? request', 'return request'],
+    ['a token is a key behind the door, too', '{ headers: asKey.headers, info }', '{ headers, info }'],
+    ['nobody is written down for who has a token', 'if (asKey && (await', 'if (false && (await'],
+    ['another deployment is told as what it is', 'if (status === 412)', 'if (false)'],
+    ['a crowd has turns of its own', 'await askAtDoor(', 'await askFor(', CROWD],
+    ['a crowd fills no log', 'if (problem !== TOO_MANY) ', '', CROWD],
+    ['a tool knows whose question it is', 'callers.set(message, who)', ''],
     ['a batch is no message', 'if (Array.isArray(parsedBody))', 'if (false)'],
     [
       'an agent without a name is refused',
@@ -111,6 +145,7 @@ export const MCP = [
     ],
   ]),
   ...weaken('src/mcp/options.ts', DOOR, [
+    ['a router of this machine is asked for nobody else', '!(allowedHosts ?? []).every(isOwnName)', 'false'],
     ['a key of the host is not everybody’s', 'if (key !== undefined && auth === undefined)', 'if (false)'],
     [
       'an auth that nobody has set opens nothing',
@@ -126,5 +161,12 @@ export const MCP = [
   ...weaken('src/cli/mcp.ts', STDIO, [
     ['a conversation ends at what is too long', '{ maxBufferSize: MESSAGE_BYTES }', '{}'],
     ['who ends a conversation is heard', 'resolve(1)', ''],
+    ['what was asked last is answered', 'within(answered(), LAST_ANSWERS_MS)', '0'],
+    ['why nobody answers is said once', 'said.add(code)', ''],
+    ['of an error its code alone is said', 'visible(cause.code)', 'String(error)'],
+  ]),
+  ...weaken('src/cli/reader/reader.ts', STDIO, [
+    ['a key that no header carries is refused', '!/^[\\x20-\\x7e]+$/.test(key)', 'false'],
+    ['an address may end in slashes', `replace(/\\/+$/, '')`, `replace(/\\/$/, '')`],
   ]),
 ]

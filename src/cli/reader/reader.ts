@@ -24,7 +24,7 @@ export function readTarget(text: string | undefined): string {
     throw new UsageError('say where the router is, as http://host:port/prefix')
   if (url.username || url.password) throw new UsageError('a key does not belong into an address: others see it')
   if (url.search || url.hash) throw new UsageError('say a route as a second argument: /connections?status=connected')
-  return url.href.replace(/\/$/, '')
+  return url.href.replace(/\/+$/, '')
 }
 
 /** The key of the environment, or of a file: never of an argument, which every program of the machine can see. */
@@ -32,10 +32,17 @@ export async function readKey(
   file: string | undefined,
   env: Record<string, string | undefined>,
 ): Promise<string | null> {
-  if (file === undefined) return env.SERVICE_ADMIN_KEY?.trim() || null
+  if (file === undefined) return checkKey(env.SERVICE_ADMIN_KEY?.trim() || null, 'SERVICE_ADMIN_KEY')
   const text = await readFile(file, 'utf8').catch(() => '')
   if (text.trim() === '') throw new UsageError('--key-file cannot be read, or is empty')
-  return text.trim()
+  return checkKey(text.trim(), '--key-file')
+}
+
+/** @throws UsageError for what no router can have as its key: each question with it would fail on the way, whoever answers. */
+function checkKey(key: string | null, from: string): string | null {
+  if (key !== null && !/^[\x20-\x7e]+$/.test(key))
+    throw new UsageError(`the key of ${from} must be one line of printable ASCII: a header carries nothing else`)
+  return key
 }
 
 async function problemOf(response: Response): Promise<string> {

@@ -1,8 +1,8 @@
 /** The tool that says what contradicts what, what that means, and what it does not. */
 import * as z from 'zod'
-import { listed, MANY, plain } from '../answer.js'
+import { MANY, plain } from '../answer.js'
 import { shownWithin } from '../untrusted.js'
-import { count, cursorOf, PAGE_INPUT, pageNotes, recordsOf } from './page.js'
+import { blindNotes, count, cursorOf, PAGE_INPUT, pageNotes, recordsOf } from './page.js'
 import { defineTool, requestOf } from './tool.js'
 
 /** Of what a router says of a kind, in characters, and of kinds: its own texts are shorter, and as many. */
@@ -21,22 +21,21 @@ export const EXPLAIN_FINDINGS = defineTool({
   name: 'explain_findings',
   description:
     'What sources contradict or is overdue by its own clock, with evidence, meaning, and what it does not mean.',
-  input: z.object({ kind: z.string().optional(), ...PAGE_INPUT }),
+  input: z.strictObject({ kind: z.string().optional(), ...PAGE_INPUT }),
   output: MANY.extend({ explanations: z.array(z.string()) }),
   async look({ kind, limit, cursor }, { ask }) {
-    const query = { limit: String(limit), ...(kind && { kind }), ...(cursor === undefined ? {} : { cursor }) }
+    const query = {
+      limit: String(limit),
+      ...(kind === undefined ? {} : { kind }),
+      ...(cursor === undefined ? {} : { cursor }),
+    }
     const { value, problem } = await ask(requestOf('/findings', query))
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
     if (records === null) return { refused: 'what answered there is no list' }
-    const unseen = listed(value.not_looked_for)
-    const notes = [
-      ...pageNotes(value, cursor),
-      ...(unseen === '' ? [] : [`No source here can show these kinds: ${unseen}.`]),
-    ]
+    const notes = [...pageNotes(value, cursor), ...blindNotes(value)]
     return {
-      headline:
-        records.length > 0 ? `${count(records.length, 'finding')}.` : 'No finding here, which is not: all is well.',
+      headline: (many) => (many > 0 ? `${count(many, 'finding')}.` : 'No finding here, which is not: all is well.'),
       complete: notes.length === 0,
       notes,
       explanations: explain(records),

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ANSWER, listed, plain } from '../answer.js'
 import type { Asked } from '../source.js'
-import { recordsOf, sampleNotes } from './page.js'
+import { blindNotes, omittedNotes, recordsOf, sampleNotes } from './page.js'
 import { defineTool } from './tool.js'
 
 type Json = Record<string, unknown>
@@ -14,8 +14,11 @@ const FINDINGS = 100
 const only = (record: Json, ...names: string[]) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => names.includes(name)))
 
-const moreNotes = (what: string, { has_more }: Json) =>
-  has_more === true ? [`${what}: the first ones only, more follow.`] : []
+/** Why a list is not all of it. */
+const partNotes = (what: string, value: Json) => [
+  ...(value.has_more === true ? [`${what}: the first ones only, more follow.`] : []),
+  ...[...omittedNotes(value), ...sampleNotes(value)].map((note) => `${what}: ${note}`),
+]
 
 /** A part of the overview: the route that answers, what is shown of it, and why that is not all. */
 interface Part {
@@ -39,7 +42,7 @@ const PARTS: Record<string, Part> = {
   connections: {
     route: '/connections/count',
     read: (value) => only(value, 'total', 'by_status', 'by_client_type'),
-    notes: (value) => sampleNotes(value).map((note) => `connections: ${note}`),
+    notes: (value) => partNotes('connections', value),
   },
   calls: { route: '/rpc/summary', read: (value) => value },
   delivery: {
@@ -56,7 +59,7 @@ const PARTS: Record<string, Part> = {
       recordsOf(value)?.map((row) =>
         only(row, 'node_id', 'stale', 'staleness_ms', 'mailbox_listener_alive', 'reconciliation_loop_alive'),
       ) ?? null,
-    notes: (value) => moreNotes('nodes', value),
+    notes: (value) => partNotes('nodes', value),
   },
   findings: {
     route: `/findings?limit=${FINDINGS}`,
@@ -65,7 +68,7 @@ const PARTS: Record<string, Part> = {
       for (const kind of plain(recordsOf(value)?.map((row) => row.kind))) counts[kind] = (counts[kind] ?? 0) + 1
       return counts
     },
-    notes: (value) => [...moreNotes('findings', value), ...sampleNotes(value).map((note) => `findings: ${note}`)],
+    notes: (value) => [...partNotes('findings', value), ...blindNotes(value).map((note) => `findings: ${note}`)],
   },
 }
 
@@ -77,7 +80,7 @@ export const RELAY_OVERVIEW = defineTool({
   name: 'relay_overview',
   description:
     'Ask first: which sources answer, connections, calls, delivery, nodes, findings by kind. null is unknown, not 0.',
-  input: z.object({}),
+  input: z.strictObject({}),
   output: ANSWER.extend({
     // What was cut away is absent.
     untrusted: z.object(Object.fromEntries(Object.keys(PARTS).map((name) => [name, z.unknown()]))).partial(),

@@ -33,14 +33,27 @@ export function sampleNotes({ completeness }: Page): string[] {
   return [`A sample: cut short in ${sources}. What is not here may still be there; counts are at least so many.`]
 }
 
+/** What of its range a page cannot show. */
+export const omittedNotes = ({ omitted }: Page): string[] =>
+  typeof omitted === 'number' ? [`${count(omitted, 'record')} of this range cannot be shown.`] : []
+
+/** Which kinds of findings nobody here could have found. */
+export function blindNotes({ not_looked_for }: Page): string[] {
+  const kinds = listed(not_looked_for)
+  return kinds === '' ? [] : [`No source here can show these kinds: ${kinds}.`]
+}
+
+/** Whether it is no page of a list but the end of one: the newest records, the oldest of them first. */
+export const isSampleOfNewest = ({ has_more }: Page): boolean => typeof has_more !== 'boolean'
+
 /** Why a page is not all of its list. */
 export function pageNotes(page: Page, cursor: string | undefined): string[] {
-  const { has_more, omitted } = page
+  const { has_more } = page
   return [
     ...(cursor === undefined ? [] : ['The pages before this one are not here.']),
     ...(has_more === true ? ['More records follow this page.'] : []),
-    ...(typeof has_more === 'boolean' ? [] : ['A sample: the newest ones. There may be older ones.']),
-    ...(typeof omitted === 'number' ? [`${count(omitted, 'record')} of this range cannot be shown.`] : []),
+    ...(isSampleOfNewest(page) ? ['A sample: the newest ones. There may be older ones.'] : []),
+    ...omittedNotes(page),
     ...sampleNotes(page),
   ]
 }

@@ -2,19 +2,31 @@
 import * as z from 'zod'
 import { MANY, ONE } from '../answer.js'
 import { FAMILY_NAMES, familyOf, SINGLE_FAMILIES } from '../families.js'
-import { count, cursorOf, missing, PAGE_INPUT, pageNotes, recordsOf } from './page.js'
+import { count, cursorOf, isSampleOfNewest, missing, PAGE_INPUT, pageNotes, recordsOf } from './page.js'
 import { defineTool, pathOf } from './tool.js'
 
 const without = (record: Record<string, unknown>, member: string) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => name !== member))
 
+/** The record of a schema leaves this name out without a word, and a filter that is not asked for is no filter. */
+const PROTO = '__proto__'
+
+const FILTERS = z.preprocess(
+  (given, check) => {
+    if (given !== null && typeof given === 'object' && Object.hasOwn(given, PROTO))
+      check.addIssue(`${PROTO} is no filter`)
+    return given
+  },
+  z.record(z.string(), z.union([z.string(), z.boolean()])),
+)
+
 export const FIND_RECORDS = defineTool({
   name: 'find_records',
   description:
     'A page of records. filters are those of the family, e.g. user_id, client_id, status, state; a wrong one is answered with the right ones. messages need stream, connection_history connection_id, idle_workers user_id, task_workers task_id and user_id.',
-  input: z.object({
+  input: z.strictObject({
     family: z.enum(FAMILY_NAMES),
-    filters: z.record(z.string(), z.union([z.string(), z.boolean()])).optional(),
+    filters: FILTERS.optional(),
     ...PAGE_INPUT,
   }),
   output: MANY,
@@ -34,10 +46,11 @@ export const FIND_RECORDS = defineTool({
     const isHeldBack = payload !== undefined && !payloads
     const notes = pageNotes(value, cursor)
     return {
-      headline: `${family}: ${count(records.length, 'record')}.`,
+      headline: (many) => `${family}: ${count(many, 'record')}.`,
       complete: notes.length === 0,
       notes: [...notes, ...(isHeldBack ? [`The host shows no ${payload}s: that member is left out.`] : [])],
       next_cursor: cursorOf(value),
+      keep: isSampleOfNewest(value) ? 'last' : 'first',
       untrusted: isHeldBack ? records.map((record) => without(record, payload)) : records,
     }
   },
@@ -46,7 +59,7 @@ export const FIND_RECORDS = defineTool({
 export const GET_RECORD = defineTool({
   name: 'get_record',
   description: 'One record by its id.',
-  input: z.object({ family: z.enum(SINGLE_FAMILIES), id: z.string() }),
+  input: z.strictObject({ family: z.enum(SINGLE_FAMILIES), id: z.string() }),
   output: ONE,
   async look({ family, id }, { ask }) {
     const { one = '' } = familyOf(family)

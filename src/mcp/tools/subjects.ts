@@ -7,7 +7,7 @@ import { defineTool, pathOf, requestOf } from './tool.js'
 export const USER_SUMMARY = defineTool({
   name: 'user_summary',
   description: 'What all sources together know of one user. null is unknown, not 0.',
-  input: z.object({ user_id: z.string() }),
+  input: z.strictObject({ user_id: z.string() }),
   output: ONE,
   async look(input, { ask }) {
     const asked = await ask(pathOf('/users/{user_id}/summary', input))
@@ -21,7 +21,7 @@ export const COMMAND_EVIDENCE = defineTool({
   name: 'command_evidence',
   description:
     'What is recorded of one command: admission, attempts, acknowledgement, end. Never proof of its effect. Of one whose user_id or client_id is null, its scope_id stands for it.',
-  input: z.object({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
+  input: z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
   output: ONE,
   async look(input, { ask }) {
     const asked = await ask(requestOf('/delivery/status', input))

@@ -2,6 +2,7 @@
 import type * as z from 'zod'
 import type { Found } from '../answer.js'
 import type { Asked } from '../source.js'
+import { issueWords } from '../terse.js'
 
 /** What a tool works with. */
 export interface Looking {
@@ -34,7 +35,11 @@ interface TypedTool<Input extends z.ZodObject> {
 /** A tool whose `look` is checked against its `input`. */
 export const defineTool = <Input extends z.ZodObject>(tool: TypedTool<Input>): Tool => ({
   ...tool,
-  look: (input, looking) => tool.look(tool.input.parse(input), looking),
+  async look(input, looking) {
+    // The protocol has checked it as it was sent: a name may be another one since it is no longer as it was shown.
+    const { data, error } = tool.input.safeParse(input)
+    return error ? { refused: `these cannot be asked for: ${issueWords(error.issues)}` } : tool.look(data, looking)
+  },
 })
 
 /** `template` with each `{parameter}` from `values`; `null` where one is missing or would leave the route. */

@@ -1,0 +1,77 @@
+import { describe, expect, it, vi } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { callMessage, message, subject } from './subject.js'
+
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+/** Whoever waits until all are let go. */
+function createGate() {
+  const waiting: (() => void)[] = []
+  return {
+    waiting,
+    pass: () => new Promise<void>((resolve) => waiting.push(resolve)),
+    open: () => {
+      for (const letGo of waiting.splice(0)) letGo()
+    },
+  }
+}
+
+/** A router that knows the test's key; all it is asked waits until `passed`, its door or its records. */
+const knowing = (passed: (isDoor: boolean) => Promise<void> | undefined) => ({
+  prefix: '',
+  async fetch({ url, headers }: Request) {
+    const isDoor = url.endsWith('/capabilities')
+    await passed(isDoor)
+    if (headers.get('x-admin-key') !== KEY) return Response.json({ code: 'forbidden' }, { status: 403 })
+    return Response.json(isDoor ? {} : { items: [], has_more: false })
+  },
+})
+
+/** What `asked` come to, once `open` has been called as often as that takes. */
+async function opened<T>(asked: readonly Promise<T>[], open: () => void): Promise<T[]> {
+  let isOver = false
+  const all = Promise.all(asked).finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    open()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return all
+}
+
+const statuses = (responses: readonly Response[]) => [...new Set(responses.map(({ status }) => status))]
+
+describe('a crowd at the door', () => {
+  it('without a key does not stand in the way of who has one', async () => {
+    const { pass, open } = createGate()
+    const onError = vi.fn()
+    const mcp = subject({ router: knowing(pass), onError, deadlineMs: 60_000 })
+    const crowd = Array.from({ length: 1_000 }, () => mcp(message(PING, { 'x-admin-key': 'wrong' })))
+    const own = mcp(message(PING))
+    expect(statuses(await opened(crowd, open))).toEqual([403])
+    expect((await own).status).toBe(200)
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('is bounded, and fills no log', async () => {
+    const { pass, open } = createGate()
+    const onError = vi.fn()
+    const mcp = subject({ router: knowing(pass), onError, deadlineMs: 60_000 })
+    const crowd = Array.from({ length: 4_200 }, () => mcp(message(PING, { 'x-admin-key': 'wrong' })))
+    // Who finds no place to wait is told at once; as many as there are places wait.
+    const places = 64 + 4_096
+    expect(statuses(await Promise.all(crowd.slice(places)))).toEqual([503])
+    expect(statuses(await opened(crowd.slice(0, places), open))).toEqual([403])
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('is not held up by questions that hang', async () => {
+    const { pass, open, waiting } = createGate()
+    const mcp = subject({ router: knowing((isDoor) => (isDoor ? undefined : pass())), deadlineMs: 60_000 })
+    const hanging = Array.from({ length: 40 }, () => mcp(message(callMessage('find_records', { family: 'sites' }))))
+    await vi.waitFor(() => expect(waiting).toHaveLength(16), { timeout: 60_000 })
+    expect((await mcp(message(PING))).status).toBe(200)
+    await opened(hanging, open)
+  })
+})
