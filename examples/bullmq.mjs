@@ -1,7 +1,6 @@
 /** Looks into queues of BullMQ. `REDIS_URL=redis://127.0.0.1:6379 node examples/bullmq.mjs [port]` */
 import { Queue, Worker } from 'bullmq'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
-import { createBullmqInspectors } from 'relayscope/bullmq'
 import { startNodeServer } from 'relayscope/node'
 
 const connection = { url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }
@@ -13,6 +12,8 @@ await emails.add('welcome', { user: 'ada' })
 const whose = ({ data }) => ({ user_id: data?.user })
 
 // #region plug
+import { createBullmqInspectors } from 'relayscope/bullmq'
+
 const inspectors = createBullmqInspectors({
   queues: [emails],
   identify: whose, // says whose a job is; without it nobody knows

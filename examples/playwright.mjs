@@ -3,7 +3,6 @@ import { chromium } from 'playwright-core'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
-import { followBrowser } from 'relayscope/playwright'
 
 const facilities = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
@@ -22,10 +21,12 @@ const crawler = { user_id: 'ada', client_id: 'crawler', ownership: 'worker' }
 const tasks = new Map()
 
 // #region plug
+import { followBrowser } from 'relayscope/playwright'
+
 const follower = followBrowser(browser, {
   contexts: facilities.contexts,
   browserWindows: facilities.browserWindows,
-  identify: (_context, page) => ({ ...crawler, task_id: tasks.get(page) }),
+  identify: (_context, page) => ({ ...crawler, task_id: tasks.get(page) ?? null }),
 })
 // #endregion
 

@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
-import { followSocketIo } from 'relayscope/socket.io'
 import { Server } from 'socket.io'
 
 const facilities = createMemoryFacilities()
@@ -22,6 +21,8 @@ function whoIs({ handshake: { auth } }) {
 }
 
 // #region plug
+import { followSocketIo } from 'relayscope/socket.io'
+
 followSocketIo(io, {
   connections: facilities.connections,
   identify: (socket) => whoIs(socket), // by your own authentication

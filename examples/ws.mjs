@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
-import { followWebSockets } from 'relayscope/ws'
 import { WebSocketServer } from 'ws'
 
 const server = createServer()
@@ -18,6 +17,8 @@ function whoIs(request) {
 }
 
 // #region plug
+import { followWebSockets } from 'relayscope/ws'
+
 followWebSockets(sockets, {
   connections: facilities.connections,
   identify: (_socket, request) => (request ? whoIs(request) : null), // by your own authentication

@@ -4,10 +4,10 @@ import { BadRecord } from '../contract/bad-record.js'
 import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
 import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
-import { Refusal } from '../refusal.js'
 import { type Identify, PAYLOAD_BYTES } from './identity.js'
 import { jobOf } from './ids.js'
 import { type JobRow, readJob, toRow } from './jobs.js'
+import { behind, type Position, parseToken, startOf, tokenOf } from './position.js'
 import type { Link } from './queue.js'
 import { INDEXES, type Index, READ_JOB_BY_ID, READ_JOBS } from './scripts.js'
 
@@ -15,6 +15,8 @@ import { INDEXES, type Index, READ_JOB_BY_ID, READ_JOBS } from './scripts.js'
 const CHUNK = 500
 /** Jobs of one question where a filter may pass over most of them. */
 const CHUNK_FILTERED = 100
+/** After which a page ends with what it has. With one more stretch it is within the router's 5 s, however slow `identify` is. */
+const PAGE_MS = 1_500
 /** Bytes of the payloads of one question, all of them together. */
 const CHUNK_BYTES = 4_194_304
 
@@ -23,15 +25,6 @@ export interface Queues {
   readonly links: readonly Link[]
   readonly identify: Identify | undefined
 }
-
-/** Where a walk goes on. */
-interface Position {
-  queue: number
-  index: Index
-  place: number
-}
-
-const TOKEN = /^([0-7])\.(0|[1-9][0-9]{0,9})\.(.+)$/s
 
 /** Which indexes hold the jobs that stand there. */
 const INDEXES_OF: Partial<Record<NonNullable<CommandFilter['state']>, readonly Index[]>> = {
@@ -50,17 +43,6 @@ function indexesFor({ state, overdue, user_id, client_id }: CommandFilter, { ide
   return state === undefined ? INDEXES : (INDEXES_OF[state] ?? [])
 }
 
-/** @throws Refusal `invalid_cursor` */
-function parseToken(token: string, { links }: Queues): Position {
-  const [, index, place, name] = TOKEN.exec(token) ?? []
-  const queue = links.findIndex((link) => link.name === name)
-  if (queue < 0) throw new Refusal('invalid_cursor')
-  return { queue, index: INDEXES[Number(index)] as Index, place: Number(place) }
-}
-
-const tokenOf = ({ queue, index, place }: Position, { links }: Queues) =>
-  `${INDEXES.indexOf(index)}.${place}.${links[queue]?.name}`
-
 /** A stretch of one queue from `from`, and where it goes on; `null` at the end of the queue. */
 async function readStretch(
   queues: Queues,
@@ -71,21 +53,31 @@ async function readStretch(
 ): Promise<{ rows: JobRow[]; next: Position | null }> {
   const link = queues.links[from.queue] as Link
   const left = indexes.filter((index) => INDEXES.indexOf(index) >= INDEXES.indexOf(from.index))
-  const place = left[0] === from.index ? from.place : 0
+  const { place, left: unseen, score, last } = left[0] === from.index ? from : startOf(from.queue, from.index)
   const reply = await link.run(
     READ_JOBS,
-    { wanted: count, payload_bytes: payloadBytes(queues), all_bytes: CHUNK_BYTES, from: place, indexes: left },
+    {
+      wanted: count,
+      payload_bytes: payloadBytes(queues),
+      all_bytes: CHUNK_BYTES,
+      ...{ place, left: unseen, score, last },
+      indexes: left,
+    },
     ask,
   )
-  const [index, at, rows]: unknown[] = Array.isArray(reply) ? reply : []
-  if (!Array.isArray(rows)) throw new TypeError('the store of a queue answered what is no page of jobs')
-  const next = index === '' ? null : { queue: from.queue, index: index as Index, place: Number(at) }
-  return { rows: rows.map(toRow), next }
+  const [index, told]: unknown[] = Array.isArray(reply) ? reply : []
+  if (!Array.isArray(told)) throw new TypeError('the store of a queue answered what is no page of jobs')
+  const rows = told.map(toRow)
+  const shown = rows.at(-1)
+  if (index === '') return { rows, next: null }
+  const next =
+    shown && shown.index === index ? behind(from.queue, link.name, shown) : startOf(from.queue, index as Index)
+  return { rows, next }
 }
 
 /**
- * A page of the jobs under `filter`, queue by queue and index by index. No snapshot: a job that goes from one index to another
- * while a walk is under way may be shown twice, and one may be missed where others before it are taken away.
+ * A page of the jobs under `filter`, queue by queue and index by index. No snapshot: a job that goes on while a walk is under way
+ * may be shown twice, and one that comes back to an index before is missed.
  */
 export async function listCommands(
   queues: Queues,
@@ -101,13 +93,15 @@ export async function listCommands(
   const first = only ?? 0
   const end = only === null ? links.length : only < 0 ? 0 : only + 1
   const start = (queue: number): Position | null =>
-    queue < end && indexes.length > 0 && queue >= 0 ? { queue, index: indexes[0] as Index, place: 0 } : null
+    queue < end && indexes.length > 0 && queue >= 0 ? startOf(queue, indexes[0] as Index) : null
 
-  let position = cursor === null ? start(first) : parseToken(cursor, queues)
+  let position = cursor === null ? start(first) : parseToken(cursor, links)
   const items: DeliveryCommand[] = []
   const most = examinable(ask)
+  const startedAt = performance.now()
+  const isInTime = () => performance.now() - startedAt < PAGE_MS
   let [examined, omitted] = [0, 0]
-  while (position !== null && items.length < limit && examined < most) {
+  while (position !== null && items.length < limit && examined < most && (examined === 0 || isInTime())) {
     const wanted = Math.max(limit - items.length, isFiltered ? CHUNK_FILTERED : 1)
     const { queue }: Position = position
     const link = links[queue] as Link
@@ -124,13 +118,12 @@ export async function listCommands(
       const command = toDeliveryCommand(record, now())
       if (!admitsCommand(filter, command)) continue
       items.push(command)
-      const following = rows[i + 1]
-      if (items.length < limit || following === undefined) continue
-      position = { queue, index: following.index, place: following.place }
+      if (items.length < limit || i === rows.length - 1) continue
+      position = behind(queue, link.name, rows[i] as JobRow)
       break
     }
   }
-  const next_cursor = position === null ? null : tokenOf(position, queues)
+  const next_cursor = position === null ? null : tokenOf(position, links)
   return { items, next_cursor, has_more: position !== null, examined, ...omitting(omitted) }
 }
 

@@ -13,6 +13,7 @@ type Field = (typeof ROW)[number]
 export interface JobRow {
   readonly index: Index
   readonly place: number
+  readonly left: number
   readonly id: string
   text(field: Field): string | null
   /** A whole number from 0; 0 for what is none. */
@@ -35,12 +36,14 @@ export function toRow(reply: unknown): JobRow {
     const value = Number(text(field) ?? Number.NaN)
     return value >= 0 && value <= DATE_MAX_MS ? Math.floor(value) : null
   }
-  const [index, place, id] = [text('index') as Index, Number(valueAt('place')), text('id')]
-  if (!INDEXES.includes(index) || !Number.isSafeInteger(place) || id === null)
+  const [index, id] = [text('index') as Index, text('id')]
+  const [place, left] = [Number(valueAt('place')), Number(valueAt('left'))]
+  if (!INDEXES.includes(index) || !Number.isSafeInteger(place) || !Number.isSafeInteger(left) || id === null)
     throw new TypeError('the store of a queue answered what is no job')
   return {
     index,
     place,
+    left,
     id,
     text,
     count: (field) => number(field) ?? 0,
@@ -69,7 +72,11 @@ function recoveryOf(row: JobRow): DeliveryStatus['recovery'] {
   // The last end needs no further attempt.
   const failed = Math.max(0, isTerminal(row) ? ended - 1 : ended)
   const count = failed + stalled
-  const only = stalled === 0 ? 'deliver_rejected' : failed === 0 ? 'lease_expired' : 'other'
+  // An attempt that ended well counts, too, when the job is sent through again by hand, which takes the reason of a failure away;
+  // and without further attempts nothing else sends one through again.
+  const isRejected = row.index === 'failed' ? row.count('attempts') > 1 : row.text('stalled') !== null
+  const endedBy = isRejected ? 'deliver_rejected' : 'other'
+  const only = stalled === 0 ? endedBy : failed === 0 ? 'lease_expired' : 'other'
   return { count, last_at: null, reason: count === 0 ? null : only }
 }
 

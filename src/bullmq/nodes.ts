@@ -4,22 +4,11 @@ import { checkId } from '../contract/ids.js'
 import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Link } from './queue.js'
-
-/** What the store says of a connection, as BullMQ has read it. */
-type Connected = Readonly<Record<string, string>>
+import { type Connected, type Told, workerName } from './store-connections.js'
 
 const CLIENT_ID = /^[0-9]{1,15}$/
 const TOKEN = /^([0-9]{1,15})\.(.+)$/s
-/** What stands before the name of a worker that has one. */
-const NAMED = ':w:'
-
 const NO_COUNTERS = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
-
-/** @param rawname The queue's prefix, its name in base64, and the worker's own name if it has one. */
-function workerName(rawname: string): string | null {
-  const at = rawname.indexOf(NAMED)
-  return at < 0 ? null : rawname.slice(at + NAMED.length)
-}
 
 function toNode(queue: string, { id = '', rawname = '', addr }: Connected): DeliveryNode | null {
   const name = workerName(rawname)
@@ -55,10 +44,12 @@ export async function listNodes(
   const items: DeliveryNode[] = []
   const most = examinable(ask)
   let [examined, omitted] = [0, 0]
-  for (; queue < links.length; queue++, after = 0) {
+  // A store tells of all its connections or of none: they are read once for a request, and count whosoever they are.
+  const told: Told = { lists: new Map(), count: 0 }
+  for (const begin = queue; queue < links.length; queue++, after = 0) {
     const link = links[queue] as Link
-    if (queue > 0 && examined >= most) return on(link)
-    const connected = await workersOf(link, ask)
+    if (queue > begin && seen() >= most) return on(link)
+    const connected = await workersOf(link, told, ask)
     if (connected === null) omitted += 1
     for (const [id, client] of connected ?? []) {
       if (id <= after) continue
@@ -70,18 +61,22 @@ export async function listNodes(
       else omitted += 1
     }
   }
-  return { items, next_cursor: null, has_more: false, examined, ...omitting(omitted) }
+  return { items, next_cursor: null, has_more: false, examined: seen(), ...omitting(omitted) }
 
   /** A page that goes on behind the last connection of this queue that was looked at; their numbers begin at 1. */
   function on({ name }: Link): Page<DeliveryNode> {
-    return { items, next_cursor: `${after}.${name}`, has_more: true, examined, ...omitting(omitted) }
+    return { items, next_cursor: `${after}.${name}`, has_more: true, examined: seen(), ...omitting(omitted) }
+  }
+
+  function seen(): number {
+    return Math.min(most, Math.max(examined, told.count))
   }
 }
 
 /** The workers by the numbers of their connections, which only grow; `null` where the store does not tell. */
-async function workersOf(link: Link, ask: Ask): Promise<[id: number, client: Connected][] | null> {
+async function workersOf(link: Link, told: Told, ask: Ask): Promise<[id: number, client: Connected][] | null> {
   try {
-    const connected = await link.workers(ask)
+    const connected = await link.workers(ask, told)
     // Where CLIENT is no command, BullMQ answers one entry that says so.
     if (connected.some(({ id }) => !CLIENT_ID.test(id ?? ''))) throw new Error('it has no CLIENT LIST')
     return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)

@@ -3,6 +3,7 @@ import { runWithin } from '../async/time-limit.js'
 import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Script } from './scripts.js'
+import { type Connected, connectionsOf, type Told, workersAmong } from './store-connections.js'
 
 /** What is used of a `Queue` of BullMQ 5. The library never closes it. */
 export interface BullmqQueue {
@@ -12,7 +13,7 @@ export interface BullmqQueue {
   /** The key of a part of the queue; of `''`, what the keys of its jobs begin with. */
   toKey(part: string): string
   /** The clients of the store that bear the name of a worker of this queue. */
-  getWorkers(): Promise<readonly Readonly<Record<string, string>>[]>
+  getWorkers(): Promise<readonly Connected[]>
 }
 
 /** What is used of the client, whichever library it is of: BullMQ has made them alike since 5.7x. */
@@ -20,6 +21,9 @@ interface Client {
   readonly status?: string
   defineCommand(name: string, definition: { numberOfKeys: number; lua: string }): unknown
   runCommand?(name: string, args: readonly string[]): Promise<unknown>
+  readonly isCluster?: boolean
+  /** All connections of the store, one a line. A client of ioredis as such has it under another name. */
+  clientList?(): Promise<string>
 }
 
 /** Below the router's 5 s, so that a queue that hangs is unavailable and not only late. */
@@ -39,8 +43,11 @@ export interface Link {
   readonly name: string
   /** @throws Refusal `unavailable`; the reason of the signal when it aborts; an `Error` for a script that failed. */
   run<Given>(script: Script<Given>, given: Given, ask: Ask): Promise<unknown>
-  /** @throws as `run` */
-  workers(ask: Ask): Promise<readonly Readonly<Record<string, string>>[]>
+  /**
+   * @param told What stores have told in the same request: queues of one client share it.
+   * @throws as `run`
+   */
+  workers(ask: Ask, told: Told): Promise<readonly Connected[]>
 }
 
 /** What a rejection of the queue's client means. Its text is for a host's hook, never for an answer. */
@@ -95,6 +102,12 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
         // A client of ioredis as such has the command as a method.
         return (Reflect.get(client, script.name) as (args: unknown) => Promise<unknown>).call(client, args)
       }, ask),
-    workers: (ask) => within(() => queue.getWorkers(), ask),
+    workers: (ask, told) =>
+      within(async (client) => {
+        // Which node of a cluster to believe, BullMQ knows.
+        if (client.isCluster || !client.clientList) return queue.getWorkers()
+        const list = client.clientList.bind(client)
+        return workersAmong(await connectionsOf(told, client, list), queue)
+      }, ask),
   }
 }

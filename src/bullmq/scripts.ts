@@ -20,8 +20,8 @@ function defineScript<Names extends string, Rest extends string = never>(
 }
 
 /**
- * The indexes that hold the jobs of a queue, in the order in which a job goes through them: one that goes on while a list is
- * walked is met again rather than missed.
+ * The indexes that hold the jobs of a queue, in the order in which a job goes through them: one that goes on to a later index
+ * while a list is walked is met there.
  */
 export const INDEXES = [
   'waiting-children',
@@ -35,10 +35,15 @@ export const INDEXES = [
 ] as const
 export type Index = (typeof INDEXES)[number]
 
-/** What a row of a job is made of, in its order. All but the first two are text, or `null` where the job has not got it. */
+/** What a row of a job is made of, in its order. All but places are text, or `null` where the job has not got it. */
 export const ROW = [
   'index',
+  /** How many of the index stood before it. */
   'place',
+  /** How many of those that the index held when the walk came to it are still to be shown; below 0 for none. */
+  'left',
+  /** By which its index is sorted; a list is by nothing. */
+  'score',
   'id',
   'timestamp',
   'ats',
@@ -49,7 +54,7 @@ export const ROW = [
   'pb',
   /** How many attempts it may take. */
   'attempts',
-  /** `1` where it has failed because it stalled too often, `0` where it failed otherwise. */
+  /** `1` where it has failed because it stalled too often, `0` where it failed otherwise, in the end or before. */
   'stalled',
   'name',
   'data',
@@ -84,64 +89,93 @@ local function attempts_in(options)
   return attempts and string.format('%d', attempts) or false
 end
 
-local function read_job(index, place, id, payload_bytes)
+local function read_job(index, id, payload_bytes)
   local key = prefix .. id
   local values = redis.pcall('HMGET', key, 'timestamp', 'ats', 'atm', 'stc', 'processedOn', 'finishedOn', 'pb', 'name')
-  if values.err then return {index, place, id} end
+  if values.err then return {index, 0, 0, false, id} end
   local attempts, stalled, data = false, false, false
-  if index ~= 'completed' then
-    local reason = redis.call('HGET', key, 'failedReason')
-    if reason then stalled = string.find(reason, 'job stalled more than allowable limit', 1, true) == 1 and '1' or '0' end
-  end
+  local reason = redis.call('HGET', key, 'failedReason')
+  if reason then stalled = string.find(reason, 'job stalled more than allowable limit', 1, true) == 1 and '1' or '0' end
   if index == 'failed' then attempts = attempts_in(redis.call('HGET', key, 'opts')) end
   if payload_bytes > 0 and redis.call('HSTRLEN', key, 'data') <= payload_bytes then
     data = redis.call('HGET', key, 'data')
   end
-  return {index, place, id, values[1], values[2], values[3], values[4], values[5], values[6], values[7],
+  return {index, 0, 0, false, id, values[1], values[2], values[3], values[4], values[5], values[6], values[7],
     attempts, stalled, values[8], data}, data and #data or 0
 end
 `
 
+/** Jobs of a list that are looked through for the one that was shown last. */
+const LOOKED_THROUGH = 100_000
+
 /**
- * `wanted` jobs of `indexes`, of the first of them from `from` on, the oldest first within each; `all_bytes` is what their
- * payloads may come to. Answers where to go on (an index and a place, or `''` and 0 at the end) and the rows.
+ * `wanted` jobs of `indexes`, the oldest first within each; `all_bytes` is what their payloads may come to. Of the first index
+ * those behind `last`, which stood before `place` with this `score`; `left` of those that it held at first are still to be
+ * shown, or `''` where the walk begins it. Answers the index to go on with, or `''` at the end, and the rows.
  */
 export const READ_JOBS = defineScript(
   'relayscopeReadJobs',
-  ['wanted', 'payload_bytes', 'all_bytes', 'from'],
+  ['wanted', 'payload_bytes', 'all_bytes', 'place', 'left', 'score', 'last'],
   'indexes',
   `
 wanted, payload_bytes, all_bytes = tonumber(wanted), tonumber(payload_bytes), tonumber(all_bytes)
-local place, bytes = tonumber(from), 0
+place, left = tonumber(place), tonumber(left)
+local bytes = 0
 local rows = {}
+
+-- Jobs leave an index while it is walked, most often the oldest: what comes next is told by the job that was shown last.
+local function behind_last(index, length)
+  local key = prefix .. index
+  if not is_list(index) then
+    if redis.call('ZSCORE', key, last) == score then return redis.call('ZRANK', key, last) + 1 end
+    return redis.call('ZCOUNT', key, '-inf', '(' .. score)
+  end
+  if place <= length and redis.call('LINDEX', key, length - place) == last then return place end
+  local at = redis.call('LPOS', key, last, 'RANK', -1, 'MAXLEN', math.min(place + 1, ${LOOKED_THROUGH}))
+  if at then return length - at end
+  if place >= ${LOOKED_THROUGH} then return place end
+  -- It has gone, and in a list all that are older had gone before it. One that moves faster than it is walked has an end, too.
+  return left > 0 and 0 or length
+end
 
 local function ids_from(index, length, first, count)
   local key = prefix .. index
-  if not is_list(index) then return redis.call('ZRANGE', key, first, first + count - 1) end
+  if not is_list(index) then
+    local ids, scores = {}, {}
+    for i, told in ipairs(redis.call('ZRANGE', key, first, first + count - 1, 'WITHSCORES')) do
+      if i % 2 == 1 then ids[#ids + 1] = told else scores[#scores + 1] = told end
+    end
+    return ids, scores
+  end
   -- Jobs are taken from the end of a list: the oldest is the last.
   local last = length - 1 - first
   local ids = redis.call('LRANGE', key, math.max(0, last - count + 1), last)
   local oldest_first = {}
   for i = #ids, 1, -1 do oldest_first[#oldest_first + 1] = ids[i] end
-  return oldest_first
+  return oldest_first, {}
 end
 
 for _, index in ipairs(indexes) do
   local length = length_of(index)
+  if last ~= '' then place = behind_last(index, length) end
+  left = left or length
   if place < length then
-    if #rows >= wanted or (#rows > 0 and bytes >= all_bytes) then return {index, place, rows} end
-    for _, id in ipairs(ids_from(index, length, place, wanted - #rows)) do
-      if #rows > 0 and bytes >= all_bytes then return {index, place, rows} end
-      local row, size = read_job(index, place, id, payload_bytes)
+    if #rows >= wanted or (#rows > 0 and bytes >= all_bytes) then return {index, rows} end
+    local ids, scores = ids_from(index, length, place, wanted - #rows)
+    for i, id in ipairs(ids) do
+      if #rows > 0 and bytes >= all_bytes then return {index, rows} end
+      local row, size = read_job(index, id, payload_bytes)
+      left = left - 1
+      row[2], row[3], row[4] = place, left, scores[i] or false
       rows[#rows + 1] = row
       bytes = bytes + (size or 0)
       place = place + 1
     end
   end
-  if place < length then return {index, place, rows} end
-  place = 0
+  if place < length then return {index, rows} end
+  place, left, last = 0, nil, ''
 end
-return {'', 0, rows}
+return {'', rows}
 `,
 )
 
@@ -155,7 +189,7 @@ local index = 'wait'
 if redis.call('ZSCORE', prefix .. 'completed', id) then index = 'completed'
 elseif redis.call('ZSCORE', prefix .. 'failed', id) then index = 'failed'
 elseif redis.call('LPOS', prefix .. 'active', id) then index = 'active' end
-local row = read_job(index, 0, id, tonumber(payload_bytes))
+local row = read_job(index, id, tonumber(payload_bytes))
 return row
 `,
 )

@@ -3,6 +3,7 @@ import { type Job, QueueEvents } from 'bullmq'
 import { expect, it, onTestFinished } from 'vitest'
 import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
 import { BadRecord } from '../../src/contract/bad-record.js'
+import type { DeliveryNode } from '../../src/contract/delivery.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { Refusal } from '../../src/refusal.js'
@@ -240,17 +241,25 @@ describeRedis('the inspectors of queues', () => {
     const [emails, mute, managed] = [queue('emails'), queue('mute'), queue('managed')]
     await worker('emails', async () => {})
     const errors: unknown[] = []
-    const silent = (name: string, client: typeof mute, getWorkers: BullmqQueue['getWorkers']): BullmqQueue => ({
-      name,
-      client: client.client,
-      toKey: (part) => client.toKey(part),
+    /** A queue whose client lists connections in another way, or leaves that to BullMQ. */
+    const silent = (
+      own: typeof mute,
+      clientList?: () => Promise<string>,
+      getWorkers = own.getWorkers.bind(own),
+    ): BullmqQueue => ({
+      name: own.name,
+      client: own.client.then(
+        (client) =>
+          new Proxy(client, { get: (on, name) => (name === 'clientList' ? clientList : Reflect.get(on, name, on)) }),
+      ),
+      toKey: (part) => own.toKey(part),
       getWorkers,
     })
     const refused = async () =>
       Promise.reject(new Error('NOPERM this user has no permissions to run the client|list command'))
     const queues = [
-      silent('mute', mute, refused),
-      silent('managed', managed, async () => [{ name: 'GCP does not support client list' }]),
+      silent(mute, refused),
+      silent(managed, undefined, async () => [{ name: 'GCP does not support client list' }]),
       emails,
     ]
     const router = observe({ queues }, 5_000, (error) => errors.push(error))
@@ -262,6 +271,33 @@ describeRedis('the inspectors of queues', () => {
     ])
     expect(await scopesOf(router)).toHaveLength(3)
     expect(await nodesOf(router)).toHaveLength(1)
+  })
+
+  it('read the connections of a store once for all queues of a client, and no more than a request may', async () => {
+    const { server, queue, worker } = await startWorld()
+    const shared = await queue('first').client
+    const connection = shared as never
+    const queues = ['first', 'ä second', 'third'].map((name) => queue(name, { connection }))
+    for (const [i, { name }] of queues.entries()) await worker(name, async () => {}, { name: `worker-${i}` })
+    const asked = async () =>
+      Number(/cmdstat_client\|list:calls=(\d+)/.exec(await server.cli('INFO', 'commandstats'))?.[1] ?? 0)
+    const names = async (limits?: { examined: number }) => {
+      const shown: unknown[] = []
+      const inspectors = createBullmqInspectors({ queues })
+      const router = createDiagnosticsRouter({ inspectors, auth: noopAuth(), ...(limits && { limits }) })
+      for (let cursor = ''; ; cursor = `?cursor=${shown.at(-1)}`) {
+        const { body } = await get(router, `/delivery/nodes${cursor}`)
+        shown.push(...body.items.map(({ metadata }: DeliveryNode) => metadata?.worker_name), body.next_cursor)
+        if (!body.has_more) return shown
+      }
+    }
+    const known = ['worker-0', 'worker-1', 'worker-2']
+    expect(await names()).toEqual([...known, null])
+    expect(await asked()).toBe(1)
+    // Of each list all connections count, those of nobody's workers too.
+    const few = await names({ examined: 2 })
+    expect(few.filter((name) => known.includes(name as string))).toEqual(known)
+    expect(await asked()).toBe(4)
   })
 
   it('know nothing of who waits for a result, for nothing in the store does', async () => {
@@ -300,7 +336,11 @@ describeRedis('the inspectors of queues', () => {
   it('refuse a token of another list, or of a queue that is not theirs', async () => {
     const { queue } = await startWorld()
     const { delivery } = createBullmqInspectors({ queues: [queue('emails')] })
-    for (const cursor of ['8.0.emails', '1.01.emails', '1.0.other', '1.0.', 'emails'])
+    for (const cursor of [
+      ...['8/0///0/emails', '1/01///0/emails', '1/0///0/other', '1/0///0/', 'emails', '1/1///2/42emails'],
+      // A score of a list, and none of what is sorted by one.
+      ...['4/1/0/7/2/42emails', '1/1/0//2/42emails'],
+    ])
       await expect(async () => delivery.listCommands?.({}, { limit: 1, cursor }, ASK)).rejects.toThrow(Refusal)
     for (const cursor of ['x.emails', '1.other', 'emails'])
       await expect(async () => delivery.listNodes({ limit: 1, cursor }, ASK)).rejects.toThrow(Refusal)

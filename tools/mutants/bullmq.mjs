@@ -1,7 +1,9 @@
 /** What of a queue is read, how much of it, and what is said of it. */
 import { weaken } from './mutant.mjs'
 
-const [TRUTH, FAULTS, CONTRACT] = ['', '-faults', '-contract'].map((name) => `test/plugs/bullmq${name}.test.ts`)
+const [TRUTH, FAULTS, CONTRACT, WALK] = ['', '-faults', '-contract', '-walk'].map(
+  (name) => `test/plugs/bullmq${name}.test.ts`,
+)
 
 export const BULLMQ = [
   ...weaken('src/bullmq/queue.ts', FAULTS, [
@@ -12,9 +14,13 @@ export const BULLMQ = [
   ...weaken('src/bullmq/scripts.ts', FAULTS, [
     ['an old marker is no job', "string.sub(last, 1, 2) == '0:'", 'false'],
     ['a payload over the bound is not read', '<= payload_bytes then', '>= 0 then'],
-    ['what is no hash is no job', 'if values.err then return {index, place, id} end', ''],
+    ['what is no hash is no job', 'if values.err then return {index, 0, 0, false, id} end', ''],
     ['the oldest job of a list is the last', 'for i = #ids, 1, -1 do', 'for i = 1, #ids do', CONTRACT],
     ['a job that stalled too often is known by its reason', "and '1' or '0' end", "and '0' or '0' end", TRUTH],
+    ['a walk goes on behind the last job', "if last ~= '' then place", 'if false then place', WALK],
+    ['a walk that is outrun ends', 'return left > 0 and 0 or length', 'return 0', WALK],
+    ['a job that came back at the other end is no place', 'math.min(place + 1, ', 'math.min(100000, ', WALK],
+    ['a job with another score is no place', 'last) == score then', 'last) then', WALK],
     ['a job in hand is in hand', "index = 'active' end", 'end', TRUTH],
   ]),
   ...weaken('src/bullmq/ids.ts', CONTRACT, [
@@ -37,11 +43,13 @@ export const BULLMQ = [
   ...weaken('src/bullmq/jobs.ts', TRUTH, [
     ['an attempt that stalled timed out', "if (started === stalled) return 'timed_out'", ''],
     ['a job that is in hand has no outcome', "|| row.index === 'active'", ''],
+    ['an end that was good is no refusal', "isRejected ? 'deliver_rejected' : 'other'", "'deliver_rejected'", WALK],
     ['the last end needs no further attempt', 'isTerminal(row) ? ended - 1 : ended', 'ended'],
     ['a reason that is gone is not known', "&& row.text('stalled') !== null", ''],
   ]),
   ...weaken('src/bullmq/commands.ts', CONTRACT, [
     ['a job is asked for by its own user and client', 'user_id === key.user_id && client_id === key.client_id', 'true'],
+    ['a page ends in time', ' && (examined === 0 || isInTime())', '', WALK],
     ['a page looks at so many jobs', 'most - examined), ask)', 'CHUNK), ask)', FAULTS],
     [
       'jobs of nobody are not looked through for somebody',
@@ -55,12 +63,16 @@ export const BULLMQ = [
     ['of a queue that is paused nothing is due', 'settings.paused === null ? jobs.wait', 'true ? jobs.wait'],
   ]),
   ...weaken('src/bullmq/nodes.ts', FAULTS, [
+    ['as many connections are read as a request may', 'if (queue > begin && seen() >= most) return on(link)', ''],
     ['a store that tells of no connections leaves a gap', 'if (connected === null) omitted += 1', ''],
     [
       'one that cannot be reached is unavailable',
       'error instanceof Refusal || ask.signal.aborted',
       'ask.signal.aborted',
     ],
+  ]),
+  ...weaken('src/bullmq/store-connections.ts', FAULTS, [
+    ['the connections of a store are read once', 'if (known) return known', ''],
   ]),
   ...weaken('src/views/findings/delivery.ts', FAULTS, [
     ['a command for no client waits for none', 'all.filter(isForClient)', 'all'],

@@ -31,12 +31,21 @@ export interface Client<P> {
   isDue: boolean
   /** It says something else of itself than the registry was told. */
   isChanged: boolean
-  /** Who had the client when the registry was found to know that connection no more. */
-  ousted: Member<P> | undefined
+  ousted: Ousted<P> | undefined
+}
+
+/** Who had a client when the registry was found to know that connection no more. */
+interface Ousted<P> {
+  readonly member: Member<P>
+  /** Another connection was found to hold the client. */
+  wasHeld: boolean
+  /** Since when nobody was, after that. */
+  vacantAt: number | undefined
 }
 
 export interface ClientWriterParts<P> {
   connections: FollowedConnections
+  heartbeatMs: number
   metadataOf(peer: P): JsonObject
   now(): number
   /** The registry will never have this one. */
@@ -51,6 +60,9 @@ export interface ClientWriterParts<P> {
 /** What is told of who went while the store was away: when it is told is not when they went. */
 export const UNKNOWN = 'unknown'
 
+/** Who is silent is asked after one `heartbeatMs`, at a look that comes every half of it: by two he has been written. */
+const SILENCES = 2
+
 /** What no other try can change: the identity is wrong. */
 const isFinal = (error: unknown) =>
   error instanceof Refusal && (error.code === 'invalid_input' || error.code === 'payload_too_large')
@@ -58,16 +70,17 @@ const isFull = (error: unknown) => error instanceof Refusal && error.code === 'c
 
 /** @returns what brings the registry to what is there of a client, and rejects where the store is not. */
 export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Client<P>) => Promise<void> {
-  const { connections, metadataOf, now, refuse, failed, connected, superseded, failedAt } = parts
+  const { connections, heartbeatMs, metadataOf, now, refuse, failed, connected, superseded, failedAt } = parts
 
   async function connect(client: Client<P>, member: Member<P>): Promise<void> {
     const identity = member.identity as Identity
-    if (client.ousted === member && (await isHeldElsewhere(client, identity))) return
+    if (client.ousted?.member === member && (await isHeldElsewhere(client, client.ousted, identity))) return
     client.ousted = undefined
     try {
       client.isChanged = false
       const connection = await connections.connect({ ...identity, metadata: saidOf(member) })
       client.written = { id: connection.connection_id, member }
+      member.isSuperseded = false
       wasSeen(client)
       if (client.members.includes(member)) connected(member.peer, connection)
     } catch (error) {
@@ -87,28 +100,38 @@ export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Cli
       if (isThere) wasSeen(client)
       if (isThere) return
     } catch (error) {
-      client.isChanged = says !== undefined && !isFinal(error)
+      // What has changed meanwhile is still to be said.
+      client.isChanged ||= says !== undefined && !isFinal(error)
       if (!isFinal(error)) throw error
-      client.isDue = false
+      client.isDue = client.isChanged
       failed(error)
       return
     }
     // Silent for too long, forgotten by its store, or somebody else's.
     client.written = undefined
-    client.ousted = member
+    client.ousted = { member, wasHeld: false, vacantAt: undefined }
     await connect(client, member)
   }
 
-  /** Whether another connection holds the client, one that did not come through this plug. */
-  async function isHeldElsewhere(client: Client<P>, identity: Identity): Promise<boolean> {
+  /**
+   * Whether another connection holds the client, one that did not come through this plug. A store that has lost its data says of
+   * nobody that he does: that one is first given the time in which it must have written a sign of life.
+   */
+  async function isHeldElsewhere(client: Client<P>, ousted: Ousted<P>, identity: Identity): Promise<boolean> {
     const holder = await connections.currentInstance(identity)
-    if (holder !== null && holder !== identity.instance_id) for (const member of client.members) supersede(member)
-    return holder !== null
+    if (holder === null) {
+      if (!ousted.wasHeld) return false
+      ousted.vacantAt ??= now()
+      return now() - ousted.vacantAt < SILENCES * heartbeatMs
+    }
+    Object.assign(ousted, { wasHeld: true, vacantAt: undefined })
+    if (holder !== identity.instance_id) for (const member of client.members) supersede(member)
+    return true
   }
 
   function wasSeen(client: Client<P>): void {
     client.beatAt = now()
-    client.isDue = false
+    client.isDue = client.isChanged
   }
 
   /** Whoever is there beside the one that the registry has, as another instance, is told that it counts no more. */

@@ -5,7 +5,6 @@ import type { Identity } from './options.js'
 import { createWriter } from './writer.js'
 
 export interface ClientsParts<P> extends Omit<ClientWriterParts<P>, 'failedAt'> {
-  heartbeatMs: number
   maxFollowed: number
   /** The store answers again. */
   returned(): void
@@ -101,7 +100,8 @@ export function createClients<P>(parts: ClientsParts<P>): Clients<P> {
     },
     changed(member) {
       const { client } = member
-      if (client?.written?.member !== member) return
+      // Its connect may be under way, and have said already what it said of itself before.
+      if (client?.members.at(-1) !== member) return
       client.isDue = true
       client.isChanged = true
       writer.want(client)

@@ -1,6 +1,7 @@
 /** Follows the connections of a peer into a connection registry: who is there, as whom, and when each gave a sign of life. */
 import type { Ending } from '../../async/ending.js'
-import { createAlarm, createTicker } from '../../async/timer.js'
+import { guardHook } from '../../async/hook.js'
+import { createAlarm, createTicker, sleep } from '../../async/timer.js'
 import type { Connection } from '../../contract/connections.js'
 import type { JsonObject } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
@@ -54,6 +55,9 @@ const toMember = <P>(peer: P, arrival: number, seenAt: number): Member<P> => ({
   leftAt: 0,
 })
 
+/** Those asked for a sign of life in one turn of the event loop: each may be a write to a socket. */
+const PROBES = 500
+
 /** Who has just come joins several rooms one after the other. */
 const CHANGE_MS = 1_000
 
@@ -61,7 +65,8 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
   const { heartbeatMs, maxFollowed, release, report, now } = parts
   const members = new Map<P, Member<P>>()
   const failed = (error: unknown) => report(error, { step: 'write' })
-  const clients = createClients<P>({ ...parts, failed, refuse: drop, returned: probeAll })
+  const probe = guardHook(parts.probe, failed)
+  const clients = createClients<P>({ ...parts, failed, refuse: drop, returned: () => void probeSilent(0) })
   const ticker = createTicker(tick, Math.ceil(heartbeatMs / 2))
   const changed = new Set<P>()
   const telling = createAlarm(tellChanges)
@@ -96,23 +101,21 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
     changed.clear()
   }
 
-  function probe(peer: P): void {
-    try {
-      parts.probe(peer)
-    } catch (error) {
-      failed(error)
+  /** Asks all who were silent for `ms` by now; after `close()` there is nobody left to ask. */
+  async function probeSilent(ms: number): Promise<void> {
+    const since = now() - ms
+    let asked = 0
+    for (const { peer, seenAt } of members.values()) {
+      if (seenAt > since) continue
+      probe(peer)
+      if (++asked % PROBES === 0) await sleep(0)
     }
   }
 
-  function probeAll(): void {
-    for (const peer of members.keys()) probe(peer)
-  }
-
   /** Who has been silent is asked for a sign of life, and who could not be written has another turn. */
-  function tick(): void {
-    const since = now() - heartbeatMs
-    for (const { peer, seenAt } of members.values()) if (seenAt <= since) probe(peer)
+  function tick(): Promise<void> {
     clients.retry()
+    return probeSilent(heartbeatMs)
   }
 
   ticker.start()

@@ -8,12 +8,14 @@ import { createWriter } from './writer.js'
 
 /** How one of them is told of, once it is known whose it is. */
 export interface Presence {
+  /** What it is told of as, and whose: what has been written under another key is closed first. */
+  readonly key: string
   report(): Promise<unknown>
   close(): Promise<unknown>
 }
 
-/** Who says how one is told of; `null` for what is not followed. */
-export type Learn = () => Presence | null | PromiseLike<Presence | null>
+/** Who says how one is told of; `null` for what is not followed. What it makes counts from when it is called. */
+export type Learn = () => Promise<(() => Presence) | null>
 
 export interface Followed {
   /** It is there, and something about it has changed. */
@@ -26,10 +28,24 @@ export interface Followed {
 
 interface Entry {
   presence: Presence | undefined
+  /** What the registry has, or may have: the last that it did not refuse. */
+  written: Presence | undefined
   hasGone: boolean
-  isWritten: boolean
   isDue: boolean
+  /** Questions after how it is told of, and which of them the answer in hand is to: a late one does not undo a newer one's. */
+  asked: number
+  answered: number
 }
+
+/** One of which nobody knows yet how it is told of. */
+const toEntry = (): Entry => ({
+  presence: undefined,
+  written: undefined,
+  hasGone: false,
+  isDue: false,
+  asked: 0,
+  answered: 0,
+})
 
 interface PresenceFollowerParts {
   heartbeatMs: number
@@ -48,10 +64,30 @@ export interface PresenceFollower {
 
 const FINAL = ['invalid_input', 'payload_too_large', 'identity_conflict']
 const isFinal = (error: unknown) => error instanceof Refusal && FINAL.includes(error.code)
+const isForeign = (error: unknown) => error instanceof Refusal && error.code === 'identity_conflict'
 const isFull = (error: unknown) => error instanceof Refusal && error.code === 'capacity_exceeded'
 
 /** What is beyond the bound, or not known yet. */
 export const NOBODY: Followed = { changed() {}, leave() {}, learn: async () => {} }
+
+/** Reports `presence`, which the registry then has of `entry` unless it refuses it. Rejects where the store is not there. */
+async function tell(entry: Entry, presence: Presence, failed: (error: unknown) => void): Promise<void> {
+  const before = entry.written
+  entry.isDue = false
+  // Whether a report that fails was written, nobody knows, unless it was refused.
+  entry.written = presence
+  try {
+    await presence.report()
+  } catch (error) {
+    const isRefused = isFinal(error)
+    entry.isDue ||= !isRefused
+    if (!isRefused && !isFull(error)) throw error
+    // What is another client's is nothing of ours; else what was last said of it and taken still holds.
+    entry.written = isForeign(error) ? undefined : before
+    if (isRefused && entry.presence === presence) entry.presence = entry.written
+    failed(error)
+  }
+}
 
 export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFollower {
   const { heartbeatMs, maxFollowed, report } = parts
@@ -71,26 +107,21 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
   async function write(entry: Entry): Promise<void> {
     const { presence } = entry
     if (entry.hasGone) {
-      if (entry.isWritten) await presence?.close()
+      await entry.written?.close()
       forget(entry)
       return
     }
     if (!presence || !entry.isDue) return
-    entry.isDue = false
-    entry.isWritten = true
-    try {
-      await presence.report()
-    } catch (error) {
-      entry.isDue = !isFinal(error)
-      if (!isFinal(error) && !isFull(error)) throw error
-      if (isFinal(error)) Object.assign(entry, { presence: undefined, isWritten: false })
-      failed(error)
+    if (entry.written && entry.written.key !== presence.key) {
+      await entry.written.close()
+      entry.written = undefined
     }
+    await tell(entry, presence, failed)
   }
 
   function want(entry: Entry): void {
     entry.isDue = true
-    if (entry.presence) writer.want(entry)
+    if (entry.presence || entry.written) writer.want(entry)
   }
 
   function reportAll(): void {
@@ -107,7 +138,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
     if (entry.hasGone) return
     entry.hasGone = true
     left.add(entry)
-    if (!entry.isWritten && writer.forget(entry)) forget(entry)
+    if (!entry.written && writer.forget(entry)) forget(entry)
     else want(entry)
     const [first] = left
     // Its lease ends it in the store.
@@ -115,11 +146,16 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
   }
 
   async function learn(entry: Entry, how: Learn): Promise<void> {
+    const turn = ++entry.asked
     try {
-      const presence = await how()
-      if (!entries.has(entry) || entry.hasGone) return
-      if (presence === null) leave(entry)
-      entry.presence = presence ?? entry.presence
+      const made = await how()
+      if (!entries.has(entry) || entry.hasGone || turn < entry.answered) return
+      entry.answered = turn
+      if (made === null) {
+        leave(entry)
+        return
+      }
+      entry.presence = made()
       want(entry)
     } catch (error) {
       report(error, { step: 'identify' })
@@ -133,7 +169,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
         return NOBODY
       }
-      const entry: Entry = { presence: undefined, hasGone: false, isWritten: false, isDue: false }
+      const entry = toEntry()
       entries.add(entry)
       void learn(entry, how)
       return {

@@ -1,22 +1,12 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
 import { guardErrorHook } from '../../async/hook.js'
-import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../contract/browser-windows.js'
-import type { ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
+import type { BrowserWindowRegistry } from '../../contract/browser-windows.js'
+import type { ContextRegistry } from '../../contract/contexts.js'
 import { checkOptions, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/options.js'
-import { createPresenceFollower, type Followed, NOBODY, type Presence } from '../follow/presences.js'
+import { createPresenceFollower, type Followed, NOBODY } from '../follow/presences.js'
 import type { FollowedBrowser, FollowedBrowserContext, FollowedPage } from './peer.js'
-
-/** Whose a browser context or a page is, and what the host alone knows of it. */
-export type BrowserIdentity = Pick<ReportContextInput, 'user_id' | 'client_id' | 'instance_id' | 'ownership'> &
-  Partial<Pick<ReportContextInput, 'context_id' | 'client_type' | 'status'>> &
-  Pick<ReportBrowserWindowInput, 'focused' | 'type' | 'state' | 'incognito' | 'capacity' | 'draining'> & {
-    /** The window's id: of a browser context its own, of a page the one that it is shown in. @default random; that of its browser context */
-    window_id?: string | undefined
-    /** Of a page: the task that it works on. `ownership` is then `worker`, unless it is said otherwise. @default none */
-    task_id?: string | null | undefined
-  }
+import { type BrowserIdentity, keptId, pagePresence, windowPresence } from './told.js'
 
 export interface FollowBrowserOptions<C, P> extends FollowOptions {
   /** What pages are written to: that of either composition. */
@@ -35,7 +25,8 @@ export interface FollowBrowserOptions<C, P> extends FollowOptions {
 export interface BrowserFollower<C, P> extends Follower {
   /**
    * Asks `identify` once more about a browser context or a page: its task, say, is another one. Its ids stay those of the first
-   * answer; `null` closes it for good.
+   * answer for as long as it is of the same user and client; of another it is closed, and shown anew. `null` closes it for good.
+   * Of several answers that of the last question counts.
    */
   identifyAgain(peer: C | P): Promise<void>
 }
@@ -48,43 +39,7 @@ const OPTIONS: Shape<FollowBrowserOptions<unknown, unknown>> = {
   newId: FUNCTION,
 }
 
-const NO_WORKER = new Refusal('invalid_input', 'task_id: the context was first reported as no worker')
-
 const NAMED = ['user_id', 'client_id']
-
-/** A page as a context, which is given its task where the registry has another one. */
-function pagePresence(
-  contexts: ContextRegistry,
-  context_id: string,
-  windowId: () => string | null,
-  given: BrowserIdentity,
-  refused: (error: Refusal) => void,
-) {
-  const { task_id = null, window_id, client_type = 'browser' } = given
-  const ownership = given.ownership ?? (task_id === null ? 'user-owned' : 'worker')
-  const status = given.status ?? (ownership === 'worker' && task_id === null ? 'idle' : 'active')
-  const { user_id, client_id, instance_id = null } = given
-  const own = { context_id, user_id, client_id, instance_id, client_type, ownership, status }
-  return {
-    async report() {
-      const context = await contexts.report({ ...own, window_id: window_id ?? windowId() })
-      if (context.task_id === task_id) return
-      if (context.task_id !== null) await contexts.releaseTask(context_id)
-      if (task_id !== null && (await contexts.assignTask(context_id, task_id)) === null) refused(NO_WORKER)
-    },
-    close: () => contexts.close(context_id),
-  } satisfies Presence
-}
-
-/** A browser context as a window, with as many tabs as it has pages. */
-function windowPresence(windows: BrowserWindowRegistry, window_id: string, tabs: () => number, given: BrowserIdentity) {
-  const { user_id, client_id, ownership, focused, type, state, incognito, capacity, draining } = given
-  const own = { window_id, user_id, client_id, ownership, focused, type, state, incognito, capacity, draining }
-  return {
-    report: () => windows.report({ ...own, tab_count: tabs() }),
-    close: () => windows.close(window_id),
-  } satisfies Presence
-}
 
 /** A browser context and its pages. */
 interface Window<P> {
@@ -112,7 +67,8 @@ const ENDS = ['close', 'crash'] as const
  * @throws TypeError, RangeError for an option that cannot be used.
  *
  * @example
- * followBrowser(browser, { ...facilities, identify: () => ({ user_id: 'ada', client_id: 'crawler' }) })
+ * const { contexts, browserWindows } = facilities
+ * followBrowser(browser, { contexts, browserWindows, identify: () => ({ user_id: 'ada', client_id: 'crawler' }) })
  */
 export function followBrowser<C extends object, P extends FollowedPage>(
   browser: FollowedBrowser<C, P>,
@@ -130,12 +86,13 @@ export function followBrowser<C extends object, P extends FollowedPage>(
 
   function onPage(context: Context, window: Window<P>, page: P): void {
     if (window.pages.has(page) || page.isClosed()) return
-    let id: string | undefined
+    const idOf = keptId(newId)
     const learn = async () => {
       const identity = await asked(context, page)
-      if (identity === null) return null
-      id ??= identity.context_id ?? newId()
-      return pagePresence(contexts, id, () => window.id, identity, failed)
+      return (
+        identity &&
+        (() => pagePresence(contexts, idOf(identity, identity.context_id), () => window.id, identity, failed))
+      )
     }
     const followed = follower.follow(learn)
     const left = () => leavePage(window, page)
@@ -157,12 +114,16 @@ export function followBrowser<C extends object, P extends FollowedPage>(
 
   function onContext(context: Context): void {
     if (windows.has(context)) return
+    const idOf = keptId(newId)
+    const show = (identity: BrowserIdentity) => {
+      const id = idOf(identity, identity.window_id)
+      window.id = id
+      for (const { followed } of window.pages.values()) followed.changed()
+      return windowPresence(browserWindows, id, () => context.pages().length, identity)
+    }
     const learn = async () => {
       const identity = await asked(context, null)
-      if (identity === null) return null
-      window.id ??= identity.window_id ?? newId()
-      for (const { followed } of window.pages.values()) followed.changed()
-      return windowPresence(browserWindows, window.id, () => context.pages().length, identity)
+      return identity && (() => show(identity))
     }
     const pageOpened = (page: P) => onPage(context, window, page)
     const closed = () => leaveContext(context)

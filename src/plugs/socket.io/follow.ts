@@ -2,9 +2,10 @@
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import type { ConnectInput, Connection } from '../../contract/connections.js'
 import { checkOptions, FUNCTION, having, LIST, needed, resolveBounds, type Shape } from '../../contract/options.js'
-import type { FollowedConnections } from '../follow/client-writer.js'
+import { type FollowedConnections, UNKNOWN } from '../follow/client-writer.js'
 import { createConnectionFollower } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
+import { createNamespaces } from './namespaces.js'
 import type { FollowedNamespace, FollowedSocket, FollowedSocketIoServer } from './peer.js'
 
 export interface FollowSocketIoOptions<S> extends FollowOptions {
@@ -73,13 +74,18 @@ export function followSocketIo<S extends FollowedSocket>(
   const failed = (error: unknown) => report(error, { step: 'hook' })
   /** The sockets of one client's link: one in each namespace. */
   const links = new Map<object, S[]>()
-  const releases = new Set<() => void>()
+  const followed = createNamespaces<S>()
 
   function onDisconnect(this: S, reason: string): void {
     follower.leave(this, reason.replaceAll(' ', '_'))
   }
   function onHeartbeat(this: object): void {
-    for (const socket of links.get(this) ?? []) follower.seen(socket)
+    for (const socket of links.get(this) ?? []) look(socket)
+  }
+  /** Its link may live on without it, and a host that takes all listeners off a socket has taken ours, too. */
+  function look(socket: S): void {
+    if (socket.connected) follower.seen(socket)
+    else follower.leave(socket, UNKNOWN)
   }
   function onUpgrade(this: object): void {
     for (const socket of links.get(this) ?? []) follower.changed(socket)
@@ -89,9 +95,7 @@ export function followSocketIo<S extends FollowedSocket>(
     connections,
     metadataOf,
     // Socket.IO asks for signs of life itself, and ends who gives none.
-    probe(socket) {
-      if (socket.connected) follower.seen(socket)
-    },
+    probe: look,
     release(socket) {
       socket.off('disconnect', onDisconnect)
       const { conn } = socket
@@ -117,6 +121,8 @@ export function followSocketIo<S extends FollowedSocket>(
   }
 
   function onConnection(socket: S): void {
+    // A listener of the host's that came first may have ended it: of that nobody tells us any more.
+    if (!socket.connected) return
     const { conn } = socket
     const known = links.get(conn)
     links.set(conn, [...(known ?? []), socket])
@@ -135,7 +141,7 @@ export function followSocketIo<S extends FollowedSocket>(
     for (const event of ['join-room', 'leave-room'] as const) adapter.on(event, onRoom)
     for (const socket of namespace.sockets.values()) onConnection(socket)
     namespace.on('connection', onConnection)
-    releases.add(() => {
+    followed.add(namespace, () => {
       namespace.off('connection', onConnection)
       for (const event of ['join-room', 'leave-room'] as const) adapter.off(event, onRoom)
     })
@@ -146,7 +152,7 @@ export function followSocketIo<S extends FollowedSocket>(
   return {
     close() {
       io.off('new_namespace', onNamespace)
-      for (const release of releases) release()
+      followed.release()
       return follower.close()
     },
   }

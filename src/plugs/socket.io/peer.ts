@@ -1,4 +1,4 @@
-/** What is used of Socket.IO: a server of version 4 has it, whatever its types of events. */
+/** What is used of Socket.IO: a server of version 4.1 and later has it, whatever its types of events. */
 
 /** One link of a client, which its sockets in all namespaces share. */
 export interface FollowedLink {

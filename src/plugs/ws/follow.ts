@@ -2,13 +2,15 @@
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import type { Connection } from '../../contract/connections.js'
 import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
-import type { FollowedConnections } from '../follow/client-writer.js'
+import { type FollowedConnections, UNKNOWN } from '../follow/client-writer.js'
 import { createConnectionFollower } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
 import { reasonOf } from './close-codes.js'
 
 /** What is used of a socket: one of `ws` has it, and so has what speaks its interface. */
 export interface FollowedWebSocket {
+  /** As in a browser: 3 is closed. Without it, only the event `close` says so. */
+  readonly readyState?: number | undefined
   ping(): void
   on(event: 'close', listener: (this: never, code: number) => void): unknown
   on(event: 'ping' | 'pong', listener: (this: never) => void): unknown
@@ -51,6 +53,8 @@ const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
   onSuperseded: FUNCTION,
 }
 
+const CLOSED = 3
+
 /**
  * Follows every socket of `server`, those that are there already and those to come: connected when `identify` has said whose
  * it is, alive at its pongs, disconnected when it closes, by its close code. It listens, and changes nothing of the server.
@@ -82,7 +86,9 @@ export function followWebSockets<S extends FollowedWebSocket, R>(
     connections,
     metadataOf: () => ({ transport: 'websocket' }),
     probe(socket) {
-      if (ping) socket.ping()
+      // A host that takes all listeners off a socket has taken ours, too.
+      if (socket.readyState === CLOSED) follower.leave(socket, UNKNOWN)
+      else if (ping) socket.ping()
     },
     release(socket) {
       socket.off('close', onClose)
