@@ -11,10 +11,14 @@ export interface Answer {
   body: any
 }
 
-/** @param examined What one source may look at for a request, where it is not the bound that hosts have. */
-export function createObserver(options: RedisCompositionOptions, deadlineMs = 5_000, examined?: number): Router {
+/**
+ * With bounds of time that no busy machine comes to, unless they are given: who asks about them says so.
+ *
+ * @param examined What one source may look at for a request, where it is not the bound that hosts have.
+ */
+export function createObserver(options: RedisCompositionOptions, deadlineMs = 60_000, examined?: number): Router {
   return createDiagnosticsRouter({
-    ...redisComposition(options),
+    ...redisComposition({ commandTimeoutMs: 30_000, ...options }),
     auth: noopAuth(),
     deadlineMs,
     onError: null,
