@@ -6,7 +6,7 @@
  * and spaces of other widths are seen to be spaces.
  */
 export const UNSEEN =
-  /(?!(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu
+  /(?!(?<=\p{ExtPict})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{DI}\u2800]/gu
 
 /** `U+202E` */
 export const nameOfUnseen = (character: string): string =>

@@ -7,9 +7,9 @@ const [CROWD, DOOR, HONEST, HOSTILE, STDIO, TOOLS] = ['crowd', 'door', 'honest',
 
 export const MCP = [
   ...weaken('src/contract/unseen.ts', HOSTILE, [
-    ['fillers and variation selectors are seen', '\\p{Default_Ignorable_Code_Point}', ''],
-    ['an empty cell is seen', '\\p{Default_Ignorable_Code_Point}\\u2800', '\\p{Default_Ignorable_Code_Point}'],
-    ['only the first selector behind a pictograph stays', '(?<=\\p{Extended_Pictographic})', ''],
+    ['fillers and variation selectors are seen', '\\p{DI}', ''],
+    ['an empty cell is seen', '\\p{DI}\\u2800', '\\p{DI}'],
+    ['only the first selector behind a pictograph stays', '(?<=\\p{ExtPict})', ''],
   ]),
   ...weaken('src/mcp/untrusted.ts', HOSTILE, [
     ['no id ends the fence around it', '`${UNSEEN.source}|<`', 'UNSEEN.source'],

@@ -7,7 +7,7 @@ import { CLIENT_TYPES } from './choices.js'
 export const ACTIONS: ListView<ActionObservation> = {
   path: '/actions',
   title: 'Actions',
-  about: 'What clients that are connected now can do.',
+  about: 'What connected clients can do.',
   filters: [text('user_id'), choice('client_type', CLIENT_TYPES)],
   keyOf: ({ name }) => name,
   columns: [

@@ -29,7 +29,7 @@ const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
-  about: 'The first admitted first. None of these states proves an effect.',
+  about: 'First admitted first. No state proves an effect.',
   filters: [choice('state', STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
   keyOf: ({ user_id, client_id, command_id }) => JSON.stringify([user_id, client_id, command_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),

@@ -19,7 +19,7 @@ export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
 export const NODES: ListView<DeliveryNode> = {
   path: '/delivery/nodes',
   title: 'Nodes',
-  about: 'Of a silent node its last word is shown; the rest is unknown.',
+  about: 'A silent node shows its last word; the rest is unknown.',
   filters: [],
   keyOf: ({ node_id }) => node_id,
   markOf: ({ stale }) => (stale ? 'past' : ''),
@@ -47,7 +47,7 @@ const shareOf = ({ reserved_commands, capacity }: DeliveryTenant) =>
 export const TENANTS: ListView<DeliveryTenant> = {
   path: '/delivery/tenants',
   title: 'Tenants',
-  about: 'Quotas with reservations, by default one a user.',
+  about: 'Quotas with reservations, one a user by default.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
   columns: ['scope_id', 'reserved_commands', { head: 'capacity', cell: shareOf }, 'oldest_deadline_at', 'metadata'],

@@ -16,7 +16,7 @@ const STATES: SessionState[] = ['pending', 'active', 'suspended', 'closed', 'exp
 export const SITES: ListView<SiteRow> = {
   path: '/sites',
   title: 'Sites',
-  about: 'Local applications that publish events.',
+  about: 'Applications that publish events.',
   filters: [text('owner'), choice('mode', MODES)],
   keyOf: ({ owner, site_id }) => `${owner} ${site_id}`,
   columns: ['site_id', 'title', 'owner', 'mode', 'event_names', 'action_names', 'sessions', 'last_event_at'],

@@ -19,7 +19,7 @@ export const TASK: ListView<Context> = {
   ...CONTEXTS,
   title: 'Task',
   isAsked: true,
-  about: 'Assigned in this registry; no proof that a job system owns it.',
+  about: 'Assigned here; no proof that a job system owns it.',
   filters: [USER],
 }
 
