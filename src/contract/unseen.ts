@@ -5,8 +5,7 @@
  * variation selectors and fillers among it; and the empty Braille cell. One selector behind a pictograph is how people write it,
  * and spaces of other widths are seen to be spaces.
  */
-export const UNSEEN =
-  /(?!(?<=\p{ExtPict})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{DI}\u2800]/gu
+export const UNSEEN = /(?!(?<=\p{ExtPict})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{DI}\u2800]/gu
 
 /** `U+202E` */
 export const nameOfUnseen = (character: string): string =>
