@@ -57,7 +57,7 @@ function questionsTo(queue, count) {
     identify: ({ data }) => ({ user_id: data.user }),
   }).delivery
   const page = (inspector, filter, cursor) => () => inspector.listCommands(filter, { limit: PAGE, cursor }, ASK)
-  const waiting = (place) => `4.${place}.${queue.name}`
+  const waiting = (place) => `4/${place}///0/${queue.name}`
   const key = (id) => ({ user_id: queue.name, client_id: queue.name, command_id: `${queue.name}:${id}` })
   return {
     summary: () => delivery.summary(ASK),
