@@ -105,7 +105,10 @@ describe('what a client says of itself', () => {
     await world.tells(['heartbeat', { rooms: ['hall'] }])
   })
 
-  it('is written when it has changed while a sign of life was under way', async () => {
+  it.each([
+    ['was under way', () => true],
+    ['failed', down],
+  ])('is written when it has changed while a sign of life %s', async (_, answer) => {
     world.join()
     await world.tells(['connect', { rooms: [] }])
     const beat = held<boolean>()
@@ -115,21 +118,7 @@ describe('what a client says of itself', () => {
     await world.tells(['heartbeat', undefined])
     world.enter('hall')
     world.answers.heartbeat = async () => true
-    beat.answer(true)
-    await world.tells(['heartbeat', { rooms: ['hall'] }])
-  })
-
-  it('is written when it has changed while a sign of life failed', async () => {
-    world.join()
-    await world.tells(['connect', { rooms: [] }])
-    const beat = held<boolean>()
-    world.answers.heartbeat = () => beat.promise
-    world.pass(HEARTBEAT_MS)
-    world.clients.seen(world.member)
-    await world.tells(['heartbeat', undefined])
-    world.enter('hall')
-    world.answers.heartbeat = async () => true
-    beat.answer(down())
+    beat.answer(answer())
     await world.tells(['heartbeat', { rooms: ['hall'] }])
   })
 })
