@@ -134,6 +134,8 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     const { dispatcher } = make({ connections: { currentInstance } })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
+    // The look that the attach leads to has asked by then.
+    await dispatcher.reconcile()
     isDown = true
     await dispatcher.dispatch(command('c1'))
     const failed = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters.other

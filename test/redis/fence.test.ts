@@ -1,6 +1,7 @@
 /** What was given up is never done later, and what is said of a failed write is so: over both clients. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createFence } from '../../src/redis/store/fence.js'
+import { Late } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { Refusal, wasNotRun } from '../../src/refusal.js'
@@ -53,6 +54,20 @@ describe('a bound of the clock of the store', () => {
     local = 10_000
     await Promise.all(Array.from({ length: 50 }, () => fence.at(0, 12_000)))
     expect(readTime).toHaveBeenCalledTimes(2)
+  })
+
+  it.each([
+    [false, 'not_run'],
+    [true, 'unknown'],
+  ])('says of a write that came too late, by a client that sends again: %s, that it is %s', async (resends, outcome) => {
+    const fence = createFence(async () => performance.now(), resends)
+    let sent = 0
+    const write = async () => {
+      if (++sent === 1) throw new Late(performance.now() + 1_000, undefined)
+      throw new Refusal('unavailable', 'its time was up before it was sent', { outcome: 'not_run' })
+    }
+    await expect(fence.run(0, performance.now() + 2_000, write)).rejects.toMatchObject({ outcome })
+    expect(sent).toBe(2)
   })
 
   it('that cannot be read says of the write that it was not run, whatever became of the reading', async () => {

@@ -1,5 +1,5 @@
 /** What a topic hears before it knows where it stands: no more than its readers can be given, and a gap for the rest. */
-import { expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Subscription } from '../../src/contract/event-bus.js'
 import { createLocalTopic } from '../../src/redis/event-bus/local-topic.js'
 import { event } from '../contract/event-bus.js'
@@ -56,4 +56,107 @@ it('takes nothing of a former epoch for a gap in this one', () => {
   for (let seq = 1; seq <= 4; seq++) local.hear(message('e', seq))
   local.place({ epoch: 'e', seq: 4 })
   expect(taken(reader)).toEqual([overflow(1, 2), 3, 4])
+})
+
+describe('where the store is ahead of it', () => {
+  const behind = { epoch: 'e', seq: 2 }
+  const lost = (first_seq: number, last_seq: number) => ({
+    type: 'gap',
+    reason: 'link_lost',
+    dropped: last_seq - first_seq + 1,
+    first_seq,
+    last_seq,
+  })
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    return () => void vi.useRealTimers()
+  })
+
+  function standing() {
+    const opened = open(10)
+    opened.local.place({ epoch: 'e', seq: 0 })
+    return opened
+  }
+
+  it('takes nothing for lost that two looks at once have missed', () => {
+    const { local, reader } = standing()
+    local.compare(behind)
+    vi.advanceTimersByTime(999)
+    local.compare(behind)
+    for (const seq of [1, 2]) local.hear(message('e', seq))
+    expect(taken(reader)).toEqual([1, 2])
+  })
+
+  it('takes for lost what was missing for a second, however often it was looked at, and nothing newer', () => {
+    const { local, reader } = standing()
+    local.compare(behind)
+    vi.advanceTimersByTime(500)
+    local.compare({ epoch: 'e', seq: 3 })
+    vi.advanceTimersByTime(500)
+    local.compare({ epoch: 'e', seq: 4 })
+    expect(taken(reader)).toEqual([lost(1, 2)])
+    local.hear(message('e', 3))
+    expect(taken(reader)).toEqual([3])
+    vi.advanceTimersByTime(1_000)
+    local.compare({ epoch: 'e', seq: 4 })
+    expect(taken(reader)).toEqual([lost(4, 4)])
+  })
+
+  it('takes nothing for lost by what was missing of a former epoch', () => {
+    const { local, reader } = standing()
+    local.compare(behind)
+    local.hear(message('f', 1))
+    vi.advanceTimersByTime(1_000)
+    local.compare({ epoch: 'f', seq: 1 })
+    local.hear(message('f', 2))
+    expect(taken(reader).slice(1)).toEqual([1, 2])
+  })
+})
+
+describe('when the link is back', () => {
+  const gap = { type: 'gap', reason: 'link_lost' }
+
+  function standing() {
+    const opened = open(10)
+    opened.local.place({ epoch: 'e', seq: 0 })
+    return opened
+  }
+
+  it('takes nothing for lost that is still on its way', async () => {
+    const { local, reader } = standing()
+    const relinked = local.relink({ epoch: 'e', seq: 2 })
+    expect(taken(reader)).toEqual([])
+    local.hear(message('e', 1))
+    local.hear(message('e', 2))
+    await relinked
+    expect(taken(reader)).toEqual([1, 2])
+    expect(reader.dropped).toBe(0)
+  })
+
+  it('says after a second what has not come, and that once', async () => {
+    const { local, reader } = standing()
+    const relinked = local.relink({ epoch: 'e', seq: 2 })
+    local.hear(message('e', 1))
+    await relinked
+    expect(taken(reader)).toEqual([1, { ...gap, dropped: 1, first_seq: 2, last_seq: 2 }])
+    local.compare({ epoch: 'e', seq: 2 })
+    expect(taken(reader)).toEqual([])
+  })
+
+  it('says at once that the store counts anew', async () => {
+    const { local, reader } = standing()
+    await local.relink({ epoch: 'f', seq: 3 })
+    expect(taken(reader)).toEqual([{ ...gap, dropped: null, first_seq: null, last_seq: null }])
+    expect(reader.position).toEqual({ epoch: 'f', seq: 3 })
+  })
+
+  it('goes back to no epoch that another one has followed meanwhile', async () => {
+    const { local, reader } = standing()
+    const relinked = local.relink({ epoch: 'e', seq: 2 })
+    local.hear(message('f', 1))
+    await relinked
+    expect(taken(reader)).toEqual([{ ...gap, dropped: null, first_seq: null, last_seq: null }, 1])
+    expect(reader.position).toEqual({ epoch: 'f', seq: 1 })
+  })
 })

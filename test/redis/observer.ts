@@ -1,10 +1,9 @@
 /** The permissions that the docs publish for an observer, as a real server is given them. */
 
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import { ALIKE, type Connected, type Server } from './server.js'
+import { ALIKE, type Connected, ready, type Server } from './server.js'
 
 const PASSWORD = 'change-me'
 const USER = 'observer'
@@ -44,7 +43,6 @@ export async function connectObserver(
           servers.map(({ port }) => ({ host: '127.0.0.1', port })),
           { redisOptions: auth },
         )
-  client.on('error', () => {})
-  await once(client, 'ready')
+  await ready(client)
   return { client: client, close: async () => client.disconnect() }
 }

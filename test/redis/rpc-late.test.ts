@@ -5,14 +5,18 @@ import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { createRpcInspector } from '../../src/redis/rpc/inspector.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/scripts.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
+import { shardOf } from '../../src/redis/store/keys.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
-import { runsOf } from './lossy-plan.js'
+import { type Matcher, named, runsOf } from './lossy-plan.js'
+import { soon } from './wait-for.js'
 
 let shards = 0
+
+type Call = { action: string; user_id: string; client_id: string }
 
 /** A shard of calls that nobody has used yet, on a clock that only the test moves, and its scripts one by one. */
 function openShard(client: RedisClient) {
@@ -45,6 +49,11 @@ function openShard(client: RedisClient) {
         instance: '',
         name,
       }),
+    /** Takes away what a reply says of the opening that it is to: builds before this one said nothing. */
+    forgetAttempt(id: string) {
+      const key = store.key(0, 'calls', 'reply-to', id)
+      return store.command(['DEL', key], key)
+    },
     replyTo: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: '' }),
     withdraw: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: 'cancelled' }),
     pending: async () =>
@@ -138,12 +147,69 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
   })
 
   it('answers no call with the reply to a former one of its id', async () => {
-    const { open, settle, replyTo } = openShard(client())
+    const { open, settle, replyTo, forgetAttempt } = openShard(client())
     await open('k', 'x')
     await settle('k', 'r', '1')
+    await forgetAttempt('k')
     await open('k', 'y')
     expect(await replyTo('k', 'y')).toBeNull()
     expect(await settle('k', 's', '2')).toBe('settled')
     expect(await replyTo('k', 'y')).toBe('2')
+  })
+
+  it('answers no opening with the reply to another one of its id', async () => {
+    const { clock, open, settle, replyTo, withdraw, forgetAttempt } = openShard(client())
+    await open('k', 'x', { timeout: 500 })
+    clock.advance(500)
+    await open('k', 'y')
+    await settle('k', 'r', '1')
+    expect([await withdraw('k', 'x'), await replyTo('k', 'x'), await replyTo('k', 'y')]).toEqual([null, null, '1'])
+    await forgetAttempt('k')
+    expect(await replyTo('k', 'y')).toBe('1')
+  })
+
+  it('leaves a call alone where a former opening of its id fails late', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const options = { client: lossy, deploymentId: `former${++shards}`, onError: null, commandTimeoutMs: 1_000 }
+    const rpc = createRedisRpcCorrelator(options)
+    keep(rpc)
+    const call = { action: 'a', user_id: 'ann', client_id: 'c', correlation_id: 'k' }
+    // By now the server knows the script, and runs it when it is first asked.
+    await rpc.open({ ...call, correlation_id: 'before' })
+    const given = new AbortController()
+    const held = plan.meet('held', await runsOf(OPEN_CALL))
+    const former = rpc.open({ ...call, signal: given.signal })
+    const failed = expect(former).rejects.toMatchObject({ code: 'unavailable' })
+    await held
+    given.abort()
+    // Refused until the store knows that nobody waits for the former one.
+    const { result } = await soon(() => rpc.open(call))
+    await failed
+    expect(await rpc.settle('k', { ok: true, result: 2 })).toBe(true)
+    expect(await result).toBe(2)
+  })
+
+  it('finds a reply whose wake-up has come to nothing, though another shard is lost', async () => {
+    const { client: lossy, plan } = lossyClient(client())
+    const deploymentId = `apart${++shards}`
+    const here = createRedisRpcCorrelator({ client: lossy, deploymentId, shards: 2, onError: null })
+    const there = createRedisRpcCorrelator({ client: client(), deploymentId, shards: 2 })
+    keep(here)
+    keep(there)
+    const [lost, other] = [0, 1].map((shard) => {
+      const users = Array.from({ length: 100 }, (_, n) => `u${n}`)
+      return { action: 'a', user_id: users.find((user) => shardOf(user, 2) === shard) as string, client_id: 'c' }
+    }) as [Call, Call]
+    const isLook: Matcher = (args) => named('EXISTS')(args) && args[1]?.includes(`{${deploymentId}:0}`) === true
+    // Every look into the lost shard fails, and so does what the wake-up asks for.
+    const loseLooks = async (): Promise<never> => {
+      for (;;) await plan.meet('unsent', isLook)
+    }
+    void loseLooks()
+    void plan.meet('unsent', await runsOf(WITHDRAW_CALL))
+    await here.open(lost)
+    const { correlation_id, result } = await here.open({ ...other, timeoutMs: 30_000 })
+    await there.settle(correlation_id, { ok: true, result: 1 })
+    expect(await result).toBe(1)
   })
 })

@@ -28,6 +28,17 @@ describeStores('the correlator in Redis', (kind, place) => {
       await Promise.all([here.close(), there.close()])
     })
 
+    it('opens one of two calls that are given one id at once, and that one has its end', async () => {
+      const rpc = createRedisRpcCorrelator(place())
+      const call = { action: 'a', user_id: 'ann', client_id: 'c', correlation_id: 'k' }
+      const [first, second] = await Promise.allSettled([rpc.open(call), rpc.open(call)])
+      expect(second).toMatchObject({ status: 'rejected', reason: { code: 'command_conflict' } })
+      expect(await rpc.settle('k', { ok: true, result: 1 })).toBe(true)
+      // After that no call is without an end.
+      await rpc.close()
+      expect(await Promise.race([first.status === 'fulfilled' && first.value.result, 'none'])).toBe(1)
+    })
+
     it('counts a call whose node has died as timed out, once whoever takes it away', async () => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }

@@ -180,6 +180,12 @@ const leading = (ports: readonly number[], links: readonly number[]) =>
   Object.fromEntries(ports.map((port, i) => [`127.0.0.1:${port}`, { host: '127.0.0.1', port: links[i] as number }]))
 
 /** The four clients a host may hand in, each connected to `ports` (one for a single server), a Cluster's through `links`. */
+/** A client of ioredis that has its link. Errors on the way are passed over: on a busy machine it asks for its slots in vain at first, and tries again. */
+export function ready(client: Redis | Cluster): Promise<void> {
+  client.on('error', () => {})
+  return new Promise((resolve) => client.once('ready', () => resolve()))
+}
+
 export const clients = {
   'node-redis': async (ports: number[]): Promise<Connected> => {
     const client = createClient({
@@ -193,8 +199,7 @@ export const clients = {
   },
   ioredis: async (ports: number[]): Promise<Connected> => {
     const client = new Redis(ports[0] as number, '127.0.0.1', { retryStrategy: () => 50 })
-    client.on('error', () => {})
-    await once(client, 'ready')
+    await ready(client)
     return { client: client, close: async () => client.disconnect() }
   },
   'node-redis cluster': async (ports: number[], links: readonly number[] = ports): Promise<Connected> => {
@@ -213,8 +218,7 @@ export const clients = {
       links.map((port) => ({ host: '127.0.0.1', port })),
       { natMap },
     )
-    client.on('error', () => {})
-    await once(client, 'ready')
+    await ready(client)
     return { client: client, close: async () => client.disconnect() }
   },
 } satisfies Record<string, (ports: number[], links?: readonly number[]) => Promise<Connected>>

@@ -7,7 +7,9 @@ import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
+import { lossyClient } from './lossy-client.js'
 import { describeStores } from './matrix.js'
+import { soon } from './wait-for.js'
 
 const opening = { site_id: 'notes', owner: 'alice' }
 
@@ -50,6 +52,59 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       } finally {
         await Promise.all([a.disconnect(), b.disconnect()])
       }
+    })
+
+    it('tell a watcher of a change that came before it could hear of one', async () => {
+      const options = place()
+      const { client, plan } = lossyClient(options.client)
+      const near = createRedisSessionRegistry({ ...options, client, commandTimeoutMs: 60_000 })
+      const far = createRedisSessionRegistry(options)
+      const { session_id } = await far.open(opening)
+      // The first that a registry asks is how many shards there are: nothing is subscribed before.
+      const held = plan.meet('held')
+      let told = 0
+      near.watch(session_id, () => told++)
+      await held
+      await far.close(session_id)
+      expect(told).toBe(0)
+      await plan.release()
+      await soon(() => expect(told).toBeGreaterThan(0))
+      await near.disconnect()
+    })
+
+    it('give a watcher rest that stops and begins anew with each word', async () => {
+      const sessions = createRedisSessionRegistry(place())
+      const { session_id } = await sessions.open(opening)
+      let told = 0
+      const begin = () => {
+        const stop = sessions.watch(session_id, () => {
+          stop()
+          // Where it has none, it stops by itself.
+          if (++told < 100) begin()
+        })
+      }
+      begin()
+      await soon(() => expect(told).toBeGreaterThan(0))
+      await sessions.activate(session_id)
+      for (let n = 0; n < 10; n++) await sessions.get(session_id)
+      expect(told).toBeLessThan(100)
+      await sessions.disconnect()
+    })
+
+    it('tell all watchers, and whoever made the change, though one of them throws', async () => {
+      const heard: unknown[] = []
+      const sessions = createRedisSessionRegistry({ ...place(), onError: (error) => heard.push(error) })
+      const { session_id } = await sessions.open(opening)
+      const wrong = new Error('of the host')
+      sessions.watch(session_id, () => {
+        throw wrong
+      })
+      let told = 0
+      sessions.watch(session_id, () => told++)
+      expect(await sessions.activate(session_id)).toMatchObject({ state: 'active' })
+      expect(told).toBeGreaterThan(0)
+      await soon(() => expect(heard).toContain(wrong))
+      await sessions.disconnect()
     })
 
     it('let one of two concurrent moves through', async () => {

@@ -1,5 +1,4 @@
 /** A link that dies without a word: nobody waits longer than their time, and clients that are told how find back. */
-import { once } from 'node:events'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -11,7 +10,16 @@ import { watchLink } from '../../src/redis/store/watch-link.js'
 import { command, connection, first } from '../contract/delivery-commands.js'
 import { collect, dataOf, event } from '../contract/event-bus.js'
 import { createObserver, get } from './router.js'
-import { ALIKE, type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
+import {
+  ALIKE,
+  type Connected,
+  clients,
+  describeRedis,
+  ready,
+  type Server,
+  startCluster,
+  startServer,
+} from './server.js'
 import { type SilentLink, startSilentLink } from './silent-link.js'
 import { soon } from './wait-for.js'
 
@@ -34,8 +42,7 @@ const ATTENTIVE = {
   },
   async ioredis(port: number): Promise<Connected> {
     const client = new Redis(port, '127.0.0.1', { socketTimeout: SILENT_MS, retryStrategy: () => 50 })
-    client.on('error', () => {})
-    await once(client, 'ready')
+    await ready(client)
     return { client, close: async () => client.disconnect() }
   },
   async 'node-redis cluster'(port: number): Promise<Connected> {
@@ -51,8 +58,7 @@ const ATTENTIVE = {
   },
   async 'ioredis cluster'(port: number): Promise<Connected> {
     const client = new Cluster([{ host: '127.0.0.1', port }], { redisOptions: { socketTimeout: SILENT_MS } })
-    client.on('error', () => {})
-    await once(client, 'ready')
+    await ready(client)
     return { client, close: async () => client.disconnect() }
   },
 }

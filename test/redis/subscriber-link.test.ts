@@ -75,6 +75,16 @@ it('renews each of its channels after a lost link, and no other', async () => {
   expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
 })
 
+it('renews nothing that was unsubscribed before the store had answered', async () => {
+  const stub = await startStub()
+  const { subscriber } = openOver(stub.port)
+  await subscriber.subscribe('a')
+  await Promise.all([subscriber.subscribe('b'), subscriber.unsubscribe('b'), subscriber.subscribe('c')])
+  stub.asked[0]?.socket.destroy()
+  await stub.heard(5)
+  expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
+})
+
 it('may be closed while the store has not answered what it renews', async () => {
   const unhandled: unknown[] = []
   const keep = (error: unknown) => unhandled.push(error)

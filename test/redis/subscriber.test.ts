@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { createStore } from '../../src/redis/store/store.js'
 import { openSubscriber } from '../../src/redis/store/subscriber.js'
 import { describeStores } from './matrix.js'
+import { soon } from './wait-for.js'
 
 describeStores('a subscriber', (_kind, place) => {
   it('hears what is published in every shard, until it unsubscribes', async () => {
@@ -30,6 +31,20 @@ describeStores('a subscriber', (_kind, place) => {
     await subscriber.unsubscribe(store.key(0, 'wake-ups'))
     expect(await store.command(['SPUBLISH', store.key(0, 'wake-ups'), 'x'], store.key(0, 'wake-ups'))).toBe(0)
     await subscriber.close()
+    await subscriber.close()
+  })
+
+  it('hears a channel to which it subscribes again before it is told that it has unsubscribed', async () => {
+    const where = place()
+    const store = createStore(where)
+    const channel = store.key(0, 'wake-ups')
+    const heard: string[] = []
+    const onMessage = (_: string, message: string) => heard.push(message)
+    const subscriber = openSubscriber({ client: where.client, onMessage, onLink: () => {} })
+    await subscriber.subscribe(channel)
+    await Promise.all([subscriber.unsubscribe(channel), subscriber.subscribe(channel)])
+    expect(await store.command(['SPUBLISH', channel, 'x'], channel)).toBe(1)
+    await soon(() => expect(heard).toEqual(['x']))
     await subscriber.close()
   })
 })

@@ -450,6 +450,20 @@ export const REDIS_DELIVERY = [
       ],
     ],
   ),
+  ...weaken('src/redis/delivery/heartbeat.ts', 'test/redis/delivery-endings.test.ts', [
+    ['a heartbeat that has not begun stands for all', 'if (waiting) return waiting', ''],
+  ]),
+  ...weaken('src/redis/delivery/loop.ts', 'test/redis/delivery-endings.test.ts', [
+    ['what a closed node leaves undone is no failure', 'if (!closed) store.onError(error)', 'store.onError(error)'],
+    [
+      'a lost shard holds up nothing of the others',
+      '    const passes = all',
+      '    throwGravest(all)\n    const passes = all',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/mailboxes.ts', 'test/redis/delivery-endings.test.ts', [
+    ['a waiter that has left is handed nothing', 'if (waiter.isReturned) return false', ''],
+  ]),
   ...weaken(
     'src/redis/delivery/mailboxes.ts',
     [CONTRACT, PRESENCE],

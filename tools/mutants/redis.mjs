@@ -45,6 +45,35 @@ export const REDIS = [
       `if (kind === 'ioredis') for (const channel of channels)`,
       'for (const channel of [])',
     ],
+    [
+      'what was unsubscribed meanwhile is not renewed',
+      'if (wanted.has(channel)) channels.add(channel)',
+      'channels.add(channel)',
+    ],
+    [
+      'who subscribes again at once is not deaf',
+      'own.sUnsubscribe(channel, listener)',
+      'own.sUnsubscribe(channel, undefined as never)',
+      'test/redis/subscriber.test.ts',
+    ],
+    [
+      'a subscriber that is closed leaves no connection that is just being made anew',
+      `      own.on('ready', end)\n`,
+      '',
+      'test/redis/subscriber-close.test.ts',
+    ],
+    [
+      'a subscriber that is closed leaves no nodes that are just being looked for',
+      '      connected.then(end, () => {})\n',
+      '',
+      'test/redis/subscriber-close.test.ts',
+    ],
+    [
+      'a client that has ended by itself can be closed',
+      '    try {\n      own.destroy()\n    } catch {',
+      '    own.destroy()\n    try {\n    } catch {',
+      ['test/redis/subscriber-close.test.ts', 'test/redis/listener-links.test.ts'],
+    ],
   ]),
   ...weaken('src/redis/store/fence.ts', 'test/redis/fence.test.ts', [
     ['a write that comes too late does nothing', 'if stored_now >= tonumber(ends) then return', 'if false then return'],
@@ -53,6 +82,7 @@ export const REDIS = [
       'const heardAt = performance.now()\n    const known = {',
       'const heardAt = performance.now() - 1_000\n    const known = {',
     ],
+    ['a late arrival says nothing of an earlier one', 'throw resends ? unsure(again) : again', 'throw again'],
     ['a write that was refused as late is tried once more', 'if (!(error instanceof Late)) throw error', 'throw error'],
     [
       'a clock is trusted for so long',
@@ -101,12 +131,37 @@ export const REDIS = [
       'if (!hears?.delete(onLink)) return',
     ],
     ['a deaf listener is opened anew', 'some(({ isLost }) => isLost)', 'some(() => false)'],
+    [
+      'who waits for a listener waits for two seconds at most',
+      'runWithin(async () => renewing, { ms: RENEWED_MS, late: () => undefined }).catch(() => {})',
+      'Promise.resolve(runWithin && RENEWED_MS ? renewing : undefined)',
+      'test/redis/listener-links.test.ts',
+    ],
+  ]),
+  ...weaken('src/redis/store/echo.ts', 'test/redis/listener-links.test.ts', [
+    [
+      'an echo is missed once while none can be sent',
+      '        // The next one is asked for',
+      '        misses++\n        // The next one is asked for',
+    ],
   ]),
   ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener.test.ts', [
     [
       'a listener opened anew hears what was heard before',
       'Promise.allSettled(batch.map(subscribe))',
       'Promise.allSettled(batch.map(() => subscriber))',
+    ],
+    [
+      'what is heard again after it had failed is told of',
+      'if (await subscribeMissing()) onLink(true)',
+      'await subscribeMissing()',
+      'test/redis/listener-links.test.ts',
+    ],
+    [
+      'a first subscription is told of to nobody else',
+      '      starting.add(channel)\n',
+      '',
+      'test/redis/listener-links.test.ts',
     ],
   ]),
   ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [

@@ -41,6 +41,7 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
       deliver,
       claim: 0,
       isUnanswered: false,
+      isReturned: false,
       isCalled: false,
       isDraining: false,
       release: null,

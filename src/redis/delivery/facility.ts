@@ -4,7 +4,12 @@ import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DISPATCHER_OPTIONS, type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
+import {
+  DISPATCHER_OPTIONS,
+  type DispatcherOptions,
+  inTime,
+  resolveDeliveryBounds,
+} from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
@@ -58,7 +63,8 @@ export function commandDispatcherOn(
   options: RedisDispatcherOptions,
   sweeps: readonly Sweep[] = [],
 ): RedisCommandDispatcher {
-  const { nodeId = crypto.randomUUID(), connections, legacy } = options
+  const { nodeId = crypto.randomUUID(), legacy } = options
+  const connections = inTime(options.connections)
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = resolveDeliveryBounds(options)
   const { ackTimeoutMs, retentionMs, maxRetained } = bounds

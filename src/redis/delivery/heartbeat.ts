@@ -14,6 +14,8 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
   const alarm = createAlarm(() => void publish().catch(() => {}))
   let sentAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> | undefined
+  /** The next one, which has not begun. */
+  let waiting: Promise<void> | undefined
   let closed = false
   let isFirst = () => {}
   const first = new Promise<void>((resolve) => {
@@ -21,14 +23,19 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
   })
 
   async function send(): Promise<void> {
+    waiting = undefined
     alarm.clear()
     sentAt = performance.now()
     await store.claimShards()
     await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(record()) })
   }
 
-  /** One at a time: a heartbeat that is overtaken by another would show an older truth. */
+  /**
+   * One at a time: a heartbeat that is overtaken by another would show an older truth. One that has not begun stands for all
+   * that are asked for meanwhile.
+   */
   function publish(): Promise<void> {
+    if (waiting) return waiting
     const next = (under ?? Promise.resolve()).then(send)
     const write: Promise<void> = next
       .catch((error) => store.onError(error))
@@ -37,6 +44,7 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
         if (under === write) under = undefined
       })
     under = write
+    waiting = next
     return next
   }
 

@@ -47,7 +47,12 @@ export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
 export function createDeliveryLoop(options: DeliveryLoopOptions) {
   const { store, incarnation, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
-  const wakeUps = createWakeUps(store, incarnation, (shard) => void take(shard))
+  let closed = false
+  /** What a node that is closed leaves undone is no failure. */
+  const report = (error: unknown) => {
+    if (!closed) store.onError(error)
+  }
+  const wakeUps = createWakeUps(store, incarnation, (shard) => void take(shard), report)
   const taking = new Map<number, { again: boolean }>()
   /** The number of the last news heard of each shard: what is up to it, the store may forget. */
   const heard = new Map<number, string>()
@@ -57,7 +62,6 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   const alarm = createAlarm(() => void wake())
   let passedAt: number | null = null
   let shardCount = 1
-  let closed = false
 
   /** Fetches what waits for this node in a shard; wake-ups in the meantime lead to one more look. */
   async function take(shard: number) {
@@ -77,7 +81,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
       }
     } catch (error) {
       // The next pass takes it.
-      store.onError(error)
+      report(error)
     } finally {
       taking.delete(shard)
     }
@@ -113,7 +117,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     try {
       for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return
     } catch (error) {
-      store.onError(error)
+      report(error)
     }
   }
 
@@ -127,14 +131,16 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
     shardCount = await store.claimShards()
+    if (!closed) wakeUps.listen(shardCount)
     const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
-    throwGravest(all)
     const passes = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const now = Math.min(...passes.map((shard) => shard.now))
-    attempts.pass(now)
+    if (passes.length > 0) attempts.pass(now)
     waiters.pass()
     mailboxes.pass()
     await sweepAll(always)
+    // Last: a shard that is lost holds up nothing of the others.
+    throwGravest(all)
     if (!closed) passedAt = now
     return Math.min(...passes.map(({ nextIn }) => nextIn))
   }
@@ -147,9 +153,8 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     let nextIn = HEARTBEAT_MS
     try {
       nextIn = await pass(false)
-      if (!closed) wakeUps.listen(shardCount)
     } catch (error) {
-      store.onError(error)
+      report(error)
     }
     onPass()
     wakeWithin(nextIn)

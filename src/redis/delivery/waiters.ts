@@ -27,6 +27,8 @@ export interface LocalWaiter {
   /** The number of the latest claim; one whose answer did not come is made again under its number. */
   claim: number
   isUnanswered: boolean
+  /** It left with its claim unanswered: the store gives what that took to another. */
+  isReturned: boolean
   isCalled: boolean
   isDraining: boolean
   release: (() => void) | null
@@ -75,6 +77,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
 
   async function runDetach(waiter: LocalWaiter): Promise<void> {
     const { user_id, client_id, token, shard, order, claim, isUnanswered } = waiter
+    waiter.isReturned ||= isUnanswered
     try {
       const about = { user: user_id, client: client_id, token }
       await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: isUnanswered ? claim : '' })

@@ -11,7 +11,12 @@ interface WakeUps {
 }
 
 /** @param onCall Told of a shard in which something waits for this node. */
-export function createWakeUps(store: Store, incarnation: string, onCall: (shard: number) => void): WakeUps {
+export function createWakeUps(
+  store: Store,
+  incarnation: string,
+  onCall: (shard: number) => void,
+  onError: (error: unknown) => void,
+): WakeUps {
   /** By their shards. */
   const channels: string[] = []
   const listening = listen(store, (isUp) => {
@@ -24,7 +29,7 @@ export function createWakeUps(store: Store, incarnation: string, onCall: (shard:
       for (let shard = channels.length; shard < shards; shard++) {
         const channel = store.key(shard, 'delivery', 'wake-ups', incarnation)
         channels.push(channel)
-        listening.subscribe(shard, channel, () => onCall(shard)).catch((error) => store.onError(error))
+        listening.subscribe(shard, channel, () => onCall(shard)).catch(onError)
       }
     },
     close: () => listening.close(),

@@ -19,7 +19,9 @@ export interface LocalTopic {
   /** Whether its position is known. */
   readonly isPlaced: boolean
   placing: Promise<void> | undefined
-  /** When the last reader left, on the process's own clock. */
+  /** Who waits for it before they read. */
+  preparing: number
+  /** When the last of these or of its readers left, on the process's own clock. */
   unreadAt: number
   /** Takes a message in; whether it lies behind what is known, which only the store can explain. */
   hear(message: string): boolean
@@ -27,9 +29,14 @@ export interface LocalTopic {
   place(position: StorePosition): void
   /**
    * Compares with where the store stands now. An event that is not here may still be on its way: lost is what was missing
-   * at the look before too, or, `isRelinked`, all that is missing.
+   * at a look a second ago or more.
    */
-  compare(position: StorePosition, isRelinked: boolean): void
+  compare(position: StorePosition): void
+  /**
+   * Where the store stands now that the link is back. What is missing is lost, but for what comes within a second: the store
+   * counts an event before it is heard.
+   */
+  relink(position: StorePosition): Promise<void>
   /** Resolves when the topic stands there, or after a second: then what is missing is left to the next look. */
   reach(position: StorePosition): Promise<void>
   close(): void
@@ -113,11 +120,13 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
   let earlyMessages: Message[] | null = []
   /** The first of its epoch that was left out of those: where its readers' gap begins. */
   let leftOut: Message | undefined
-  /** Where the store stood ahead of this node at the last look. */
-  let behind: number | null = null
+  /** Where the store stood ahead of this node, and when: until that has come or is lost. */
+  let behind: (StorePosition & { at: number }) | undefined
   const waits = createWaits()
 
   const badMessage = (what: string) => new BadRow(`a message on the topic ${JSON.stringify(name)} ${what}`)
+
+  const isAhead = ({ epoch, seq }: StorePosition) => epoch === topic.position.epoch && seq > topic.position.seq
 
   function take({ epoch, seq, text }: Message): boolean {
     // Another epoch: how many were lost of the former one nobody can say, but this one is not among them.
@@ -139,6 +148,7 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
     channel: '',
     shard: 0,
     placing: undefined,
+    preparing: 0,
     unreadAt: performance.now(),
     get isPlaced() {
       return earlyMessages === null
@@ -167,12 +177,23 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
       for (const message of messages) take(message)
     },
 
-    compare({ epoch, seq }, isRelinked) {
+    compare(position) {
       if (earlyMessages) return
-      if (epoch !== topic.position.epoch || (isRelinked && seq > topic.position.seq)) topic.moveTo({ epoch, seq })
-      else if (behind !== null && behind > topic.position.seq) topic.moveTo({ epoch, seq: behind })
-      behind = seq > topic.position.seq ? seq : null
+      const now = performance.now()
+      if (position.epoch !== topic.position.epoch) topic.moveTo(position)
+      else if (behind && isAhead(behind) && now - behind.at >= CATCH_UP_MS) topic.moveTo(behind)
+      if (behind && !isAhead(behind)) behind = undefined
+      if (isAhead(position)) behind ??= { ...position, at: now }
       waits.resolve(topic.position.seq)
+    },
+
+    async relink(position) {
+      if (earlyMessages) return
+      const { epoch } = topic.position
+      await local.reach(position)
+      // An epoch that was heard of meanwhile is later than the one that the store was asked for.
+      if (epoch !== topic.position.epoch) return
+      if (position.epoch !== epoch || position.seq > topic.position.seq) topic.moveTo(position)
     },
 
     async reach({ epoch, seq }) {

@@ -14,6 +14,11 @@ const UNREAD_MS = 10_000
 /** Topics asked about in one script: tens of microseconds each. */
 const LOOK_BATCH = 100
 
+type Ask = (some: readonly LocalTopic[]) => Promise<StorePosition[]>
+/** What a topic makes of where the store stands. */
+type Tell = (local: LocalTopic, position: StorePosition) => void
+const compare: Tell = (local, position) => local.compare(position)
+
 interface EventTopicsOptions {
   store: Store
   queueSize: number
@@ -33,6 +38,16 @@ async function readPositions(store: Store, fresh: string, some: readonly LocalTo
   return found
 }
 
+/** Tells each of `some`, by what `ask` finds, where the store stands in it, unless that is out of date by then. */
+async function look(some: readonly LocalTopic[], ask: Ask, tell: Tell): Promise<void> {
+  const epochs = some.map(({ topic }) => topic.position.epoch)
+  const found = await ask(some)
+  some.forEach((local, i) => {
+    // An epoch that was heard of meanwhile is later than the one that the store was asked for.
+    if (local.topic.position.epoch === epochs[i]) tell(local, found[i] as StorePosition)
+  })
+}
+
 /** Topics whose position is known, shard by shard. */
 function* batchesOf(topics: Iterable<LocalTopic>): Generator<LocalTopic[]> {
   const byShard = new Map<number, LocalTopic[]>()
@@ -49,9 +64,10 @@ function* batchesOf(topics: Iterable<LocalTopic>): Generator<LocalTopic[]> {
 
 export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
   const topics = new Map<string, LocalTopic>()
+  const checking = new Set<LocalTopic>()
   const onError = (error: unknown) => store.onError(error)
   const listening = listen(store, (isUp) => void (isUp && relink()))
-  const positionsOf = (some: readonly LocalTopic[]) => readPositions(store, newId(), some)
+  const positionsOf: Ask = (some) => readPositions(store, newId(), some)
   const ticker = createTicker(() => pass().catch(onError), LOOK_MS)
 
   /** Subscribes, then asks for the position. */
@@ -63,7 +79,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
         if (topics.get(local.name) !== local) return
         await listening.subscribe(local.shard, local.channel, (message) => {
           // A store that went back, or a message that a look has overtaken: the store knows which.
-          if (local.hear(message)) check([local], false).catch(onError)
+          if (local.hear(message)) checkOnce(local).catch(onError)
         })
         const [position] = await positionsOf([local])
         if (position) local.place(position)
@@ -74,31 +90,30 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     return local.placing
   }
 
-  async function check(some: readonly LocalTopic[], isRelinked: boolean): Promise<void> {
-    const found = await positionsOf(some)
-    some.forEach((local, i) => {
-      local.compare(found[i] as StorePosition, isRelinked)
-    })
+  /** Late messages come many at a time, and one answer is enough for all of them. */
+  async function checkOnce(local: LocalTopic): Promise<void> {
+    if (checking.has(local)) return
+    checking.add(local)
+    await look([local], positionsOf, compare).finally(() => checking.delete(local))
+  }
+
+  /** Looks at all topics. A shard that fails holds up no other, and is looked at again with the next pass. */
+  async function lookAtAll(tell: Tell): Promise<void> {
+    for (const batch of batchesOf(topics.values())) await look(batch, positionsOf, tell).catch(onError)
   }
 
   async function pass(): Promise<void> {
     for (const local of topics.values()) {
-      const isOver = local.topic.readers === 0 && performance.now() - local.unreadAt > UNREAD_MS
+      const isWanted = local.topic.readers > 0 || local.preparing > 0
+      const isOver = !isWanted && performance.now() - local.unreadAt > UNREAD_MS
       if (isOver && !local.placing) forget(local)
       else if (!local.isPlaced) place(local).catch(onError)
     }
-    for (const batch of batchesOf(topics.values())) await check(batch, false)
+    await lookAtAll(compare)
   }
 
-  /** The link stands again: what is missing is lost. */
-  async function relink(): Promise<void> {
-    try {
-      for (const batch of batchesOf(topics.values())) await check(batch, true)
-    } catch (error) {
-      // The next pass finds the same.
-      onError(error)
-    }
-  }
+  /** The link stands again. Of a Cluster it may be one to another node, with nothing lost at all. */
+  const relink = () => lookAtAll((local, position) => void local.relink(position))
 
   function forget(local: LocalTopic) {
     topics.delete(local.name)
@@ -122,11 +137,16 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
 
     /** Resolves when `local` stands where the store stood at the call. */
     async catchUp(local: LocalTopic): Promise<void> {
-      await listening.renewed()
-      if (!local.isPlaced) await place(local)
-      local.unreadAt = performance.now()
-      const [position] = await positionsOf([local])
-      if (position) await local.reach(position)
+      local.preparing++
+      try {
+        await listening.renewed()
+        if (!local.isPlaced) await place(local)
+        const [position] = await positionsOf([local])
+        if (position) await local.reach(position)
+      } finally {
+        local.preparing--
+        local.unreadAt = performance.now()
+      }
     },
 
     async close(): Promise<void> {

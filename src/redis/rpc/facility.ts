@@ -63,15 +63,16 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
     async open(given) {
       const { timeoutMs = defaultTimeoutMs, ...input } = parseInput(OpenCallInput, given)
       const { signal } = given
+      const { correlation_id = newId(), instance_id = null } = input
       const check = () => {
         if (closing) throw new Refusal('closed')
         if (signal?.aborted) throw new Refusal('cancelled')
+        if (pending.has(correlation_id)) throw new Refusal('command_conflict')
       }
       check()
-      const { correlation_id = newId(), instance_id = null } = input
-      if (pending.has(correlation_id)) throw new Refusal('command_conflict')
       const shard = shardOf(input.user_id, await store.claimShards())
       await pending.listen(shard)
+      // Another opening of this id may have come meanwhile. From here to `add` nothing is waited for.
       check()
       const attempt = randomId()
       const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
@@ -97,7 +98,8 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       try {
         await opened
       } catch (error) {
-        pending.end(correlation_id)
+        // The call may have ended before, and its id be that of another one by now.
+        if (pending.get(correlation_id)?.attempt === attempt) pending.end(correlation_id)
         // It may stand there all the same, and nobody waits for it.
         runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt, how: 'cancelled' }).catch(() => {})
         throw error

@@ -21,26 +21,30 @@ export interface Replies {
 export function createReplies(store: Store, node: string, take: (shard: number, id: string) => void): Replies {
   const waiting = new Map<string, number>()
   const subscribed = new Map<number, Promise<void>>()
-  const listening = listen(store, (isUp) => void (isUp && look().catch(() => {})))
-  const ticker = createTicker(() => look().catch(() => {}), POLL_MS)
+  const listening = listen(store, (isUp) => void (isUp && look()))
+  const ticker = createTicker(look, POLL_MS)
 
   const hear = (id: string) => {
     const shard = waiting.get(id)
     if (shard !== undefined) take(shard, id)
   }
 
+  /** Never rejects: a shard that fails is looked at again with the next, and holds up no other. */
   async function look(): Promise<void> {
     const byShard = new Map<number, string[]>()
     for (const [id, shard] of waiting) byShard.set(shard, [...(byShard.get(shard) ?? []), id])
-    for (const [shard, ids] of byShard)
-      for (let i = 0; i < ids.length; i += POLL_MAX) {
-        const some = ids.slice(i, i + POLL_MAX)
-        const keys = some.map((id) => store.key(shard, 'calls', 'reply', id))
-        const found = await Promise.all(keys.map((key) => store.command(['EXISTS', key], key)))
-        some.forEach((id, j) => {
-          if (found[j] === 1) take(shard, id)
-        })
-      }
+    await Promise.allSettled([...byShard].map(([shard, ids]) => lookIn(shard, ids)))
+  }
+
+  async function lookIn(shard: number, ids: readonly string[]): Promise<void> {
+    for (let i = 0; i < ids.length; i += POLL_MAX) {
+      const some = ids.slice(i, i + POLL_MAX)
+      const keys = some.map((id) => store.key(shard, 'calls', 'reply', id))
+      const found = await Promise.all(keys.map((key) => store.command(['EXISTS', key], key)))
+      some.forEach((id, j) => {
+        if (found[j] === 1) take(shard, id)
+      })
+    }
   }
 
   return {

@@ -11,7 +11,8 @@ const NAMED_MS = 30_000
 const SWEEP = 16
 
 // Writes arrive twice when a client sends them again: an opening is known by its attempt, `calls:over:<attempt>` once it
-// has ended, and a reply by its name, `calls:by:<id>`, or `calls:dropped:<name>` where it was dropped.
+// has ended, and a reply by its name, `calls:by:<id>`, or `calls:dropped:<name>` where it was dropped. An id may be opened
+// again before a reply to it is asked for: `calls:reply-to:<id>` is the attempt that the reply is to.
 
 // `counts`: what became of calls since `since`. A call is counted where it enters and where it leaves, and so however
 // often what put it there or took it away arrives: what has been opened has ended or is there.
@@ -58,7 +59,7 @@ if was or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now
 if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then return refuse('capacity_exceeded') end
 if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then return refuse('capacity_exceeded') end
 -- A reply to a former call of this id does not answer this one.
-redis.call('DEL', K(t, 'reply', id), K(t, 'by', id))
+redis.call('DEL', K(t, 'reply', id), K(t, 'reply-to', id), K(t, 'by', id))
 state.started_at, state.deadline_at = now, now + timeout
 state.ix = { { 'user_id', state.user_id } }
 local first = ${PLACES_PER_MS} * math.floor(now)
@@ -90,7 +91,10 @@ if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end
 if not call or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
 if has_sender == '1' and is_foreign(call) then return drop_reply(name, 'foreign') end
 end_call(id, how)
-if call.attempt then redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', ${NAMED_MS}) end
+if call.attempt then
+  redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', ${NAMED_MS})
+  redis.call('SET', K(t, 'reply-to', id), call.attempt, 'PX', ${REPLY_MS})
+end
 redis.call('SET', K(t, 'by', id), name, 'PX', ${NAMED_MS})
 redis.call('SET', K(t, 'reply', id), reply, 'PX', ${REPLY_MS})
 redis.call('SPUBLISH', K(t, 'wake-ups', call.node), id)
@@ -119,6 +123,9 @@ if how ~= '' then
   if call and call.attempt == attempt then end_call(id, how) end
   redis.call('SET', K(t, 'over', attempt), 1, 'PX', ${NAMED_MS})
 end
+-- Of a reply that an earlier build has written nobody knows more than its id.
+local to = redis.call('GET', K(t, 'reply-to', id))
+if to and to ~= attempt then return nil end
 return redis.call('GET', K(t, 'reply', id))`,
 )
 

@@ -38,8 +38,19 @@ export function beforeWrite(error: unknown): unknown {
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
 }
 
-/** `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master. */
-export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>): Fence {
+/** What fails behind an arrival that was late: another one of the same command may have run. */
+function unsure(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
+  return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
+}
+
+/**
+ * `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master.
+ *
+ * @param resends Whether the client sends a command again whose reply was lost: then that it came too late says nothing of an
+ *   earlier arrival.
+ */
+export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>, resends = false): Fence {
   const clocks = new Map<number, Known>()
   const readings = new Map<number, { answer: Promise<Known>; endsAt: number }>()
 
@@ -95,7 +106,11 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
       } catch (error) {
         if (!(error instanceof Late)) throw error
         hear(clock, error.time)
-        return send(await at(clock, endsAt))
+        try {
+          return await send(await at(clock, endsAt))
+        } catch (again) {
+          throw resends ? unsure(again) : again
+        }
       }
     },
   }

@@ -1,4 +1,5 @@
 /** The one connection over which all that share a client hear their channels: opened for the first, closed with the last. */
+import { runWithin } from '../../async/time-limit.js'
 import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from './client.js'
 import { createEcho, type Echo } from './echo.js'
@@ -7,6 +8,8 @@ import { createSubscriptions } from './subscriptions.js'
 
 /** How often it asks itself in each shard whether it hears. */
 const ECHO_MS = 1_000
+/** Longest wait for a connection that is being opened anew. */
+const RENEWED_MS = 2_000
 
 /** The link was lost (`false`), or stands again with its subscriptions renewed (`true`): what came in between was missed. */
 type OnLink = (isUp: boolean) => void
@@ -19,7 +22,7 @@ export interface Listening {
   unsubscribe(channel: string): Promise<void>
   /** Whether what is published to `channel` would be heard: evidence, and not what the client believes of its link. */
   isHearing(channel: string): boolean
-  /** Resolves when no connection is being opened anew. */
+  /** Resolves when no connection is being opened anew, or after two seconds. */
   renewed(): Promise<void>
   /** Ends it at once. */
   close(): Promise<void>
@@ -110,7 +113,7 @@ function createListener(client: RedisClient): Listener {
       },
       unsubscribe: (channel) => leave(onLink, channel),
       isHearing: (channel) => subscriptions.has(channel) && channels.get(channel)?.echo.isHeard === true,
-      renewed: async () => renewing,
+      renewed: () => runWithin(async () => renewing, { ms: RENEWED_MS, late: () => undefined }).catch(() => {}),
       async close() {
         closed = true
         if (!parts.delete(onLink)) return

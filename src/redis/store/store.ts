@@ -128,7 +128,7 @@ export function createStore(options: StoreOptions, shape: Readonly<Record<string
     const prefix = prefixes[shard] as string
     const args = ['EVAL', `return redis.call('TIME')`, '1', prefix]
     return toMillis(await send(args, prefix, undefined, endsAt - performance.now()))
-  })
+  }, port.kind.startsWith('ioredis'))
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
 
   const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {

@@ -22,6 +22,7 @@ export interface Subscriber {
   unsubscribe(channel: string): Promise<void>
   /** Whether the client believes that its link stands. */
   readonly isUp: boolean
+  /** Never rejects. */
   close(): Promise<void>
 }
 
@@ -33,7 +34,7 @@ type NodeRedisSubscriber = Emitter & {
   /** Of a single client; a Cluster's is as good as open. */
   readonly isReady?: boolean
   sSubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
-  sUnsubscribe(channel: string): Promise<void>
+  sUnsubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
 }
 type IoRedisSubscriber = Emitter & {
   readonly status: string
@@ -96,6 +97,7 @@ export function openSubscriber({
     // before it has come, the refusal reaches nobody and ends the process.
     const options = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : [{ autoResubscribe: false }]
     const own = duplicate.apply(client, options) as IoRedisSubscriber
+    const wanted = new Set<string>()
     const channels = new Set<string>()
     own.on('error', () => {})
     own.on('ready', () => {
@@ -107,10 +109,13 @@ export function openSubscriber({
     own.on('smessage', (channel: string, message: string) => onMessage(channel, message))
     return {
       async subscribe(channel) {
+        wanted.add(channel)
         await send(() => own.ssubscribe(channel))
-        channels.add(channel)
+        // Nobody would unsubscribe again from what was unsubscribed meanwhile.
+        if (wanted.has(channel)) channels.add(channel)
       },
       unsubscribe(channel) {
+        wanted.delete(channel)
         channels.delete(channel)
         return send(() => own.sunsubscribe(channel))
       },
@@ -128,17 +133,29 @@ export function openSubscriber({
   const connected = own.connect()
   connected.catch(() => {})
   let closed = false
+  const end = () => {
+    try {
+      own.destroy()
+    } catch {
+      // One of redis 5 that has given up by itself says so.
+    }
+  }
   const listener = (message: string, channel: string) => onMessage(channel, message)
   return {
     subscribe: (channel) => wait(connected.then(() => own.sSubscribe(channel, listener))),
-    unsubscribe: (channel) => wait(connected.then(() => own.sUnsubscribe(channel))),
+    // Without its listener the client takes the channel for subscribed until the store has answered: who subscribes again
+    // meanwhile would be deaf.
+    unsubscribe: (channel) => wait(connected.then(() => own.sUnsubscribe(channel, listener))),
     get isUp() {
       return own.isReady ?? own.isOpen
     },
     async close() {
       if (closed) return
       closed = true
-      own.destroy()
+      // What is just being connected is out of the client's reach until it stands, and would keep the process alive.
+      own.on('ready', end)
+      connected.then(end, () => {})
+      end()
     },
   }
 }

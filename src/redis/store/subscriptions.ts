@@ -18,9 +18,9 @@ interface Subscriptions {
   unsubscribe(channel: string): Promise<void>
   /** Whether `channel` is known to be subscribed on the link that stands. */
   has(channel: string): boolean
-  /** Tries again what has failed. Never rejects. */
+  /** Tries again what has failed, and says that the link stands where some of it is heard again. Never rejects. */
   retry(): Promise<void>
-  /** Opens the connection anew. */
+  /** Opens the connection anew. Never rejects. */
   renew(): Promise<void>
   close(): Promise<void>
 }
@@ -28,6 +28,8 @@ interface Subscriptions {
 export function createSubscriptions({ client, onMessage, onLink }: SubscriptionsOptions): Subscriptions {
   const wanted = new Set<string>()
   const subscribed = new Set<string>()
+  /** Whose first subscription is under way: whoever waits for it is told, and nobody else. */
+  const starting = new Set<string>()
   let subscriber: Subscriber | undefined
 
   function opened(): Subscriber {
@@ -58,32 +60,42 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
     if (by === subscriber && wanted.has(channel)) subscribed.add(channel)
   }
 
-  async function retry(): Promise<void> {
-    const missing = [...wanted].filter((channel) => !subscribed.has(channel))
+  const isMissing = (channel: string) => wanted.has(channel) && !subscribed.has(channel) && !starting.has(channel)
+
+  /** Whether some are heard again. */
+  async function subscribeMissing(): Promise<boolean> {
+    let isSome = false
+    const missing = [...wanted].filter(isMissing)
     for (let i = 0; i < missing.length; i += BATCH) {
-      const batch = missing.slice(i, i + BATCH).filter((channel) => wanted.has(channel))
+      const batch = missing.slice(i, i + BATCH).filter(isMissing)
       await Promise.allSettled(batch.map(subscribe))
+      isSome ||= batch.some((channel) => subscribed.has(channel))
     }
+    return isSome
   }
 
   /** Subscribes anew before anybody asks what was missed, so that nothing falls between. */
   async function relink(): Promise<void> {
     subscribed.clear()
-    await retry()
+    await subscribeMissing()
     onLink(true)
   }
 
   return {
     async subscribe(channel) {
       wanted.add(channel)
-      if (!subscribed.has(channel)) await subscribe(channel)
+      if (subscribed.has(channel)) return
+      starting.add(channel)
+      await subscribe(channel).finally(() => starting.delete(channel))
     },
     async unsubscribe(channel) {
       subscribed.delete(channel)
       if (wanted.delete(channel)) await subscriber?.unsubscribe(channel)
     },
     has: (channel) => subscribed.has(channel),
-    retry,
+    async retry() {
+      if (await subscribeMissing()) onLink(true)
+    },
     async renew() {
       const old = subscriber
       subscriber = undefined

@@ -13,7 +13,7 @@ import {
   type ViewerStream,
 } from '../../contract/subscriptions.js'
 import { shardOf } from '../store/keys.js'
-import { runScript } from '../store/script.js'
+import { runScript, throwGravest } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createSubscriptionInspector } from './inspector.js'
 import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
@@ -54,20 +54,6 @@ export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegist
   return subscriptionRegistryOn(createStore(options, shape), options)
 }
 
-/** Lists of at most `BATCH` of `all` that are in one shard. */
-function* batchesOf<T>(all: Iterable<T>, shardFor: (one: T) => number): Generator<{ shard: number; some: T[] }> {
-  const byShard = new Map<number, T[]>()
-  for (const one of all) {
-    const shard = shardFor(one)
-    const some = byShard.get(shard) ?? []
-    byShard.set(shard, some)
-    if (some.push(one) < BATCH) continue
-    byShard.delete(shard)
-    yield { shard, some }
-  }
-  for (const [shard, some] of byShard) yield { shard, some }
-}
-
 export function subscriptionRegistryOn(
   store: Store,
   options: SubscriptionOptions & ReportedOptions,
@@ -89,24 +75,44 @@ export function subscriptionRegistryOn(
   }
 
   async function report(some: Iterable<Held>, shards: number): Promise<void> {
-    const given = { lease: LEASE_MS, is_short: open.size > maxReported ? '1' : '' }
-    const told = new Set<number>()
-    for (const { shard, some: batch } of batchesOf(some, ({ stream }) => shardOf(stream.user_id, shards))) {
-      told.add(shard)
-      for (const held of batch) held.isReported = true
-      await runScript(store, REPORT_STREAMS, shard, { ...given, streams: batch.flatMap(partsOf) })
+    const isShort = open.size > maxReported
+    const tell = (shard: number, batch: readonly Held[]) => {
+      // One that has ended since would stand there for as long as a node that says nothing is believed.
+      const still = batch.filter((held) => open.has(held))
+      for (const held of still) held.isReported = true
+      const given = { lease: LEASE_MS, is_short: isShort ? '1' : '', streams: still.flatMap(partsOf) }
+      return runScript(store, REPORT_STREAMS, shard, given)
     }
     // A viewer whose stream is left out may be of any shard.
-    for (let shard = 0; given.is_short !== '' && shard < shards; shard++)
-      if (!told.has(shard)) await runScript(store, REPORT_STREAMS, shard, { ...given, streams: [] })
+    await tellShards(some, ({ stream }) => stream.user_id, shards, tell, isShort ? 1 : 0)
   }
 
   /** What has ended is told once: where that is lost, its time runs out. */
   async function end(shards: number): Promise<void> {
     const over = [...ended]
     ended.clear()
-    for (const { shard, some } of batchesOf(over, ({ user_id }) => shardOf(user_id, shards)))
-      await runScript(store, END_STREAMS, shard, { gone: some.map(({ subscription_id }) => subscription_id) })
+    const tell = (shard: number, batch: readonly ViewerStream[]) =>
+      runScript(store, END_STREAMS, shard, { gone: batch.map(({ subscription_id }) => subscription_id) })
+    await tellShards(over, ({ user_id }) => user_id, shards, tell)
+  }
+
+  /**
+   * Hands each shard what is its own of `all`, one batch after the other; with `least` 1 also a shard that has nothing.
+   * A shard that fails is not told the rest, and holds up no other. @throws Refusal once all have been told.
+   */
+  async function tellShards<T>(
+    all: Iterable<T>,
+    userOf: (one: T) => string,
+    shards: number,
+    tell: (shard: number, batch: readonly T[]) => Promise<unknown>,
+    least = 0,
+  ): Promise<void> {
+    const lists = Array.from({ length: shards }, (): T[] => [])
+    for (const one of all) lists[shardOf(userOf(one), shards)]?.push(one)
+    const tellAll = async (list: readonly T[], shard: number) => {
+      for (let i = 0; i < Math.max(list.length, least); i += BATCH) await tell(shard, list.slice(i, i + BATCH))
+    }
+    throwGravest(await Promise.allSettled(lists.map(tellAll)))
   }
 
   /** One at a time: what is told later has happened later. */
@@ -119,7 +125,8 @@ export function subscriptionRegistryOn(
     // Also where it fails: a store that is away is not asked twice a second.
     if (isDue) reportAt = performance.now() + REPORT_MS
     const shards = await store.claimShards()
-    await end(shards)
+    // What cannot be taken out now goes by its time, and keeps nobody from telling of the others.
+    await end(shards).catch((error) => store.onError(error))
     await report(news, shards)
   }
 

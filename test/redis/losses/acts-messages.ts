@@ -41,8 +41,12 @@ type Reader = Awaited<ReturnType<typeof listening>>
 async function heard({ near }: World, reader: Reader, n: number) {
   await near.bus().publish('t', event(99))
   const got: unknown[] = []
-  while (!got.includes(99)) got.push(...dataOf(await collect(reader, 1)))
-  expect(got.filter((data) => typeof data !== 'number')).toEqual([])
+  while (!got.includes(99)) {
+    const next = dataOf(await collect(reader, 1))
+    // The link over which it reads has lost nothing; behind a gap the last event might never come.
+    expect(next).toEqual([expect.any(Number)])
+    got.push(...next)
+  }
   return got.filter((data) => data === n).length
 }
 

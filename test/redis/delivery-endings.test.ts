@@ -1,0 +1,130 @@
+/** What a node of the dispatcher leaves behind: at its end, at the end of a waiter, and while a part of the store is away. */
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { createHeartbeat } from '../../src/redis/delivery/heartbeat.js'
+import type { NodeRecord } from '../../src/redis/delivery/nodes.js'
+import { CLAIM } from '../../src/redis/delivery/scripts.js'
+import { createRedisCommandDispatcher } from '../../src/redis/index.js'
+import type { RedisClient } from '../../src/redis/store/client.js'
+import { shardOf } from '../../src/redis/store/keys.js'
+import type { Store } from '../../src/redis/store/store.js'
+import { Refusal } from '../../src/refusal.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
+import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
+import { soon } from './wait-for.js'
+
+const ALICE = { user_id: 'alice', client_id: 'desk' }
+
+/** A client to which the shard is lost whose keys begin so, when it is told. */
+function breakable(client: RedisClient, mark: string) {
+  const real = client as unknown as { sendCommand(args: string[], options: object): Promise<unknown> }
+  let isLost = false
+  const broken = Object.create(client, {
+    sendCommand: {
+      value: async (args: string[], options: object) => {
+        if (isLost && args.some((arg) => arg.includes(mark))) throw new Error('CLUSTERDOWN Hash slot not served')
+        return real.sendCommand.call(client, args, options)
+      },
+    },
+    isOpen: { get: () => (client as { isOpen: boolean }).isOpen },
+    isReady: { get: () => (client as unknown as { isReady: boolean }).isReady },
+    on: { value: () => broken },
+  })
+  const lose = () => {
+    isLost = true
+  }
+  return { client: broken as RedisClient, lose }
+}
+
+describeRedis('a node of the dispatcher', () => {
+  let server: Server
+  let connected: Connected
+  let deployments = 0
+  beforeAll(async () => {
+    server = await startServer()
+    connected = await clients['node-redis']([server.port])
+  })
+  afterAll(async () => {
+    await connected?.close()
+    await server?.stop()
+  })
+
+  function open(options: Partial<Parameters<typeof createRedisCommandDispatcher>[0]> = {}) {
+    const deploymentId = `endings-${++deployments}`
+    const dispatcher = createRedisCommandDispatcher({ client: connected.client, deploymentId, ...options })
+    onTestFinished(async () => void (await dispatcher.close()))
+    return { dispatcher, deploymentId }
+  }
+
+  it('reports no failure of what it leaves undone', async () => {
+    const onError: unknown[] = []
+    const own = await clients['node-redis']([server.port])
+    const { dispatcher } = open({ client: own.client, onError: (error) => onError.push(error) })
+    await dispatcher.dispatch({ ...ALICE, command_id: 'k', action: 'a' })
+    await dispatcher.close()
+    await own.close()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(onError).toEqual([])
+  })
+
+  it('hands nothing to a waiter that has left, whose claim was under way', async () => {
+    const { client, plan } = lossyClient(connected.client)
+    const { dispatcher } = open({ client })
+    const given: string[] = []
+    const deliver = (whose: string) => () => void given.push(whose)
+    const former = await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('former'))
+    const held = plan.meet('held', await runsOf(CLAIM))
+    await dispatcher.dispatch({ ...ALICE, command_id: 'k', action: 'a' })
+    await held
+    await former.detach()
+    await plan.release()
+    await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('next'))
+    await soon(() => expect(given).toContain('next'))
+    expect(given).toEqual(['next'])
+  })
+
+  it('goes on in the shards that there are when one is lost', async () => {
+    const user_id = ['a', 'b', 'c', 'd'].find((id) => shardOf(id, 2) === 1) as string
+    const deploymentId = `endings-${++deployments}`
+    const { client, lose } = breakable(connected.client, `{${deploymentId}:0}`)
+    const { dispatcher } = open({ client, deploymentId, shards: 2, onError: null, ackTimeoutMs: 50 })
+    const given: string[] = []
+    await dispatcher.attach({ user_id, client_id: 'c', instance_id: 'i' }, ({ command_id }) => {
+      given.push(command_id)
+      // The first hangs, until its patience is over.
+      return command_id === 'k1' ? new Promise<void>(() => {}) : undefined
+    })
+    await dispatcher.reconcile()
+    lose()
+    for (const command_id of ['k1', 'k2'])
+      await dispatcher.dispatch({ user_id, client_id: 'c', command_id, action: 'a' })
+    await soon(() => expect(given).toContain('k2'))
+  })
+})
+
+it('a node says once what it has become, however often that changed while the store did not answer', async () => {
+  let beats = 0
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const store = {
+    deploymentId: 'd',
+    claimShards: async () => answered.then(() => 1),
+    fenced: async () => {
+      beats++
+      throw new Refusal('unavailable')
+    },
+    onError: () => {},
+  } as unknown as Store
+  const heartbeat = createHeartbeat(store, 'n', () => ({}) as NodeRecord)
+  const all = Array.from({ length: 100 }, () => heartbeat.publish().catch(() => {}))
+  // Each in a turn of its own, as changes come.
+  for (let turn = 0; turn < 20; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    all.push(heartbeat.publish().catch(() => {}))
+  }
+  answer()
+  await Promise.all(all)
+  expect(beats).toBe(2)
+})
