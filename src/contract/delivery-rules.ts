@@ -1,4 +1,5 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
+import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
 import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from './delivery.js'
@@ -11,6 +12,15 @@ import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
   const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
   if (reason) throw new Refusal('invalid_identity', reason)
+}
+
+type CurrentInstances = Pick<ConnectionRegistry, 'currentInstance'>
+
+/** `registry`, which answers in time or refuses: a question that nobody answers would hold up a mailbox for good. */
+export function inTime(registry: CurrentInstances | undefined): CurrentInstances | undefined {
+  if (!registry) return undefined
+  const limit = { ms: DEADLINE_MS, code: 'unavailable' } as const
+  return { currentInstance: (client) => withTimeout(() => registry.currentInstance(client), limit) }
 }
 
 /** `status` as it is at `now`: past its deadline a command is over, whether or not anybody is left who brings it to its end. */

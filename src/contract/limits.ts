@@ -1,5 +1,5 @@
 /** The bounds that a caller of the router or of a facility can meet, each beside its reason. */
-import { checkBound } from './options.js'
+import { boundsIn, checkBound, checkOptions } from './options.js'
 
 /** Entries of a page when the caller names no `limit`. */
 const PAGE_DEFAULT = 100
@@ -59,14 +59,13 @@ const CEILING: RouterLimits = {
 /**
  * The limits a router works with: the library's, lowered where the host says so.
  *
- * @throws RangeError for an unknown name, for what is not a whole number from 1, and for a value above the library's.
+ * @throws TypeError for an unknown name; RangeError for what is not a whole number from 1 and for a value above the library's.
  */
 export function resolveLimits(given: Partial<RouterLimits> = {}): RouterLimits {
+  checkOptions(given, boundsIn(CEILING), 'limits.')
   const limits = { ...CEILING }
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue
-    if (!Object.hasOwn(CEILING, name))
-      throw new RangeError(`limits.${name} is unknown; known are ${Object.keys(CEILING).join(', ')}`)
     const ceiling = CEILING[name as keyof RouterLimits]
     limits[name as keyof RouterLimits] = checkBound(`limits.${name}`, value, ceiling)
   }

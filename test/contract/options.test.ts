@@ -148,7 +148,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'a publisher without its runtime',
     () => createCooperativeSitePublisher(given({})),
-    'runtime must be an object with identity(), authorize()',
+    'runtime must be an object, not undefined',
   ],
   ['a remote registry without its runtime', () => createRemoteSiteRegistry(given({})), 'runtime must be '],
   [

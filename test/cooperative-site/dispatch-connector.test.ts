@@ -49,6 +49,22 @@ describe('the connector over dispatcher and correlator', () => {
     })
   })
 
+  it('ends what nobody answers as timed out and expired, and cancels it for nobody', async () => {
+    const world = await createWorld()
+    const { rpc, dispatcher } = world.facilities
+    await attach(world, () => {})
+    const path = `/sessions/${world.session_id}/actions/archive_note`
+    const response = await world.ask('bob', 'POST', path, { body: { parameters: { id: 7 }, timeout_ms: 100 } })
+    expect(await response.json()).toMatchObject({ code: 'action_timeout' })
+    await expect.poll(() => rpc.inspector.summary?.(ask)).toMatchObject({ counters: { timed_out: 1, cancelled: 0 } })
+    const ends = async () => {
+      await dispatcher.reconcile()
+      const listed = await dispatcher.inspector.listCommands?.({}, { limit: 10, cursor: null }, ask)
+      return listed?.items.map(({ state }) => state)
+    }
+    await expect.poll(ends).toEqual(['expired'])
+  })
+
   it('shows the action in the pending calls and in delivery while it runs, and leaves two messages', async () => {
     const world = await createWorld()
     const { rpc, dispatcher, history } = world.facilities
@@ -167,7 +183,8 @@ describe('the connector over dispatcher and correlator', () => {
       delivered.resolve(command)
       throw new Error('the socket broke')
     })
-    const result = call(world, { timeout_ms: 50 })
+    const result = call(world, { timeout_ms: 1_000 })
+    result.catch(() => {})
     const { command_id } = await delivered.promise
     await new Promise((resolve) => setImmediate(resolve))
     const key = { user_id: 'alice', client_id: 'laptop', command_id }

@@ -1,9 +1,11 @@
 /** A dispatcher that asks a connection registry which instance is current. */
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { DEADLINE_MS } from '../../src/async/time-limit.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { Refusal } from '../../src/refusal.js'
 import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
+import { useFakeTimers } from '../fake-timers.js'
 
 const { dispatcher, open, advance, status, node } = createSubject<CommandDispatcherOptions>(createCommandDispatcher)
 
@@ -134,5 +136,35 @@ describe('with a connection registry', () => {
     broken = false
     await advance(1_000)
     await tab.got(1)
+  })
+
+  it('asks once a second, however many wait, a registry that cannot answer', async () => {
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    broken = true
+    for (let n = 1; n <= 20; n++) await dispatcher.dispatch(command(`c${n}`))
+    const asked = async () => (await node()).counters.other.fence_unavailable ?? 0
+    await eventually(async () => expect(await asked()).toBeGreaterThan(0))
+    const before = await asked()
+    for (let second = 1; second <= 5; second++) {
+      await advance(1_000)
+      await eventually(async () => expect(await asked()).toBe(before + second))
+    }
+    broken = false
+    await advance(1_000)
+    await tab.got(20)
+  })
+
+  it('goes on when a registry never answers a question', async () => {
+    useFakeTimers()
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    holdNext()
+    await dispatcher.dispatch(command('c1'))
+    await vi.advanceTimersByTimeAsync(DEADLINE_MS)
+    expect((await node()).counters.other).toMatchObject({ fence_unavailable: 1 })
+    await advance(1_000)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(tab.received).toHaveLength(1)
   })
 })

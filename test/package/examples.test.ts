@@ -141,7 +141,7 @@ describe('examples/mcp', () => {
   })
 })
 
-describe.each(['unit-test', 'authorization', 'watching'])('examples/%s', (name) => {
+describe.each(['unit-test', 'authorization', 'watching', 'connector'])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
   })

@@ -290,7 +290,16 @@ export const ACTIONS = [
         'recorded()',
         'test/cooperative-site/defences-calls.test.ts',
       ],
-      ['a viewer that leaves cancels the command', 'onAbort(signal, cancel)', '() => {}'],
+      [
+        'a viewer that leaves cancels the command',
+        'onAbort(signal.aborted ? signal : caller.signal, cancel)',
+        '() => {}',
+      ],
+      [
+        'time that is up cancels nothing',
+        "if (!(reason instanceof Refusal && reason.code === 'action_timeout')) left",
+        'left',
+      ],
     ],
   ),
   ...weaken(

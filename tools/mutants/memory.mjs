@@ -292,6 +292,13 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts'],
     ],
   ]),
+  ...weaken('src/contract/delivery-rules.ts', 'test/memory/delivery-fencing.test.ts', [
+    [
+      'a registry that never answers holds up no mailbox',
+      'withTimeout(() => registry.currentInstance(client), limit)',
+      'registry.currentInstance(client)',
+    ],
+  ]),
   ...weaken('src/memory/delivery/mailboxes.ts', DELIVERY, [
     [
       'a waiter that was fenced is released',
@@ -305,9 +312,15 @@ export const MEMORY = [
     [
       'a waiter whose fence cannot be asked gets nothing',
       `if (command) attempts.pause(command, FENCE_RETRY_MS)
-      return false`,
+      return null`,
       `return true`,
       ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
+    ],
+    [
+      'a registry that cannot answer is asked once for all that wait',
+      'if (isOurs === null) break',
+      '',
+      'test/memory/delivery-fencing.test.ts',
     ],
     [
       'a command past its deadline is not handed over',

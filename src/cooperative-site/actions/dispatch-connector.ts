@@ -56,6 +56,19 @@ const mayHaveSent = (error: unknown) => !wasNotRun(error) && !(error instanceof 
 // What the gate is told as it is: the caller's own mistake, or its own end.
 const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
 
+/**
+ * The signal of whoever asked, but for the time that he gives: call and command have that of their own, and end by it as what
+ * they are, timed out and expired. Only who goes away cancels.
+ */
+function withoutTime(given: AbortSignal) {
+  const left = new AbortController()
+  const forget = onAbort(given, () => {
+    const { reason } = given
+    if (!(reason instanceof Refusal && reason.code === 'action_timeout')) left.abort(reason)
+  })
+  return { signal: left.signal, forget }
+}
+
 /** What was thrown before anything was sent, in the words of the gate. */
 function toNotSent(error: unknown): unknown {
   const code = error instanceof Refusal ? error.code : undefined
@@ -160,15 +173,19 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       const instance_id = await before(() => connections.currentInstance(client))
       if (instance_id === null) throw new Refusal('connector_unavailable', 'the client is not connected')
       const named = command_id === undefined ? {} : { correlation_id: command_id }
+      const caller = withoutTime(signal)
       const call = await before(() =>
-        rpc.open({ ...client, action, instance_id, timeoutMs: timeout_ms, signal, ...named }),
-      )
+        rpc.open({ ...client, action, instance_id, timeoutMs: timeout_ms, signal: caller.signal, ...named }),
+      ).catch((error) => {
+        caller.forget()
+        throw error
+      })
+      // However it ends: nobody leaves any more.
+      call.result.then(caller.forget, caller.forget)
       const key = { ...client, command_id: call.correlation_id }
       const recorded = () =>
         void recordCommand({ ...client, instance_id, correlation_id: key.command_id }, { action, parameters })
       const cancel = () => void (async () => dispatcher.cancel({ ...key, reason: 'cancelled' }))().catch(() => {})
-      // Whatever ends the call before it is awaited below must not count as unhandled.
-      call.result.catch(() => {})
       let isAdmitted: boolean
       try {
         if (signal.aborted) throw new Refusal('cancelled')
@@ -187,7 +204,8 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       }
       // Not earlier: what was never admitted has never happened.
       if (isAdmitted) recorded()
-      const forget = onAbort(signal, cancel)
+      // What was admitted when the time was up already is not to run.
+      const forget = onAbort(signal.aborted ? signal : caller.signal, cancel)
       try {
         const result = await call.result
         if (!isAdmitted) recorded()

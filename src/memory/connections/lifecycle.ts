@@ -11,7 +11,7 @@ import {
   LifecycleReason,
 } from '../../contract/connections.js'
 import { clientKey, toTimestamp } from '../../contract/ids.js'
-import { Holders } from '../../fair-share/holders.js'
+import { createTally } from '../../fair-share/tally.js'
 import { countedBy } from '../table/dimensions.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FairQueue } from '../table/fair-queue.js'
@@ -49,7 +49,7 @@ export function createConnectionLifecycle(
   const actions = createActionIndex()
   const connected = new ExpiryQueue<LivingConnection>()
   const disconnected = new FairQueue<LivingConnection>(({ record }) => record.user_id)
-  const holders = new Holders()
+  const connectedOf = createTally()
   /** The connection that holds each client, or held it last. */
   const latest = new Map<string, LivingConnection>()
   const lastSeen = new Map<string, string>()
@@ -64,7 +64,7 @@ export function createConnectionLifecycle(
     Object.assign(entry.state, life)
     churn.ended(entry.record.client_type, life.reason, Date.parse(disconnected_at))
     actions.remove(entry.record)
-    holders.remove(entry.record.user_id)
+    connectedOf.add(entry.record.user_id, -1)
     table.replace(
       entry,
       Object.freeze({ ...entry.record, status: 'disconnected', disconnected_at, ended_reason: life.reason }),
@@ -136,7 +136,7 @@ export function createConnectionLifecycle(
 
     connectedCount: () => connected.size,
 
-    connectedOf: (userId: string) => holders.of(userId),
+    connectedOf: connectedOf.of,
 
     lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
 
@@ -145,7 +145,7 @@ export function createConnectionLifecycle(
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
       churn.opened(record.client_type, now)
-      holders.add(record.user_id)
+      connectedOf.add(record.user_id, 1)
       latest.set(clientKey(record), entry)
       actions.add(record, descriptors)
       recordSight(record)

@@ -21,7 +21,7 @@ import {
   type SiteRegistry,
   type SiteRow,
 } from '../../contract/sites.js'
-import { Holders } from '../../fair-share/holders.js'
+import { createTally } from '../../fair-share/tally.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
@@ -56,10 +56,10 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
   const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
   const sites = new Map<string, Entry>()
   const listing = createListing<Entry>({ owner: ({ site }) => site.owner })
-  const owners = new Holders()
+  const sitesOf = createTally()
 
   function requireRoom(owner: string): void {
-    if (owners.of(owner) >= maxSitesPerUser)
+    if (sitesOf.of(owner) >= maxSitesPerUser)
       throw new Refusal('capacity_exceeded', `${maxSitesPerUser} sites of one owner`)
     if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `${maxSites} sites`)
   }
@@ -107,7 +107,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
         const made: Entry = { sequence: listing.arrive(), site }
         sites.set(site.site_id, made)
         listing.add(made)
-        owners.add(site.owner)
+        sitesOf.add(site.owner, 1)
       }
       return { created: old === undefined, site }
     },
@@ -115,7 +115,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
       const entry = sites.get(siteId)
       if (entry === undefined || (owner !== undefined && entry.site.owner !== owner)) return false
       version.raise()
-      owners.remove(entry.site.owner)
+      sitesOf.add(entry.site.owner, -1)
       listing.remove(entry)
       return sites.delete(siteId)
     },

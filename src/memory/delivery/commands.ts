@@ -3,6 +3,7 @@
 import type { Clock } from '../../async/clock.js'
 import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery-words.js'
 import { clientKey } from '../../contract/ids.js'
+import { createTally } from '../../fair-share/tally.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
 import { createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
@@ -15,19 +16,6 @@ interface DeliveryStoreOptions {
   maxRetained: number
   retentionMs: number
   clock: Clock
-}
-
-/** How many each user has; who has none takes no room. */
-function createTally() {
-  const counts = new Map<string, number>()
-  return {
-    of: (user_id: string) => counts.get(user_id) ?? 0,
-    add(user_id: string, step: number) {
-      const count = (counts.get(user_id) ?? 0) + step
-      if (count > 0) counts.set(user_id, count)
-      else counts.delete(user_id)
-    },
-  }
 }
 
 const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.sequence, b.sequence)

@@ -4,7 +4,12 @@ import { createClock } from '../../async/clock.js'
 import type { Ending } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DISPATCHER_OPTIONS, type DispatcherOptions, resolveDeliveryBounds } from '../../contract/delivery-rules.js'
+import {
+  DISPATCHER_OPTIONS,
+  type DispatcherOptions,
+  inTime,
+  resolveDeliveryBounds,
+} from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
@@ -59,7 +64,8 @@ export function createCommandDispatcher(
 /** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
   checkOptions(options, COMMAND_DISPATCHER_OPTIONS)
-  const { now = Date.now, nodeId = 'local', deploymentId = null, connections, metadata: given } = options
+  const { now = Date.now, nodeId = 'local', deploymentId = null, metadata: given } = options
+  const connections = inTime(options.connections)
   const metadata = given && JSON.parse(toJson(given, METADATA_BYTES).text)
   const bounds = { ...resolveDeliveryBounds(options), ...resolveBounds(options, { maxPayloadBytes: PAYLOAD_BYTES }) }
   const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds

@@ -16,8 +16,11 @@ export interface MailboxesOptions {
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
 export function createMailboxes({ store, attempts, connections }: MailboxesOptions) {
-  /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
-  async function isCurrent(mailbox: Mailbox, waiter: Waiter): Promise<boolean> {
+  /**
+   * Whether the waiter still speaks for its client; `null` where nobody says so now. A fenced one is released: its instance
+   * attaches again if it returns.
+   */
+  async function isCurrent(mailbox: Mailbox, waiter: Waiter): Promise<boolean | null> {
     if (!connections) return true
     let current: string | null
     try {
@@ -26,7 +29,7 @@ export function createMailboxes({ store, attempts, connections }: MailboxesOptio
       store.count('other', 'fence_unavailable')
       const command = mailbox.ready.first()
       if (command) attempts.pause(command, FENCE_RETRY_MS)
-      return false
+      return null
     }
     if (mailbox.waiter !== waiter) return false
     if (current === waiter.instance_id) return true
@@ -38,7 +41,10 @@ export function createMailboxes({ store, attempts, connections }: MailboxesOptio
   async function drain(mailbox: Mailbox) {
     while (mailbox.waiter && !mailbox.handover && mailbox.ready.size > 0) {
       const { waiter } = mailbox
-      if (!(await isCurrent(mailbox, waiter))) continue
+      const isOurs = await isCurrent(mailbox, waiter)
+      // One question for all that wait: the command that pauses is the first of them, and calls when it is over.
+      if (isOurs === null) break
+      if (!isOurs) continue
       const command = mailbox.ready.first()
       // Looked up after the wait: the command or the waiter may be gone by now.
       if (!command || mailbox.waiter !== waiter || attempts.expire(command)) continue
