@@ -5,9 +5,13 @@
 export function createTurns(): (act: () => void) => void {
   const waiting: (() => void)[] = []
   function next(): void {
-    waiting[0]?.()
-    waiting.shift()
-    if (waiting.length > 0) setImmediate(next)
+    try {
+      waiting[0]?.()
+    } finally {
+      // Also where a host survives what was thrown: the others would wait for good.
+      waiting.shift()
+      if (waiting.length > 0) setImmediate(next)
+    }
   }
   return (act) => {
     if (waiting.push(act) === 1) setImmediate(next)

@@ -26,7 +26,7 @@ async function listTenant(
     return { items: tenant ? [tenant] : [], next_cursor: null, has_more: false, examined: 1 }
   }
   const listed = await delivery.listTenants(page, ask)
-  return { ...listed, items: listed.items.filter((tenant) => tenant.scope_id === scope_id) }
+  return { ...listed, items: listed.items.filter((tenant) => tenant?.scope_id === scope_id) }
 }
 
 export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to clients, without payloads.', [

@@ -33,6 +33,8 @@ export const HISTORY_ROUTES = routesAbout('history', 'Retained messages.', [
     summary: 'The newest messages of one stream, oldest first',
     needs: ['history'],
     narrows: true,
+    // A payload goes from where it was spilled, and comes back, without a word.
+    unversioned: true,
     page: 'sample',
     query: z.object({
       stream: StreamName.describe('The canonical name of the stream, as `/history/streams` lists it.'),

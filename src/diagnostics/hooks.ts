@@ -11,7 +11,10 @@ export interface AccessRecord {
   route: string | null
   /** The parameters of the path, decoded; empty where it came to no reading of them. */
   params: Readonly<Record<string, string>>
-  /** The filters that were given, typed, required ones too; empty where it came to no reading of them. */
+  /**
+   * The filters that were given, typed, required ones too; empty where it came to no reading of them. Of a watch its `view`: the
+   * `route`, `params` and `filters` of each.
+   */
   filters: Readonly<Record<string, unknown>>
   status: number
   duration_ms: number
@@ -43,35 +46,46 @@ export interface Hooks {
   onAccess?: ((record: AccessRecord) => void) | undefined
   /**
    * Called with whatever an inspector, an authenticator or a hook threw, and for each record that was left out of an answer,
-   * with its `id` and its `fields`: at most 100 of one request, and then once with how many more. What it throws changes no
-   * answer. `null` for nobody. @default console.error, with the place and the stack
+   * with its `id` and its `fields`: at most 100 of one request, and then once with how many more; and at most 100 a second of
+   * requests of nobody. What it throws changes no answer. `null` for nobody. @default console.error, with the place and the stack
    */
   onError?: ((error: unknown, place: ErrorPlace) => void) | null | undefined
 }
 
 // What costs its sender nothing must not fill a log.
-const REFUSED_PER_SECOND = 100
+const OF_NOBODY_PER_SECOND = 100
+
+/** @returns whether one more may be told within this second. */
+function createBound() {
+  let second = 0
+  let told = 0
+  return () => {
+    const now = Math.floor(performance.now() / 1_000)
+    if (now !== second) told = 0
+    second = now
+    return ++told <= OF_NOBODY_PER_SECOND
+  }
+}
 
 /** Hooks that never throw and never reject: what they do wrong ends here. */
 export function guardHooks({ onAccess, onError }: Hooks) {
   const error = guardErrorHook(onError)
   const tell = guardHook(onAccess, (thrown) => error(thrown, { route: null }))
-  let second = 0
-  let told = 0
+  const admitsRecord = createBound()
+  const admitsError = createBound()
   let suppressed = 0
 
   function access(record: Omit<AccessRecord, 'suppressed'>): void {
-    if (record.principal === null) {
-      const now = Math.floor(performance.now() / 1_000)
-      if (now !== second) told = 0
-      second = now
-      if (told >= REFUSED_PER_SECOND) return void suppressed++
-      told++
-    }
+    if (record.principal === null && !admitsRecord()) return void suppressed++
     const whole = { ...record, suppressed }
     suppressed = 0
     tell(whole)
   }
 
-  return { access, error }
+  /** Of a request of nobody. */
+  function errorOfNobody(thrown: unknown): void {
+    if (admitsError()) error(thrown, { route: null })
+  }
+
+  return { access, error, errorOfNobody }
 }

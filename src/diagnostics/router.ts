@@ -6,21 +6,20 @@ import { checkId } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, remoteAddressOf, toHandler } from '../http/engine.js'
-import { isNamed } from '../http/etag.js'
+import { isAnyNamed, isNamed, isWhole } from '../http/etag.js'
 import { ProblemError } from '../http/problem.js'
 import { type Answer, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
 import { createSights, type Sight } from './authorization.js'
 import { guardHooks } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import { type AskedRoute, askedRoutes, createQuestions, type PlacedRoute } from './question.js'
+import { type AskedRoute, askedRoutes, createQuestions } from './question.js'
 import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import type { RouteEntry } from './service-index.js'
 import { tagOfAnswer, tagOfVersion } from './tags.js'
+import { createBeginWatch } from './watch/begin.js'
 import { WATCH } from './watch/route.js'
-import { createOpenView } from './watch/view.js'
-import { createWatches } from './watch/watches.js'
 
 /** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface DiagnosticsRouter extends Mountable {
@@ -54,6 +53,8 @@ interface Visit {
   handled: Set<unknown>
   /** Records that were left out. */
   leftOut: number
+  /** Something that the answer is made of went wrong: no version of its sources says when that has passed. */
+  isPartial: boolean
 }
 
 /**
@@ -77,6 +78,12 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   })
   const { offers, index } = whole.service
 
+  /** Whoever is nobody pays for no request, and so not for what is told of it. */
+  function tellUnplaced({ principal }: Visit, error: unknown): void {
+    if (principal === undefined) hooks.errorOfNobody(error)
+    else hooks.error(error, { route: null })
+  }
+
   async function authenticate(visit: Visit): Promise<Principal> {
     try {
       const principal = await visit.deadline.race(auth.authenticate(visit.request))
@@ -86,7 +93,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
         return principal
       }
     } catch (error) {
-      hooks.error(error, { route: null })
+      tellUnplaced(visit, error)
     }
     throw new ProblemError('forbidden')
   }
@@ -107,6 +114,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   /** What is thrown once the client has left says that it was stopped, and that is not a fault: whoever hangs up fills no log. */
   function handleError(visit: Visit, error: unknown, source?: string): void {
     const { request, route } = visit
+    visit.isPartial = true
     if (request.signal.aborted) return
     const fault = error instanceof BadRecord ? error.fault : undefined
     if (fault && ++visit.leftOut > RECORDS_TOLD) return
@@ -134,9 +142,14 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     return sightOf(route, { principal, route: route.path, ...copied, request }, deadline)
   }
 
-  const watches = createWatches<PlacedRoute, Principal>({
+  const beginWatch = createBeginWatch<Principal, Visit>({
+    ...resolved,
     routes: asked,
-    open: createOpenView<Principal>({ question, deadlineMs, now, checkCapability, sightFor, tell: hooks.error }),
+    question,
+    checkCapability,
+    authenticate,
+    sightFor,
+    tell: hooks.error,
   })
 
   const engine = createEngine<Route<AskedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
@@ -156,11 +169,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     },
     async answer(prepared, { who: principal, params, search }, visit) {
       const { request, deadline, handled } = visit
-      if (!('families' in prepared))
-        return watches.begin({ principal, search, request }, async () => {
-          const again = await authenticate({ ...visit, deadline: new Deadline(deadlineMs, request) })
-          return again.name === principal.name
-        })
+      if (!('families' in prepared)) return beginWatch(principal, search, visit)
       visit.params = params
       const given = readQuery(prepared, search)
       visit.filters = given.filters
@@ -178,8 +187,9 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       visit.answer = await put.answer()
       const { encoded } = visit.answer
       if (compared === null) return jsonReply(200, encoded.text)
-      const etag = known ?? tagOfAnswer(compared, encoded, prepared.route)
-      return isNamed(named, etag) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
+      const isVersioned = known !== null && !visit.isPartial && isWhole(visit.answer)
+      const etag = isVersioned ? known : tagOfAnswer(compared, encoded, prepared.route)
+      return isNamed(named, etag) || isAnyNamed(named) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
     },
     refuse(error, visit) {
       const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })
@@ -190,12 +200,12 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   })
 
   /** What the host calls the request. */
-  function requestIdOf(request: Request): string | null {
+  function requestIdOf(visit: Visit): string | null {
     try {
-      const id = requestId(request)
+      const id = requestId(visit.request)
       return typeof id === 'string' && checkId(id) === undefined ? id : null
     } catch (error) {
-      hooks.error(error, { route: null })
+      tellUnplaced(visit, error)
       return null
     }
   }
@@ -203,7 +213,16 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
-    const visit: Visit = { request, deadline, route: null, params: {}, filters: {}, handled: new Set(), leftOut: 0 }
+    const visit: Visit = {
+      request,
+      deadline,
+      route: null,
+      params: {},
+      filters: {},
+      handled: new Set(),
+      leftOut: 0,
+      isPartial: false,
+    }
     const given = await engine.reply(visit)
     deadline.clear()
     endErrors(visit)
@@ -221,7 +240,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       item_count: answer?.itemCount ?? null,
       complete: answer?.complete ?? null,
       remote_address: remoteAddressOf(info),
-      request_id: requestIdOf(request),
+      request_id: requestIdOf(visit),
     })
     return given
   }

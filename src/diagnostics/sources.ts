@@ -67,7 +67,9 @@ async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>,
 function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewAsk, ms: number) {
   const work = async (ask: Ask) => {
     const { ping }: Pingable = inspector
-    const [answer] = await Promise.all([PROBES[name](inspector, ask), ping?.call(inspector, ask)])
+    // Within a function of its own: a throw must not leave the other one with nobody to hear its failure.
+    const pinged = async () => ping?.call(inspector, ask)
+    const [answer] = await Promise.all([PROBES[name](inspector, ask), pinged()])
     if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
   }
   return measure(FAMILIES[name].capability, work, view, ms)

@@ -28,13 +28,17 @@ export function versionWithin(
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
   if (sources.length === 0) return null
   if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
+  const versions = sources.map((source) => versionOf(source, ask))
+  // What is at hand is not waited for: the deadline would make a signal and a timer for it.
+  if (!versions.some(isPromise)) return joined(versions)
+  return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
+}
+
+/** A throw is none: the question itself will say what is wrong, and others that were asked before are still heard out. */
+function versionOf(source: Versioned, ask: Ask): unknown {
   try {
-    const versions = sources.map((source) => source.version?.(ask))
-    // What is at hand is not waited for: the deadline would make a signal and a timer for it.
-    if (!versions.some(isPromise)) return joined(versions)
-    return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
+    return source.version?.(ask)
   } catch {
-    // The question itself will say what is wrong.
     return null
   }
 }

@@ -1,14 +1,20 @@
 /** What an answer is compared by: a weak entity tag (RFC 9110, 8.8.3), and whether a client has named it. */
 import type { Encoded, Member } from './encode.js'
+import type { Answer } from './read.js'
 
 /** The tag of an answer to `question` of which `text` says all that is compared. */
 export const weakTag = (question: string, text: string): string => `W/"${digestOf([question, text])}"`
 
 /** Whether `header`, an `If-None-Match`, names `tag`: such a client has the answer. */
-export function isNamed(header: string | null, tag: string): boolean {
-  if (header === null) return false
-  return header.trim() === '*' || header.split(',').some((one) => opaque(one) === opaque(tag))
-}
+export const isNamed = (header: string | null, tag: string): boolean =>
+  header?.split(',').some((one) => opaque(one) === opaque(tag)) ?? false
+
+/** Whether it names whatever there is. Nobody knows that there is something before it was read. */
+export const isAnyNamed = (header: string | null): boolean => header?.trim() === '*'
+
+/** Whether nothing that its sources hold is left out of an answer, by what it says itself. */
+export const isWhole = ({ encoded, complete }: Answer): boolean =>
+  complete !== false && !encoded.members.some(({ name }) => name === 'omitted')
 
 /** A tag without what says that it is weak: that is not compared. */
 const opaque = (tag: string) => tag.trim().replace(/^W\//, '')

@@ -1,6 +1,7 @@
 /** Whether clients are connected now: asked once for all that a view looks at together. */
 import { type ClientOfUser, Connection, type RegistryInspector } from '../contract/connections.js'
-import { type Budget, readable, readPage, type ViewAsk } from './reading.js'
+import type { Ask, Page, PageQuery } from '../contract/page.js'
+import { type Budget, betweenPages, readable, readPage, type ViewAsk } from './reading.js'
 
 /** Clients that a registry is asked for at once. */
 const CLIENTS_MAX = 500
@@ -12,7 +13,7 @@ const nameOf = ({ user_id, client_id }: ClientOfUser) => JSON.stringify([user_id
 
 /**
  * Asks `registry` who holds `clients`. Where it cannot be asked for many it is asked for one after the other, within the
- * budget.
+ * budget: for each until there is somebody, or no page goes on.
  *
  * @throws what the registry throws, and `outOf` where the budget does not suffice.
  */
@@ -35,13 +36,30 @@ export async function readHolders(
     }
   } else {
     for (const client of distinct) {
-      if (budget.entries <= 0) throw outOf()
-      const { user_id, client_id } = client
-      const filter = { user_id, client_id, status: 'connected' as const }
-      const page = await readPage((query, ask) => registry.listConnections(filter, query, ask), null, 1, budget, view)
-      const [held] = readable('registry', Connection, page, view)
-      holders.set(nameOf(client), held?.instance_id ?? null)
+      holders.set(nameOf(client), await readHolder(registry, client, budget, view, outOf))
     }
   }
   return (client) => holders.get(nameOf(client)) ?? null
+}
+
+async function readHolder(
+  registry: RegistryInspector,
+  { user_id, client_id }: ClientOfUser,
+  budget: Budget,
+  view: ViewAsk,
+  outOf: () => Error,
+): Promise<string | null> {
+  const filter = { user_id, client_id, status: 'connected' as const }
+  const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
+  let cursor: string | null = null
+  while (budget.entries > 0) {
+    const page: Page<Connection> = await readPage(list, cursor, 1, budget, view)
+    const [held] = readable('registry', Connection, page, view)
+    if (held || !page.has_more) return held?.instance_id ?? null
+    // An empty page that goes on says nothing of the client yet. It may have cost no entry.
+    if (budget.pages <= 0) break
+    cursor = page.next_cursor
+    await betweenPages(budget, view.ask)
+  }
+  throw outOf()
 }

@@ -1,10 +1,11 @@
 /** What the hooks of a host are told of a request, and that they change no answer. */
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Ask } from '../../src/contract/page.js'
 import type { AccessRecord } from '../../src/diagnostics/hooks.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { createSubject, createWatched, expectProblem, get, KEY, never, ORIGIN, PREFIX, SECRET } from './subject.js'
+import { open, target } from './watcher.js'
 import { context, NOW } from './world.js'
 
 describe('the hooks', () => {
@@ -81,6 +82,57 @@ describe('the hooks', () => {
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  it('hear of at most a hundred errors a second of requests of nobody', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      const errors: unknown[] = []
+      const throwing = () => {
+        throw new Error(SECRET)
+      }
+      const options = { onError: (error: unknown) => errors.push(error), requestId: throwing }
+      const flood = async (router: ReturnType<typeof createSubject>) => {
+        for (let i = 0; i < 130; i++) await get(router, '/contexts', { headers: { 'x-admin-key': 'none' } })
+        return errors.splice(0).length
+      }
+      const failing = createSubject({ ...options, auth: { authenticate: throwing } })
+      expect(await flood(failing)).toBe(100)
+      vi.advanceTimersByTime(1_000)
+      expect(await flood(failing)).toBe(100)
+      const refusing = createSubject(options)
+      expect(await flood(refusing)).toBe(100)
+      for (let i = 0; i < 130; i++) await get(refusing, '/contexts')
+      expect(errors).toHaveLength(130)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('hear what was watched, view by view as of a GET, and can change nothing of it', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const filters: unknown[] = []
+    const { router, calls } = createWatched({
+      onAccess(record) {
+        filters.push(structuredClone(record.filters))
+        for (const view of (record.filters.view ?? []) as { filters: { user_id?: string } }[])
+          view.filters.user_id = 'bob'
+      },
+    })
+    const { leave } = await open(router, ['/connections?user_id=alice&limit=2', '/users'])
+    expectProblem(await get(router, target('/users', `/connections?key=${SECRET}`)), 422, 'invalid_query')
+    const seen = [
+      { route: '/connections', params: {}, filters: { user_id: 'alice' } },
+      { route: '/users', params: {}, filters: {} },
+    ]
+    expect(filters).toEqual([{ view: seen }, {}])
+    calls.length = 0
+    await vi.advanceTimersByTimeAsync(2_000)
+    const asked = calls.filter(({ name }) => name === 'registry.listConnections').map(({ args }) => args[0])
+    expect(asked).toContainEqual({ user_id: 'alice' })
+    expect(asked).not.toContainEqual({ user_id: 'bob' })
+    leave()
   })
 
   it('hear where a request came from, and what the host calls it', async () => {

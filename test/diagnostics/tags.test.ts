@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { familiesOf } from '../../src/diagnostics/tags.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { createMessageHistory } from '../../src/memory/history/facility.js'
+import { createMemorySpillStore } from '../../src/memory/history/spill-store.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createPartial, PARTIAL } from './partial.js'
 import { CASES, createSubject, createWatched, get, never, withQuery } from './subject.js'
 import { call, connection, createWorld, NOW, node } from './world.js'
 
@@ -89,6 +92,53 @@ describe('a tag', () => {
     expect(calls.map(({ name }) => name)).toEqual(['registry.version'])
     version = 'v2'
     expect((await get(router, '/connections', { headers })).status).toBe(200)
+  })
+
+  it.each(PARTIAL)('is made of the answer while %s, and of versions when it is whole', async (_, path, source, cut) => {
+    const { router, calls, mend } = createPartial(source, cut)
+    const ask = (etag = '') => get(router, path, { headers: { 'if-none-match': etag } })
+    const partial = (await ask()).headers.get('etag') as string
+    expect((await ask(partial)).status).toBe(304)
+    mend()
+    const whole = await ask(partial)
+    expect(whole.status).toBe(200)
+    calls.length = 0
+    expect((await ask(whole.headers.get('etag') as string)).status).toBe(304)
+    expect(calls.filter(({ name }) => !name.endsWith('.version'))).toEqual([])
+  })
+
+  it('of messages is another one when a payload has gone from where it was spilled', async () => {
+    const spill = createMemorySpillStore({ maxBytes: 60 })
+    const payload = { text: 'forty bytes of text, or some more than so' }
+    const say = (history: ReturnType<typeof createMessageHistory>, user_id: string) =>
+      history.append({
+        stream: `users/${user_id}/notes`,
+        user_id,
+        client_id: 'c',
+        instance_id: 'i',
+        message_id: 'm',
+        kind: 'event',
+        payload,
+      } as never)
+    const history = createMessageHistory({ spill, inlineBytes: 1 })
+    await say(history, 'ann')
+    const router = createSubject({ inspectors: { history: history.inspector } })
+    const url = '/history/messages?stream=users%2Fann%2Fnotes'
+    const headers = { 'if-none-match': (await get(router, url)).headers.get('etag') as string }
+    expect((await get(router, url, { headers })).status).toBe(304)
+    // Another node, which shares the store.
+    await say(createMessageHistory({ spill, inlineBytes: 1 }), 'bob')
+    expect((await get(router, url, { headers })).status).toBe(200)
+  })
+
+  it.each([
+    ['/connections/nobody-has-this-id/history', 404],
+    ['/connections?cursor=garbage', 422],
+  ])('of whatever there is, *, is not that of %s', async (path, status) => {
+    const facilities = createMemoryFacilities({ now: () => NOW })
+    const router = createSubject(memoryComposition(facilities))
+    expect((await get(router, path, { headers: { 'if-none-match': '*' } })).status).toBe(status)
+    await facilities.close()
   })
 
   it('is not asked for of a store that would have to be waited for', async () => {

@@ -27,3 +27,17 @@ it.each([true, false])('shows the one that was asked for (found by its id: %s)',
   expect(await itemsOf('limit=1&scope_id=nobody')).toEqual([])
   expect(await itemsOf('limit=1')).toHaveLength(3)
 })
+
+it('finds one beside a record that is none', async () => {
+  const { delivery } = createFakeInspectors(createWorld())
+  if (!delivery) throw new Error('the world has no delivery')
+  const { listTenants } = delivery
+  delivery.getTenant = undefined
+  delivery.listTenants = async (page, ask) => {
+    const listed = await listTenants(page, ask)
+    return { ...listed, items: [null as never, ...listed.items] }
+  }
+  const { status, body } = await get(createSubject({ inspectors: { delivery } }), '/delivery/tenants?scope_id=scope-2')
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ items: [{ scope_id: 'scope-2' }] })
+})

@@ -7,46 +7,8 @@ import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { CASES, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX } from './subject.js'
+import { open, target } from './watcher.js'
 import { call, connection, NOW } from './world.js'
-
-type Subject = ReturnType<typeof createSubject>
-interface Frame {
-  event: string
-  // biome-ignore lint/suspicious/noExplicitAny: a frame is read by the assertions, field by field
-  data: any
-}
-
-const target = (...views: string[]) => `/watch?${views.map((view) => `view=${encodeURIComponent(view)}`).join('&')}`
-
-/** Opens a watch and takes it apart, chunk by chunk. */
-async function open(router: Subject, views: string[], init: RequestInit = {}) {
-  const left = new AbortController()
-  const request = new Request(`${ORIGIN}${PREFIX}${target(...views)}`, {
-    headers: { 'x-admin-key': KEY },
-    signal: left.signal,
-    ...init,
-  })
-  const response = await router(request)
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
-  const decoder = new TextDecoder()
-  return {
-    response,
-    leave: () => left.abort(),
-    cancel: () => reader.cancel(),
-    async take(): Promise<Frame[]> {
-      const { done, value } = await reader.read()
-      if (done) return []
-      return decoder
-        .decode(value)
-        .split('\n\n')
-        .filter(Boolean)
-        .map((text) => {
-          const [, event = '', data = ''] = /^event: (\w+)\ndata: (.*)$/s.exec(text) ?? []
-          return { event, data: JSON.parse(data) }
-        })
-    },
-  }
-}
 
 /** A watched list of connections that the test changes. */
 function createChanging() {

@@ -50,10 +50,18 @@ export const DIAGNOSTICS = [
     ['watches that begin at once are bounded together', 'beginning.push(principal.name)', 'beginning.slice()'],
     ['whoever has left before a watch begins has none', '        request.signal.throwIfAborted()\n', ''],
     ['what could not be read is read for nobody', 'for (const reader of shared) reader.leaveIdle()', ''],
+    ['a watcher who is nobody any more is sent away', 'const now = await whoNow()', 'const now = principal'],
     [
-      'a watcher who is nobody any more is sent away',
-      "if (!(await isKnown())) return { reason: 'forbidden', retry: null }",
+      'a watcher who is somebody else now is sent away',
+      "if (now.name !== principal.name) return { reason: 'forbidden', retry: null }",
       '',
+      'test/diagnostics/watch-trust.test.ts',
+    ],
+    [
+      'a watcher may see what the principal of now may',
+      '{ principal: now, request }',
+      '{ principal, request }',
+      'test/diagnostics/watch-trust.test.ts',
     ],
     [
       'a watcher who may see others now begins anew',
@@ -65,9 +73,81 @@ export const DIAGNOSTICS = [
   ...weaken('src/diagnostics/watch/reader.ts', 'test/diagnostics/watch.test.ts', [
     ['a version that is another is read', "typeof version === 'string' && version === this.#sourceVersion", 'version'],
   ]),
+  ...weaken('src/diagnostics/watch/reader.ts', 'test/diagnostics/watch-trust.test.ts', [
+    ['what nobody could read is no snapshot', '!this.#reading || this.#hasFailed', '!this.#reading'],
+    ['a reading without a part has no version', 'isWhole ? version : null', 'version'],
+  ]),
+  ...weaken('src/diagnostics/watch/view.ts', 'test/diagnostics/watch-trust.test.ts', [
+    ['a reading of which a host was told has no version', '!hasFailed && isWhole(answer)', 'isWhole(answer)'],
+    ['a reading that says that it is a part has no version', '!hasFailed && isWhole(answer)', '!hasFailed'],
+    ['a view that nobody may open leaves no timer', 'opening.clear()', ''],
+  ]),
+  ...weaken('src/diagnostics/watch/begin.ts', 'test/diagnostics/watch-trust.test.ts', [
+    ['to ask who watches leaves nothing on the request', 'deadline.clear()', ''],
+    ['what was watched is told', 'visit.filters = { view }', '', 'test/diagnostics/hooks.test.ts'],
+    [
+      'what a host is told of a watch changes none of it',
+      'filters: { ...filters }',
+      'filters',
+      'test/diagnostics/hooks.test.ts',
+    ],
+  ]),
+  ...weaken('src/diagnostics/watch/feed.ts', 'test/diagnostics/watch-trust.test.ts', [
+    ['whoever may not look any more holds no place', 'data: why }))\n      leave()', 'data: why }))\n      wake()'],
+    [
+      'whoever may not look any more is sent nothing that waited',
+      'if (!isOver) return',
+      'if (pending.size > 0) return',
+    ],
+  ]),
+  ...weaken('src/diagnostics/router.ts', 'test/diagnostics/tags.test.ts', [
+    ['an answer of which a host was told has no version', '!visit.isPartial && isWhole', 'isWhole'],
+    [
+      'an answer that says that it is a part has no version',
+      '!visit.isPartial && isWhole(visit.answer)',
+      '!visit.isPartial',
+    ],
+    [
+      'what nobody has read is not there for *',
+      'isNamed(named, known)',
+      '(isNamed(named, known) || isAnyNamed(named))',
+    ],
+    [
+      'errors of requests of nobody are bounded',
+      'if (principal === undefined) hooks.errorOfNobody(error)\n    else hooks',
+      'hooks',
+      'test/diagnostics/hooks.test.ts',
+    ],
+  ]),
+  ...weaken('src/http/etag.ts', 'test/diagnostics/tags.test.ts', [
+    ['a list that was cut is not whole', 'complete !== false && ', ''],
+    ['a list without a record is not whole', "!encoded.members.some(({ name }) => name === 'omitted')", 'true'],
+  ]),
+  ...weaken('src/diagnostics/history.ts', 'test/diagnostics/tags.test.ts', [
+    ['a payload goes without a word', '    unversioned: true,\n', ''],
+  ]),
   ...weaken('src/diagnostics/watch/rows.ts', 'test/diagnostics/watch.test.ts', [
     ['a row that is another is sent', 'if (was?.compared !== row.compared)', 'if (!was)'],
     ['an age is no change of a row', 'compared: comparedRecord(text, of)', 'compared: text'],
+    [
+      'rows of commands of nobody are told apart',
+      "'command_id', 'admission']",
+      "'command_id']",
+      'test/diagnostics/watch-rows.test.ts',
+    ],
+  ]),
+  ...weaken('src/diagnostics/tags.ts', 'test/diagnostics/unheard.test.ts', [
+    [
+      'a version that throws leaves no other one unheard',
+      '(source) => versionOf(source, ask)',
+      '(source) => source.version?.(ask)',
+    ],
+  ]),
+  ...weaken('src/diagnostics/sources.ts', 'test/diagnostics/unheard.test.ts', [
+    ['a ping that throws leaves no list unheard', 'pinged()])', 'ping?.call(inspector, ask)])'],
+  ]),
+  ...weaken('src/diagnostics/delivery.ts', 'test/diagnostics/tenants.test.ts', [
+    ['a record that is none hides no scope', 'tenant?.scope_id === scope_id', 'tenant.scope_id === scope_id'],
   ]),
   ...weaken('src/diagnostics/tags.ts', 'test/diagnostics/tags.test.ts', [
     ['no request waits for the version of a store', '(isWatched || !remoteVersion)', 'true'],
@@ -81,12 +161,40 @@ export const DIAGNOSTICS = [
   ...weaken('src/diagnostics/watch/feed.ts', 'test/diagnostics/watch.test.ts', [
     ['nothing is queued for a slow watcher', "pending.set(reader, { kind: 'reset' })", 'pending.size'],
   ]),
+  ...weaken('src/browser/watch.ts', 'test/browser/watch.test.ts', [
+    ['a list that nobody looks at is stale by itself', 'hear(state, () => lose([state]))', ''],
+    ['a list is silent since it was heard of last', 'clearTimeout(silences.get(of))', ''],
+    ['a watch that was left tells of no silence', 'for (const timer of silences.values()) clearTimeout(timer)', ''],
+    [
+      'a watch waits for no headers that never come',
+      "await raceAbort(typeof headers === 'function' ? headers() : headers, connection.signal)",
+      "typeof headers === 'function' ? await headers() : headers",
+    ],
+    ['a watch in which nobody is heard of comes back', 'const end = () => connection.abort()', 'const end = () => {}'],
+  ]),
   ...weaken('src/views/findings/list.ts', 'test/diagnostics/findings.test.ts', [
     ['what is seen once is no finding', 'seen.findings.filter(({ finding_id }) => known.has(finding_id))', 'findings'],
     ['the second look has a part of the bounds', 'view, FIRST_SHARE)', 'view, 1)'],
   ]),
+  ...weaken('src/views/findings/detector.ts', 'test/diagnostics/findings-pages.test.ts', [
+    [
+      'what is not on an empty page is not away',
+      'if (page.next === null || page.records.some(meant)) return',
+      'return',
+    ],
+  ]),
+  ...weaken('src/views/clients.ts', 'test/diagnostics/findings-pages.test.ts', [
+    ['a client that is not on an empty page is not away', 'if (held || !page.has_more) return', 'return'],
+    ['a client of which nobody knows within the bounds is not away', '  }\n  throw outOf()', '  }\n  return null'],
+    ['empty pages of a client are bounded', 'if (budget.pages <= 0) break', ''],
+  ]),
   ...weaken('src/diagnostics/hooks.ts', 'test/diagnostics/hooks.test.ts', [
-    ['requests of nobody fill no log', 'if (told >= REFUSED_PER_SECOND) return void suppressed++', ''],
+    [
+      'requests of nobody fill no log',
+      'if (record.principal === null && !admitsRecord()) return void suppressed++',
+      '',
+    ],
+    ['errors of nobody fill no log', 'if (admitsError()) error', 'error'],
     ['the requests of nobody that were not told are counted', 'return void suppressed++', 'return'],
   ]),
   ...weaken('src/contract/ids.ts', 'test/diagnostics/paths.test.ts', [
@@ -110,6 +218,12 @@ export const DIAGNOSTICS = [
   ]),
   ...weaken('src/contract/limits.ts', 'test/diagnostics/service.test.ts', [
     ['a host only lowers limits', 'value, ceiling)', 'value)'],
+    [
+      'a limit that is misspelt is refused as other options are',
+      "checkOptions(given, boundsIn(CEILING), 'limits.')",
+      '',
+      'test/house/options.test.ts',
+    ],
   ]),
   ...weaken('src/contract/json.ts', 'test/contract/json.test.ts', [
     [

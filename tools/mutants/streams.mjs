@@ -176,7 +176,7 @@ export const STREAMS = [
       'entry === undefined || (owner !== undefined && entry.site.owner !== owner)',
       'entry === undefined',
     ],
-    ['an owner has so many sites', 'if (owners.of(owner) >= maxSitesPerUser)', 'if (false)'],
+    ['an owner has so many sites', 'if (sitesOf.of(owner) >= maxSitesPerUser)', 'if (false)'],
     ['sites are bounded', 'if (sites.size >= maxSites) throw', 'if (false) throw'],
     ['a site fits into a record', 'toJson(site, RECORD_BYTES)', ''],
     ['a site that is handed out does not change', 'deepFreeze(site)', ''],

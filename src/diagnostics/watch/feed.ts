@@ -18,7 +18,7 @@ export interface FeedEnd {
 }
 
 export interface Feed extends Chunks {
-  /** Ends it after what says so. */
+  /** Ends it at once. Whoever takes then is sent what says so, and nothing that waited: that is theirs no more. */
   end(why: FeedEnd): void
 }
 
@@ -32,11 +32,12 @@ function concatenated(frames: readonly Frame[]): Frame {
   return all
 }
 
-/** @param onEnd Called once, when nobody takes any more. */
+/** @param onEnd Called once, when it is over. */
 export function createFeed(readers: readonly ViewReader[], onEnd: () => void): Feed {
   const pending = new Map<ViewReader, Pending>(readers.map((reader) => [reader, { kind: 'snapshot' }]))
   const toldAt = new Map<ViewReader, number>()
-  let ending: FeedEnd | undefined
+  /** What is sent once it is over. */
+  let last: Frame | undefined
   let isOver = false
   let wake = () => {}
 
@@ -74,26 +75,27 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
       toldAt.set(reader, performance.now())
     }
     pending.clear()
-    if (ending) frames.push(encoder.encode(encodeFrame({ event: 'end', data: ending })))
     return frames.length === 1 ? (frames[0] as Frame) : concatenated(frames)
   }
 
   return {
     end(why) {
-      ending ??= why
-      wake()
+      if (isOver) return
+      last = encoder.encode(encodeFrame({ event: 'end', data: why }))
+      leave()
     },
     async next() {
-      while (!isOver && pending.size === 0 && !ending)
+      while (!isOver && pending.size === 0)
         await new Promise<void>((resolve) => {
           wake = resolve
         })
-      if (isOver) return { done: true, value: undefined }
-      const value = take()
-      if (ending) leave()
-      return { done: false, value }
+      if (!isOver) return { done: false, value: take() }
+      const value = last
+      last = undefined
+      return value ? { done: false, value } : { done: true, value }
     },
     async return() {
+      last = undefined
       leave()
       return { done: true, value: undefined }
     },

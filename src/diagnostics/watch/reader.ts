@@ -16,8 +16,8 @@ export interface View {
   readonly name: string
   readonly fields: readonly string[]
   compared: Compared | undefined
-  /** The answer to the question. Throws what keeps it from being one. */
-  read(): Promise<Encoded>
+  /** The answer to the question, and whether nothing is left out of it. Throws what keeps it from being one. */
+  read(): Promise<{ encoded: Encoded; isWhole: boolean }>
   /** What its sources say of their changes; `null` where they do not. */
   version(): Awaitable<string | null>
   now(): number
@@ -44,6 +44,9 @@ export class ViewReader {
   readonly #ticker = createTicker(() => this.#tick(), READ_MS)
   #looking: Promise<void> | undefined
   #reading: Reading | undefined
+  /** Of whoever looked last, nobody knows what there is now. */
+  #hasFailed = false
+  /** `null` where a part of what was read is left out, too: no version says when that is back. */
   #sourceVersion: string | null = null
   #version = 0
   #observedAt = 0
@@ -122,15 +125,20 @@ export class ViewReader {
    * @param version Asked for before: what changes while the list is read makes another version of it.
    */
   look(version = this.#view.version()): Promise<void> {
-    this.#looking ??= this.#look(version).finally(() => {
-      this.#looking = undefined
-    })
+    this.#looking ??= this.#look(version)
+      .catch((error) => {
+        this.#hasFailed = true
+        throw error
+      })
+      .finally(() => {
+        this.#looking = undefined
+      })
     return this.#looking
   }
 
-  /** As `look`, where nothing has been read yet. */
+  /** As `look`, where the last one did not say what there is: whoever begins is shown nothing older as if it were now. */
   async begin(): Promise<void> {
-    if (!this.#reading) await this.look()
+    if (!this.#reading || this.#hasFailed) await this.look()
   }
 
   /** A version at hand that is the one before costs no promise: a second in which nothing happens is to cost nothing. */
@@ -146,9 +154,10 @@ export class ViewReader {
     const before = this.#reading
     const version = await asked
     if (before && version !== null && version === this.#sourceVersion) return this.#unchanged()
-    const after = readingOf(await read(), fields, compared, before)
+    const { encoded, isWhole } = await read()
+    const after = readingOf(encoded, fields, compared, before)
     const change = before ? changeOf(before, after) : null
-    this.#sourceVersion = version
+    this.#sourceVersion = isWhole ? version : null
     this.#reading = after
     if (before && !change) return this.#unchanged()
     this.#observed(now())
@@ -166,6 +175,7 @@ export class ViewReader {
   /** What is said from now on is of this instant. */
   #observed(at: number): void {
     this.#observedAt = at
+    this.#hasFailed = false
     this.#snapshot = undefined
     this.#sync = undefined
   }

@@ -9,7 +9,8 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/connections': ['connection_id'],
   '/connections/churn': ['minute'],
   '/contexts': ['context_id'],
-  '/delivery/commands': ['user_id', 'client_id', 'command_id'],
+  // The scope, which alone tells commands of nobody apart, stands in the admission, and a client reads whole fields.
+  '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],
   '/delivery/nodes': ['node_id'],
   '/delivery/tenants': ['scope_id'],
   '/findings': ['finding_id'],

@@ -1,7 +1,7 @@
 /** How a view is read for whoever watches it: each time as a request of its own, with its own deadline and bounds. */
 import { Deadline } from '../../async/deadline.js'
 import type { Awaitable } from '../../contract/page.js'
-import { readQuery } from '../../http/read.js'
+import { isWhole } from '../../http/etag.js'
 import type { Sight } from '../authorization.js'
 import type { ErrorPlace } from '../hooks.js'
 import type { AskedRoute, createQuestions, Question } from '../question.js'
@@ -10,12 +10,10 @@ import type { FoundView, OpenView, Watcher } from './watches.js'
 /** For what no client waits for. */
 const NOBODY = { signal: new AbortController().signal }
 
-interface OpenViewOptions<P> {
+export interface OpenViewOptions<P> {
   question: ReturnType<typeof createQuestions>
   deadlineMs: number
   now(): number
-  /** Throws where no inspector can answer. */
-  checkCapability(needs: AskedRoute['route']['needs']): void
   sightFor(
     principal: P,
     asked: AskedRoute,
@@ -27,27 +25,37 @@ interface OpenViewOptions<P> {
 
 /** @returns what a watcher may see of a view, or a throw that says why it is none. */
 export function createOpenView<P>(options: OpenViewOptions<P>) {
-  const { question, deadlineMs, now, checkCapability, sightFor, tell } = options
+  const { question, deadlineMs, now, sightFor, tell } = options
   return async (
-    { route: asked, params, search }: FoundView<AskedRoute>,
+    { route: asked, params, given }: FoundView<AskedRoute>,
     { request, principal }: Watcher<P>,
   ): Promise<OpenView> => {
     const { route } = asked
-    checkCapability(route.needs)
-    const given = readQuery(asked, search)
     const opening = new Deadline(deadlineMs, request)
-    const sight = await sightFor(principal, asked, { params, filters: given.filters }, { request, deadline: opening })
-    opening.clear()
+    let sight: Sight
+    try {
+      sight = await sightFor(principal, asked, { params, filters: given.filters }, { request, deadline: opening })
+    } finally {
+      opening.clear()
+    }
     const place = (source?: string) => ({ route: route.path, ...(source === undefined ? {} : { source }) })
-    const put = (deadline: Deadline): Question =>
-      question(asked, { params, given, sight, deadline }, new Set(), (error, source) => tell(error, place(source)))
+    const put = (deadline: Deadline, failed = () => {}): Question =>
+      question(asked, { params, given, sight, deadline }, new Set(), (error, source) => {
+        failed()
+        tell(error, place(source))
+      })
     return {
       scope: JSON.stringify(sight.users ?? null),
       compared: route.compared,
       async read() {
         const deadline = new Deadline(deadlineMs, NOBODY)
+        let hasFailed = false
+        const failed = () => {
+          hasFailed = true
+        }
         try {
-          return (await put(deadline).answer()).encoded
+          const answer = await put(deadline, failed).answer()
+          return { encoded: answer.encoded, isWhole: !hasFailed && isWhole(answer) }
         } finally {
           deadline.clear()
         }

@@ -4,6 +4,7 @@ import { checkId } from '../../contract/ids.js'
 import { eventStreamReply } from '../../http/event-stream.js'
 import { createMatcher } from '../../http/match.js'
 import { type FieldError, ProblemError } from '../../http/problem.js'
+import type { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
 import { parsePrefix } from '../../http/target.js'
 import { createFeed, type Feed, type FeedEnd } from './feed.js'
@@ -19,12 +20,14 @@ const WATCHES_MAX = 1_000
 /** Between two looks at whether a watcher may still look. */
 const RECHECK_MS = 60_000
 
-/** A view of a request that was found, and may be looked at. */
+type Given = ReturnType<typeof readQuery>
+
+/** A view of a request that was found, and what it asks for. */
 export interface FoundView<R> {
   name: string
   route: R
   params: Record<string, string>
-  search: string
+  given: Given
 }
 
 /** A view that a principal may look at, and who may share its reader. */
@@ -40,7 +43,9 @@ export interface Watcher<P> {
 
 export interface WatchesOptions<R, P> {
   routes: readonly R[]
-  /** What a watcher sees of a view. Throws why it may not, or why it is no question. */
+  /** What the query of a view asks for. Throws why it is no question, or why nobody can answer it. */
+  givenOf(route: R, search: string): Given
+  /** What a watcher sees of a view. Throws why it may not. */
   open(view: FoundView<R>, watcher: Watcher<P>): Promise<OpenView>
 }
 
@@ -55,7 +60,7 @@ const invalid = (reason: string) =>
   new ProblemError('invalid_query', { errors: [{ in: 'query', name: 'view', reason } satisfies FieldError] })
 
 /** The values of the query's one parameter, which may be repeated. */
-function viewsIn(search: string): string[] {
+function namesIn(search: string): string[] {
   const views = search.split('&').map((pair) => {
     const [name, value = ''] = pair.split(/=(.*)/s)
     if (name !== 'view') throw invalid('this route takes view, and nothing else')
@@ -71,7 +76,7 @@ function viewsIn(search: string): string[] {
 }
 
 /** @returns what finds the view that a name is of. */
-function createFinder<R extends { path: string }>(routes: readonly R[]) {
+function createFinder<R extends { path: string }>(routes: readonly R[], givenOf: (route: R, search: string) => Given) {
   const matcher = createMatcher(parsePrefix(''), routes)
   return (name: string): FoundView<R> => {
     const [path = '', search = ''] = name.split(/\?(.*)/s)
@@ -80,15 +85,22 @@ function createFinder<R extends { path: string }>(routes: readonly R[]) {
     const params = Object.entries(found.params)
     for (const [param, value] of params)
       if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
-    return { name, route: found.route, params: Object.fromEntries(params) as Record<string, string>, search }
+    const { route } = found
+    return {
+      name,
+      route,
+      params: Object.fromEntries(params) as Record<string, string>,
+      given: givenOf(route, search),
+    }
   }
 }
 
 export function createWatches<R extends { path: string }, P extends { name: string }>({
   routes,
+  givenOf,
   open,
 }: WatchesOptions<R, P>) {
-  const find = createFinder(routes)
+  const find = createFinder(routes, givenOf)
   const readers = new Map<string, ViewReader>()
   const watches = new Set<Watch>()
   /** Principals of watches that are being begun: they count, or as many as come at once would pass the bound. */
@@ -121,16 +133,14 @@ export function createWatches<R extends { path: string }, P extends { name: stri
     get size() {
       return watches.size
     },
+    /** The views that a query names. Throws why one is none. */
+    viewsIn: (search: string): FoundView<R>[] => namesIn(search).map(find),
     /**
      * Begins a watch. Every view is read before it does, so that what cannot be read is a problem and no stream.
      *
-     * @param isKnown Whether the principal of the request is the same still.
+     * @param whoNow Who asks by now. What that one may see is asked anew, which a name alone does not say.
      */
-    async begin(
-      { search, ...watcher }: Watcher<P> & { search: string },
-      isKnown: () => Promise<boolean>,
-    ): Promise<HttpReply> {
-      const found = viewsIn(search).map(find)
+    async begin(found: FoundView<R>[], watcher: Watcher<P>, whoNow: () => Promise<P>): Promise<HttpReply> {
       const { principal, request } = watcher
       const held = [...[...watches].map((watch) => watch.principal), ...beginning]
       const own = held.filter((name) => name === principal.name).length
@@ -159,8 +169,9 @@ export function createWatches<R extends { path: string }, P extends { name: stri
         feed,
         async recheck() {
           try {
-            if (!(await isKnown())) return { reason: 'forbidden', retry: null }
-            const again = await Promise.all(found.map((view) => open(view, watcher)))
+            const now = await whoNow()
+            if (now.name !== principal.name) return { reason: 'forbidden', retry: null }
+            const again = await Promise.all(found.map((view) => open(view, { principal: now, request })))
             const isSame = again.every(({ scope }, i) => scope === opened[i]?.scope)
             return isSame ? null : { reason: 'scope_changed', retry: 0 }
           } catch {

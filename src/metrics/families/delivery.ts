@@ -176,7 +176,7 @@ const without = (scope_id: string): Reservations => ({ scope_id, reserved_comman
 async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
   const { scopes, view } = scrape
   if (delivery.getTenant) {
-    const found = await Promise.all(scopes.map((scope) => delivery.getTenant?.(scope, view.ask)))
+    const found = await Promise.all(scopes.map(async (scope) => delivery.getTenant?.(scope, view.ask)))
     const value = found.map((tenant, i): Reservations => {
       const scope_id = scopes[i] as string
       return tenant ? { ...DeliveryTenant.parse(tenant), scope_id } : without(scope_id)

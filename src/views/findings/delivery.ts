@@ -6,27 +6,24 @@ import { PAGE_MAX } from '../../contract/limits.js'
 import type { Ask, PageQuery } from '../../contract/page.js'
 import { along, type Looking } from './detector.js'
 import { holderEvidence } from './disconnected.js'
-import { type Evidence, type Finding, fieldsOf, finding, requestOf } from './finding.js'
+import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
 const SOURCE = 'delivery'
-
-const FIRST = { cursor: null, limit: PAGE_MAX }
-
-/** The nodes, as many as a page has. */
-async function nodesOf(looking: Looking): Promise<DeliveryNode[]> {
-  const list = (page: PageQuery, ask: Ask) => looking.inspectors.delivery.listNodes(page, ask)
-  return (await looking.page(SOURCE, { entry: DeliveryNode, list }, FIRST)).records
-}
 
 const isAlive = (node: DeliveryNode) => node.stale !== true && node.reconciliation_loop_alive !== false
 
 /** When a node last reported; of one that does not say, never. */
 const instantOf = ({ updated_at }: DeliveryNode) => (updated_at === null ? 0 : Date.parse(updated_at))
 
-/** The living node whose latest report is the latest of all, among those that `counts`. */
-function latestOf(nodes: readonly DeliveryNode[], counts: (node: DeliveryNode) => boolean): DeliveryNode | undefined {
-  const alive = nodes.filter((node) => isAlive(node) && counts(node))
-  return alive.sort((a, b) => instantOf(b) - instantOf(a))[0]
+/** The living node that reported last, of the first page that has one among those that `counts`. */
+async function latestOf(
+  looking: Looking,
+  counts: (node: DeliveryNode) => boolean = () => true,
+): Promise<DeliveryNode | undefined> {
+  const list = (page: PageQuery, ask: Ask) => looking.inspectors.delivery.listNodes(page, ask)
+  const isMeant = (node: DeliveryNode) => isAlive(node) && counts(node)
+  const { records } = await looking.pageWith(SOURCE, { entry: DeliveryNode, list }, PAGE_MAX, isMeant)
+  return records.filter(isMeant).sort((a, b) => instantOf(b) - instantOf(a))[0]
 }
 
 /** Whether a loop has looked since `instant`: it reports at least this often, and passes before it does. */
@@ -51,12 +48,17 @@ function commandEvidence(looking: Looking, command: DeliveryCommand): Evidence {
   })
 }
 
-/** What names the command, without what nobody knows of it. */
-const subjectOf = ({ user_id, client_id, command_id }: DeliveryCommand): Record<string, string> => ({
+/** What names the command: its scope in the place of what nobody knows of it, which alone tells it from others. */
+const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryCommand): Record<string, string> => ({
   ...(user_id !== null && { user_id }),
   ...(client_id !== null && { client_id }),
+  ...((user_id === null || client_id === null) && { scope_id: admission.scope_id }),
   command_id,
 })
+
+/** A finding of a command, named as its status is asked for. */
+const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string, evidence: Evidence[]): Finding =>
+  finding(kind, subjectOf(command), since, evidence, addressOf(command))
 
 /** Of a command that is for no client that anybody knows, none can be missing. */
 const isForClient = (command: DeliveryCommand): command is DeliveryCommand & ClientOfUser =>
@@ -69,12 +71,12 @@ export const COMMANDS_OVERDUE = along<DeliveryCommand>({
   entry: DeliveryCommand,
   list: ({ delivery }, page, ask) => delivery.listCommands?.({ overdue: true }, page, ask),
   async find(commands, looking) {
-    const node = latestOf(await nodesOf(looking), () => true)
+    const node = await latestOf(looking)
     return commands.flatMap((command) => {
       const { deadline_at } = command.admission
       if (!command.overdue || deadline_at === null || (node && !hasPassed(node, deadline_at))) return []
       const evidence = [commandEvidence(looking, command), nodeEvidence(looking, node)]
-      return [finding('command_overdue', subjectOf(command), deadline_at, evidence)]
+      return [ofCommand('command_overdue', command, deadline_at, evidence)]
     })
   },
 })
@@ -85,7 +87,7 @@ async function busyClients(looking: Looking): Promise<Set<string> | null> {
     const listed = await looking.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ask)
     return listed ?? { items: [], next_cursor: null, has_more: false }
   }
-  const { records, next } = await looking.page(SOURCE, { entry: DeliveryCommand, list }, FIRST)
+  const { records, next } = await looking.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
   if (next !== null) looking.cut.add(SOURCE)
   return next === null ? new Set(records.map((command) => JSON.stringify([command.user_id, command.client_id]))) : null
 }
@@ -100,19 +102,16 @@ export const COMMANDS_WAITING = along<DeliveryCommand>({
     const commands = all.filter(isForClient).filter(({ state, overdue }) => state === 'waiting' && !overdue)
     if (commands.length === 0) return []
     const holderOf = await looking.holders(commands)
-    const node = latestOf(await nodesOf(looking), ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
+    const node = await latestOf(looking, ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
     const busy = commands.some((command) => holderOf(command) !== null) ? await busyClients(looking) : null
     return commands.flatMap((command): Finding[] => {
       const { user_id, client_id, admission } = command
       const holder = holderOf(command)
       const evidence = [commandEvidence(looking, command), holderEvidence(looking, command, holder)]
-      if (holder === null) return [finding('command_waiting_for_nobody', subjectOf(command), admission.at, evidence)]
+      if (holder === null) return [ofCommand('command_waiting_for_nobody', command, admission.at, evidence)]
       if (!node || !busy || busy.has(JSON.stringify([user_id, client_id])) || !hasPassed(node, admission.at)) return []
       return [
-        finding('command_waiting_though_listened', subjectOf(command), admission.at, [
-          ...evidence,
-          nodeEvidence(looking, node),
-        ]),
+        ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(looking, node)]),
       ]
     })
   },
@@ -133,7 +132,7 @@ export const RESERVATIONS_WITHOUT_COMMAND = along<DeliveryTenant>({
     if (late.length === 0) return []
     const list = async (page: PageQuery, ask: Ask) =>
       (await looking.inspectors.delivery.listCommands?.({ overdue: true }, page, ask)) ?? NOTHING
-    const { records, next } = await looking.page(SOURCE, { entry: DeliveryCommand, list }, FIRST)
+    const { records, next } = await looking.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
     // Of the scopes beyond that page nothing is known.
     if (next !== null) {
       looking.cut.add(SOURCE)
@@ -166,7 +165,7 @@ async function connectionAt(node_id: string, looking: Looking): Promise<Connecti
   const { registry } = looking.inspectors
   if (!registry) return undefined
   const list = (page: PageQuery, ask: Ask) => registry.listConnections({ node_id, status: 'connected' }, page, ask)
-  const { records } = await looking.page('registry', { entry: Connection, list }, { cursor: null, limit: 1 })
+  const { records } = await looking.pageWith('registry', { entry: Connection, list }, 1)
   // A registry that does not know the filter lists anybody's.
   return records.find((connection) => connection.node_id === node_id && connection.status === 'connected')
 }

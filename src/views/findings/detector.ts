@@ -9,7 +9,16 @@ import { toTimestamp } from '../../contract/ids.js'
 import { type Ask, type Awaitable, type Page, type PageQuery, withSignal } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Holders, readHolders } from '../clients.js'
-import { type Budget, budgetOf, type Entries, readable, readPage, type ViewAsk, viewOf } from '../reading.js'
+import {
+  type Budget,
+  betweenPages,
+  budgetOf,
+  type Entries,
+  readable,
+  readPage,
+  type ViewAsk,
+  viewOf,
+} from '../reading.js'
 import type { Evidence, Finding, FindingKind } from './finding.js'
 
 /** How long one source may take to answer one question: one that hangs must not keep what the others say. */
@@ -89,6 +98,25 @@ export class Looking {
       if ((page.omitted ?? 0) > 0 || records.length < page.items.length) this.cut.add(source)
       return { records, next: page.has_more ? page.next_cursor : null }
     })
+  }
+
+  /**
+   * The first page of a list with a record that is `meant`, or its last: a page without one may go on, and what is not on
+   * it is not away. @throws SourceFailed, and Spent where nobody knows within the bounds.
+   */
+  async pageWith<T>(
+    source: SourceName,
+    entries: Entries<T>,
+    limit: number,
+    meant: (record: T) => boolean = () => true,
+  ) {
+    let cursor: string | null = null
+    while (true) {
+      const page: { records: T[]; next: string | null } = await this.page(source, entries, { cursor, limit })
+      if (page.next === null || page.records.some(meant)) return page
+      cursor = page.next
+      await betweenPages(this.budget(source), this.view.ask)
+    }
   }
 
   /** Who holds the clients of `records` now. @throws SourceFailed, Spent. */

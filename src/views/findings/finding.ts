@@ -118,17 +118,22 @@ export const FindingPage = pageOf(Finding)
   .describe('A page of findings, kind by kind. It may be shorter than its limit, or empty, and still go on.')
 export type FindingPage = z.infer<typeof FindingPage>
 
-/** A finding with its words and its id. */
+/**
+ * A finding with its words and its id.
+ *
+ * @param named What its id is made of.
+ */
 export function finding(
   kind: FindingKind,
   subject: Record<string, string>,
   since: string | null,
   evidence: Evidence[],
+  named: Readonly<Record<string, string>> = subject,
 ): Finding {
   const [means, does_not_mean] = WORDS[kind]
-  const ids = Object.values(subject).map(encodeURIComponent).join('/')
-  const named = `${kind}:${ids}`
-  const finding_id = utf8Length(named) <= ID_BYTES ? named : `${kind}:${digest64(ids)}`
+  const ids = Object.values(named).map(encodeURIComponent).join('/')
+  const whole = `${kind}:${ids}`
+  const finding_id = utf8Length(whole) <= ID_BYTES ? whole : `${kind}:${digest64(ids)}`
   return { finding_id, kind, subject, evidence, since, means, does_not_mean }
 }
 

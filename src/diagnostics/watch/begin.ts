@@ -1,0 +1,55 @@
+/** How a request becomes a watch: what it asks for, what is told of that, and who asks each time it may have changed. */
+import { Deadline } from '../../async/deadline.js'
+import { readQuery } from '../../http/read.js'
+import type { HttpReply } from '../../http/respond.js'
+import type { AskedRoute, PlacedRoute } from '../question.js'
+import { createOpenView, type OpenViewOptions } from './view.js'
+import { createWatches } from './watches.js'
+
+/** What is kept of one request, for the hooks. */
+interface Visited {
+  request: Request
+  deadline: Deadline
+  filters: Readonly<Record<string, unknown>>
+}
+
+interface BeginOptions<P, Visit> extends OpenViewOptions<P> {
+  routes: readonly PlacedRoute[]
+  /** Throws where no inspector can answer. */
+  checkCapability(needs: AskedRoute['route']['needs']): void
+  /** Who asks, or a throw. */
+  authenticate(visit: Visit): Promise<P>
+}
+
+/** @returns what begins a watch, or throws why there is none. */
+export function createBeginWatch<P extends { name: string }, Visit extends Visited>(options: BeginOptions<P, Visit>) {
+  const { routes, checkCapability, authenticate, deadlineMs } = options
+  const watches = createWatches<PlacedRoute, P>({
+    routes,
+    givenOf(asked, search) {
+      checkCapability(asked.route.needs)
+      return readQuery(asked, search)
+    },
+    open: createOpenView(options),
+  })
+
+  return (principal: P, search: string, visit: Visit): Promise<HttpReply> => {
+    const { request } = visit
+    const found = watches.viewsIn(search)
+    // Copies: what a host does to what it is told must not change what is watched.
+    const view = found.map(({ route: { path }, params, given: { filters } }) => ({
+      route: path,
+      params: { ...params },
+      filters: { ...filters },
+    }))
+    visit.filters = { view }
+    return watches.begin(found, { principal, request }, async () => {
+      const deadline = new Deadline(deadlineMs, request)
+      try {
+        return await authenticate({ ...visit, deadline })
+      } finally {
+        deadline.clear()
+      }
+    })
+  }
+}

@@ -1,0 +1,49 @@
+/** Answers without a part, of sources that say all the while that nothing has changed: for a moment, and then they are whole. */
+import type { Inspectors } from '../../src/contract/families.js'
+import type { Ask } from '../../src/contract/page.js'
+import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createWatched } from './subject.js'
+import { connection, context } from './world.js'
+
+type Cut = (page: object, ask: Ask) => object
+
+/** What is missing, where, and the source that brings it about. */
+export const PARTIAL: [what: string, path: string, source: string, cut: Cut][] = [
+  [
+    'a source fails',
+    '/users',
+    'contextRegistry',
+    () => {
+      throw new Error('a moment')
+    },
+  ],
+  ['a record cannot be shown', '/connections', 'registry', (page) => ({ ...page, omitted: 1 })],
+  ['the list is cut', '/connections', 'registry', (page) => ({ ...page, items: [], truncated: true })],
+  [
+    'a host is told of a part',
+    '/connections',
+    'registry',
+    (page, { onError }) => {
+      onError?.(new Error('a shard'))
+      return { ...page, items: [] }
+    },
+  ],
+]
+
+/** A router over a source that cuts its answers until it is `mend`ed. */
+export function createPartial(source: string, cut: Cut) {
+  const { registry, contextRegistry } = createFakeInspectors({ connections: [connection()], contexts: [context()] })
+  const version = () => 'the same'
+  let isCut = true
+  const inspectors = { registry: { ...registry, version }, contextRegistry: { ...contextRegistry, version } }
+  const watched = createWatched({ inspectors: inspectors as Inspectors }, ({ name, args, proceed }) => {
+    if (!isCut || !name.startsWith(source) || name.endsWith('.version')) return proceed()
+    return cut(proceed() as object, args.at(-1) as Ask)
+  })
+  return {
+    ...watched,
+    mend() {
+      isCut = false
+    },
+  }
+}

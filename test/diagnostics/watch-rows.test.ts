@@ -1,0 +1,56 @@
+/** The rows of a watched list, as the client that watches keeps them by the fields that the snapshot names. */
+import { expect, it, vi } from 'vitest'
+import { type WatchedRow, watch } from '../../src/browser/watch.js'
+import type { Inspectors } from '../../src/contract/families.js'
+import { createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
+import { NOW } from './world.js'
+
+const at = new Date(NOW).toISOString()
+/** A command of nobody, which its scope alone tells from another of its id. */
+const ofNobody = (scope_id: string) => ({
+  user_id: null,
+  client_id: null,
+  command_id: '1',
+  state: 'waiting',
+  overdue: false,
+  admission: { state: 'admitted', at, scope_id, deadline_at: null },
+  attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+  acknowledgement: { state: 'none', at: null, instance_id: null },
+  recovery: { count: 0, last_at: null, reason: null },
+  terminal: null,
+})
+
+it('are as many as a GET shows, commands of nobody and one id among them, and go one by one', async () => {
+  const items = [ofNobody('mail'), ofNobody('push')]
+  const nothing = () => ({ items: [], next_cursor: null, has_more: false })
+  const delivery = {
+    summary: () => null,
+    status: () => null,
+    listTenants: nothing,
+    listNodes: nothing,
+    listCommands: () => ({ ...nothing(), items: [...items] }),
+  }
+  const router = createSubject({ inspectors: { delivery } as unknown as Inspectors })
+  const left = new AbortController()
+  let shown: readonly WatchedRow[] = []
+  const watching = watch(`${ORIGIN}${PREFIX}/watch`, {
+    views: ['/delivery/commands'],
+    headers: { 'x-admin-key': KEY },
+    signal: left.signal,
+    fetch: async (input, init) => router(new Request(input as string, init)),
+    onChange: (lists) => {
+      shown = lists['/delivery/commands']?.items ?? []
+    },
+  })
+  const isAsListed = async () => expect(shown).toEqual((await get(router, '/delivery/commands')).body.items)
+  await vi.waitFor(async () => {
+    expect(shown).toHaveLength(2)
+    await isAsListed()
+  })
+  items.reverse()
+  await vi.waitFor(isAsListed, { timeout: 10_000 })
+  items.shift()
+  await vi.waitFor(isAsListed, { timeout: 10_000 })
+  left.abort()
+  await watching
+})
