@@ -26,8 +26,8 @@ const OPTIONS: Shape<CooperativeSiteClientOptions> = {
   headers: ANYTHING,
 }
 
-/** Who listens, by names that a misspelt one is none of. */
-const SUBSCRIBER = { onEvent: FUNCTION, onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
+/** Who listens, by names that a misspelt one is none of. Without `onEvent` a stream would be held open for nobody. */
+const SUBSCRIBER = { onEvent: needed(FUNCTION), onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
 
 const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING }
 

@@ -2,6 +2,7 @@
 export type { GapReason, SiteEvent } from '../contract/event-bus.js'
 export type { Invocation, InvocationError } from '../contract/invocations.js'
 export type { Json, JsonObject } from '../contract/json.js'
+export type { FieldError } from '../relay-client/field-errors.js'
 export type { HeaderFields } from '../relay-client/headers.js'
 export { type CooperativeSiteClient, type CooperativeSiteClientOptions, createCooperativeSiteClient } from './client.js'
 export type { EndFrame, GapFrame, ReadyFrame, Subscriber } from './frames.js'

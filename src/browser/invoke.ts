@@ -43,7 +43,9 @@ export async function invoke(
 ): Promise<Invocation> {
   const path = `actions/${toSegment('action', action)}`
   const body = JSON.stringify({ parameters, timeout_ms: timeoutMs })
-  const headers = { 'content-type': 'application/json', ...(idempotencyKey && { 'idempotency-key': idempotencyKey }) }
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
+  // An empty one too: the relay refuses it, while without a key the action would run twice.
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   let response: Response
   try {
     response = await send(path, { method: 'POST', headers, body, signal })

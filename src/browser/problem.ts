@@ -1,5 +1,6 @@
 /** The one error of the browser client: what the relay refused, or why nothing can be said. */
 import { codeOf, isRedirect, readObject } from '../relay-client/answer.js'
+import { type FieldError, fieldErrorsOf, messageOf } from '../relay-client/field-errors.js'
 
 /** What went wrong, in words a program can act on. */
 export class CooperativeSiteError extends Error {
@@ -13,12 +14,21 @@ export class CooperativeSiteError extends Error {
   readonly status: number | null
   /** `unknown`: the action may or may not have run. */
   readonly outcome: 'unknown' | undefined
+  /** What in the request was not valid: the first eight, where the relay said so. The message has the first of them. */
+  readonly errors: readonly FieldError[] | undefined
 
-  constructor(code: string, status: number | null, outcome?: 'unknown', options?: ErrorOptions) {
-    super(status === null ? code : `${code} (${status})`, options)
+  constructor(
+    code: string,
+    status: number | null,
+    outcome?: 'unknown',
+    options: ErrorOptions & { errors?: readonly FieldError[] | undefined } = {},
+  ) {
+    const { errors } = options
+    super(messageOf(code, status, errors), options)
     this.code = code
     this.status = status
     this.outcome = outcome
+    this.errors = errors
   }
 }
 
@@ -37,5 +47,6 @@ export async function toError(response: Response): Promise<CooperativeSiteError>
     return new CooperativeSiteError('redirected', status || null)
   }
   const problem = await readAnswer(response)
-  return new CooperativeSiteError(codeOf(problem), status, problem?.outcome === 'unknown' ? 'unknown' : undefined)
+  const outcome = problem?.outcome === 'unknown' ? 'unknown' : undefined
+  return new CooperativeSiteError(codeOf(problem), status, outcome, { errors: fieldErrorsOf(problem) })
 }

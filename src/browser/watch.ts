@@ -69,7 +69,7 @@ const idOf = (row: WatchedRow, fields: string[]) =>
   fields.length === 1 ? String(row[fields[0] as string]) : JSON.stringify(fields.map((field) => row[field]))
 
 /** Puts `upsert` into what is there, takes `remove` out, and orders it. */
-function apply(state: State, upsert: WatchedRow[], remove: string[], order: string[] | null): void {
+function apply(state: State, upsert: WatchedRow[], remove: string[], order?: string[] | null): void {
   for (const id of remove) state.rows.delete(id)
   for (const row of upsert) state.rows.set(idOf(row, state.rowId), row)
   if (order)
@@ -90,10 +90,12 @@ const isComplete = (page: WatchedRow) =>
  * await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange: draw })
  */
 export async function watch(url: string, options: WatchOptions): Promise<void> {
-  const { views, headers = {}, onChange, signal = new AbortController().signal, fetch = globalThis.fetch } = options
+  const { views, headers, onChange, signal, fetch = globalThis.fetch } = options
   const states = new Map<string, State>(
     views.map((view) => [view, { version: -1, rowId: [], rows: new Map(), page: {}, asOf: null, stale: true }]),
   )
+  /** Of each list, since others of the same watch may be heard of, and of the connection as a whole. */
+  const silences = new Map<unknown, ReturnType<typeof setTimeout>>()
   let failures = 0
   let isOver = false
 
@@ -110,8 +112,14 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     }
   }
 
-  function lose(): void {
-    for (const state of states.values()) state.stale = true
+  /** `of` was heard of just now: `act` is called once it has not been for too long. */
+  function hear(of: unknown, act: () => void): void {
+    clearTimeout(silences.get(of))
+    silences.set(of, setTimeout(act, SILENCE_MS))
+  }
+
+  function lose(lost: Iterable<State>): void {
+    for (const state of lost) state.stale = true
     tell()
   }
 
@@ -122,42 +130,52 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       isOver = frame?.retry === null
       throw UNRELATED
     }
-    const state = states.get(String(frame?.view))
+    const state = states.get(frame?.view as string)
     if (!frame || !state || type === 'reset') return
-    const { version, observed_at, from, page } = frame as {
+    const {
+      version,
+      observed_at,
+      // A `sync` says of the version that it names that it still is.
+      from = version,
+      row_id,
+      page,
+    } = frame as {
       version: number
       observed_at: string
-      from: number
+      from?: number
+      row_id: string[]
       page: WatchedRow
     }
-    if (type === 'snapshot' && isObject(page)) {
+    if (type === 'snapshot') Object.assign(state, { rowId: row_id, rows: new Map() })
+    else if (from !== state.version) throw UNRELATED
+    if (isObject(page)) {
       const { items, ...rest } = page
-      Object.assign(state, { rowId: frame.row_id, rows: new Map(), page: rest })
-      apply(state, items as WatchedRow[], [], null)
-    } else if (type === 'delta' && isObject(page)) {
-      if (from !== state.version) throw UNRELATED
-      state.page = page
-      apply(state, frame.upsert as WatchedRow[], frame.remove as string[], frame.order as string[] | null)
-    } else if (type === 'sync' && version !== state.version) throw UNRELATED
+      const { upsert = items, remove = [], order } = frame
+      state.page = rest
+      apply(state, upsert as WatchedRow[], remove as string[], order as string[] | null | undefined)
+    }
     Object.assign(state, { version, asOf: observed_at, stale: false })
+    hear(state, () => lose([state]))
     failures = 0
     tell()
   }
 
   async function connect(): Promise<void> {
     const connection = new AbortController()
-    const forget = onAbort(signal, () => connection.abort(signal.reason))
-    let silence: ReturnType<typeof setTimeout> | undefined
-    const hear = () => {
-      clearTimeout(silence)
-      silence = setTimeout(() => connection.abort(), SILENCE_MS)
-    }
+    const end = () => connection.abort()
+    const forget = onAbort(signal, end)
     let reader: ReadableStreamDefaultReader<string> | undefined
     try {
-      hear()
-      const sent = new Headers(typeof headers === 'function' ? await headers() : headers)
+      hear(states, end)
+      // Neither the headers of a host nor a `fetch` of its own need ever come.
+      const fields = await raceAbort(typeof headers === 'function' ? headers() : headers, connection.signal)
       const search = new URLSearchParams(views.map((view) => ['view', view]))
-      const asked = { headers: sent, redirect: 'manual', cache: 'no-store', signal: connection.signal } as const
+      const asked = {
+        headers: new Headers(fields),
+        redirect: 'manual',
+        cache: 'no-store',
+        signal: connection.signal,
+      } as const
       const response = await raceAbort(fetch(`${url}?${search}`, asked), connection.signal)
       const { status } = response
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
@@ -172,25 +190,26 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       while (reader) {
         const { done, value } = await raceAbort(reader.read(), connection.signal)
         if (done) return
-        hear()
+        // A large snapshot comes in pieces, and each of them is a sign of life.
+        hear(states, end)
         decode(value)
       }
     } finally {
-      clearTimeout(silence)
+      for (const timer of silences.values()) clearTimeout(timer)
       forget()
-      connection.abort()
+      end()
       reader?.cancel().catch(() => {})
     }
   }
 
-  while (!signal.aborted) {
+  while (!signal?.aborted) {
     try {
       await connect()
     } catch (error) {
-      if (isOver && error instanceof WatchRefused && !signal.aborted) throw error
+      if (isOver && error instanceof WatchRefused && !signal?.aborted) throw error
     }
-    if (signal.aborted) return
-    lose()
+    if (signal?.aborted) return
+    lose(states.values())
     if (isOver) return
     await sleep(reconnectDelay(RETRY_DEFAULT_MS, failures++, Math.random()), signal)
   }

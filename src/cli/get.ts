@@ -1,8 +1,8 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
-import { recordLines, tableOf } from './text/table.js'
-import { harmlessJson } from './text/visible.js'
+import { cellOf, recordLines, tableOf } from './text/table.js'
+import { harmlessJson, visible } from './text/visible.js'
 import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: one answer of a diagnostics router
@@ -37,6 +37,7 @@ interface Page {
   items?: unknown
   has_more?: unknown
   next_cursor?: unknown
+  omitted?: unknown
   completeness?: { complete?: unknown; truncated_sources?: unknown }
 }
 
@@ -48,11 +49,18 @@ function onwards(route: string, cursor: string): string {
   return `${path}?${query}`
 }
 
-/** What of an answer is no whole: said beside it, so that a table can be piped on. */
-function* cuts({ has_more, completeness }: Page, isAll: boolean): Generator<string> {
-  if (completeness?.complete === false)
-    yield `a sample: cut short in ${[completeness.truncated_sources].flat().join(', ') || 'some source'}`
-  if (has_more === true) yield isAll ? `more than ${PAGES} pages: this is not all` : 'more follow: --all asks for them'
+/** What says of a page that it is no whole. */
+type Cut = Pick<Page, 'has_more' | 'omitted' | 'completeness'>
+
+/** What of all pages is no whole: said beside them, so that a table can be piped on. */
+function* cuts(pages: readonly Cut[], isAll: boolean): Generator<string> {
+  const samples = pages.flatMap(({ completeness }) => (completeness?.complete === false ? [completeness] : []))
+  const sources = new Set(samples.flatMap(({ truncated_sources }) => truncated_sources ?? []).map(cellOf))
+  if (samples.length > 0) yield `a sample: cut short in ${[...sources].join(', ') || 'some source'}`
+  const left = pages.reduce((sum, { omitted }) => sum + (typeof omitted === 'number' ? omitted : 0), 0)
+  if (left > 0) yield `${left} left out, which cannot be shown`
+  if (pages.at(-1)?.has_more === true)
+    yield isAll ? `more than ${PAGES} pages: this is not all` : 'more follow: --all asks for them'
 }
 
 /** The pages of a list, or the one answer. @throws the problem, as a text. */
@@ -84,7 +92,7 @@ function print({ route, items, page }: Gotten, out: Output, err: Output): void {
   if (!Array.isArray(page.items)) return void out.write(`${recordLines(page).join('\n')}\n`)
   const { lines, left } = tableOf(items, out.columns ?? WIDTH, firstOf(route))
   out.write(items.length === 0 ? 'none\n' : `${lines.join('\n')}\n`)
-  if (left.length > 0) err.write(`relayscope: no place for ${left.join(', ')}: --json has them\n`)
+  if (left.length > 0) err.write(`relayscope: no place for ${visible(left.join(', '))}: --json has them\n`)
 }
 
 /**
@@ -111,9 +119,12 @@ export async function get(
   const isTable = out.isTTY === true && !values.json
   const items: object[] = []
   let last: Page = {}
+  const pages: Cut[] = []
   try {
     for await (const page of answers(reader, route, values.all)) {
       last = page
+      // Without its records: they have been printed.
+      pages.push({ has_more: page.has_more, omitted: page.omitted, completeness: page.completeness })
       const found = Array.isArray(page.items) ? page.items : [page]
       if (isTable) items.push(...found)
       else for (const item of found) out.write(`${harmlessJson(item)}\n`)
@@ -123,6 +134,6 @@ export async function get(
     return 1
   }
   if (isTable) print({ route, items, page: last }, out, err)
-  for (const said of cuts(last, values.all)) err.write(`relayscope: ${said}\n`)
+  for (const said of cuts(pages, values.all)) err.write(`relayscope: ${said}\n`)
   return 0
 }

@@ -2,6 +2,7 @@
 export type { Json } from '../contract/json.js'
 export type { NotPublishedReason, SiteMessageAnswer } from '../contract/site-messages.js'
 export type { Site, SiteInput } from '../contract/sites.js'
+export type { FieldError } from '../relay-client/field-errors.js'
 export type { HeaderFields } from '../relay-client/headers.js'
 export {
   type CooperativeSitePublisher,

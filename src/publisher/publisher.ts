@@ -4,12 +4,12 @@ import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
 import type { FirstTaken } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
-import { checkOptions } from '../contract/options.js'
+import { ANYTHING, checkOptions, type Shape, TEXT } from '../contract/options.js'
 import type { NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
 import { toSegment } from '../relay-client/answer.js'
 import { isFlag, isRecordOf, isText, isWord, nullable } from '../relay-client/shape.js'
-import { late, RelayError } from './relay-error.js'
-import { type PublisherRuntime, RUNTIME_OPTIONS, request, toError } from './runtime.js'
+import { late, RelayError, toError } from './relay-error.js'
+import { checkRuntime, type PublisherRuntime, request } from './runtime.js'
 
 const ATTEMPTS = 3
 // Three of them and the longest waits between them are 9.9 s, within the promised 10.
@@ -23,6 +23,8 @@ export interface PublishOptions {
   messageId?: string | undefined
   signal?: AbortSignal | undefined
 }
+
+const PUBLISH: Shape<PublishOptions> = { messageId: TEXT, signal: ANYTHING }
 
 export interface CooperativeSitePublisher {
   /**
@@ -74,7 +76,7 @@ const isPassing = (error: unknown) =>
  * ```
  */
 export function createCooperativeSitePublisher(options: CooperativeSitePublisherOptions): CooperativeSitePublisher {
-  checkOptions(options, RUNTIME_OPTIONS)
+  checkRuntime(options)
   const { runtime } = options
   async function send(message: Omit<SiteMessage, 'client_id' | 'instance_id'>, signal: AbortSignal) {
     const { client_id, instance_id } = await runtime.identity()
@@ -85,7 +87,9 @@ export function createCooperativeSitePublisher(options: CooperativeSitePublisher
   }
 
   return {
-    async publish(siteId, name, data, { messageId = crypto.randomUUID(), signal } = {}) {
+    async publish(siteId, name, data, publishOptions = {}) {
+      checkOptions(publishOptions, PUBLISH)
+      const { messageId = crypto.randomUUID(), signal } = publishOptions
       const message = {
         message_id: messageId,
         kind: 'event' as const,

@@ -1,12 +1,11 @@
 /** A site registry whose sites live at the relay: what a control server registers with. */
 
 import { runWithin } from '../async/time-limit.js'
-import { checkOptions } from '../contract/options.js'
 import type { Site, SiteInput } from '../contract/sites.js'
 import { toSegment } from '../relay-client/answer.js'
 import { isFlag, isListOf, isOneOf, isRecordOf, isText, nullable } from '../relay-client/shape.js'
-import { late } from './relay-error.js'
-import { type PublisherRuntime, RUNTIME_OPTIONS, request, toError } from './runtime.js'
+import { late, toError } from './relay-error.js'
+import { checkRuntime, type PublisherRuntime, request } from './runtime.js'
 
 // One attempt: a DELETE that is sent twice could not say whether it was there.
 const REGISTER_MS = 10_000
@@ -41,7 +40,7 @@ export interface RemoteSiteRegistryOptions {
  * at most 10 s. All methods reject with `RelayError`.
  */
 export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): RemoteSiteRegistry {
-  checkOptions(options, RUNTIME_OPTIONS)
+  checkRuntime(options)
   const { runtime } = options
   async function send(method: string, siteId: string, body?: unknown) {
     const path = `/sites/${toSegment('the site id', siteId)}`

@@ -1,7 +1,7 @@
 /** The connected runtime of an application, and how its requests reach the relay. */
-import { having, needed } from '../contract/options.js'
+import { checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
-import { codeOf, isRedirect, readObject, toBase } from '../relay-client/answer.js'
+import { readObject, toBase } from '../relay-client/answer.js'
 import type { HeaderFields } from '../relay-client/headers.js'
 import { RelayError } from './relay-error.js'
 
@@ -21,13 +21,17 @@ export interface PublisherRuntime {
   fetch?: typeof globalThis.fetch | undefined
 }
 
-/** What publisher and registry are made with. */
-const WITH_CALLS = having('identity', 'authorize')
-export const RUNTIME_OPTIONS = {
-  runtime: needed({
-    said: `${WITH_CALLS.said}, and with baseUrl`,
-    test: (value) => WITH_CALLS.test(value) && typeof (value as { baseUrl?: unknown }).baseUrl === 'string',
-  }),
+const RUNTIME: Shape<PublisherRuntime> = {
+  identity: needed(FUNCTION),
+  baseUrl: needed(TEXT),
+  authorize: needed(FUNCTION),
+  fetch: FUNCTION,
+}
+
+/** Refuses what publisher and registry cannot be made with. A runtime may have more than they ask of it. */
+export function checkRuntime(options: { runtime: PublisherRuntime }): void {
+  checkOptions(options, { runtime: needed(OBJECT) })
+  checkParts(options.runtime, RUNTIME, 'runtime.')
 }
 
 /** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
@@ -67,10 +71,4 @@ export async function request(
   } catch (cause) {
     throw new RelayError('unreachable', null, { cause })
   }
-}
-
-/** The error that an answer is which is not the wanted one. */
-export function toError(answer: RelayAnswer, fallback?: string): RelayError {
-  if (isRedirect(answer)) return new RelayError('redirected', answer.status || null)
-  return new RelayError(codeOf(answer.body, fallback), answer.status)
 }

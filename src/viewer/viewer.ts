@@ -33,17 +33,26 @@ const OPTIONS: Shape<ViewerOptions> = {
   title: TEXT,
 }
 
+/** `parsePrefix` of what is called `api` here. */
+function pathOf(api: string): string {
+  try {
+    return parsePrefix(api).path
+  } catch (error) {
+    throw new TypeError((error as Error).message.replace('prefix', 'api'))
+  }
+}
+
 /** Where the router is: `from` the page's own path, and the origin to connect to where that is another one. */
 function locate(api: string, prefix: string): { from: string; origin: string | null } {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(api)) {
     // The page lies below its prefix. Upwards and down again, whatever a proxy has put in front of both.
     const up = '../'.repeat(prefix.split('/').length - 1)
-    return { from: `${up}${parsePrefix(api).path.slice(1)}` || './', origin: null }
+    return { from: `${up}${pathOf(api).slice(1)}` || './', origin: null }
   }
   const url = URL.canParse(api) ? new URL(api) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
     throw new TypeError('api must be a path, or an http(s) URL without credentials, query and fragment')
-  return { from: url.origin + parsePrefix(url.pathname).path, origin: url.origin }
+  return { from: url.origin + pathOf(url.pathname), origin: url.origin }
 }
 
 const policyOf = (origin: string | null) =>

@@ -43,6 +43,12 @@ describe('invoke', () => {
     expect(request.headers['idempotency-key']).toBeUndefined()
   })
 
+  it('sends an empty key too, which the relay refuses: without one the action would run twice', async () => {
+    const { relay, client } = await startRelay((visit) => answerJson(visit, 200, invocation))
+    await client.invoke('add_note', {}, { idempotencyKey: '' })
+    expect((await relay.visit(0)).request.headers['idempotency-key']).toBe('')
+  })
+
   it('returns a failure of the application as an answer', async () => {
     const failed = { ...invocation, status: 'failed', result: null, error: { code: 'no_such_note', message: null } }
     const { client } = await startRelay((visit) => answerJson(visit, 200, failed))
@@ -57,6 +63,29 @@ describe('invoke', () => {
     const { relay, client } = await startRelay((visit) => answerJson(visit, status, problem))
     await expect(client.invoke('add_note', {})).rejects.toMatchObject({ code: problem.code, status, outcome })
     expect(relay.visits).toHaveLength(1)
+  })
+
+  it('says what of the call the relay could not read, the first of it in its message', async () => {
+    const errors = [
+      { in: 'body', name: 'timeout_ms', reason: 'must be at most 120000' },
+      { in: 'body', name: 'x', reason: 'is unknown' },
+    ]
+    const many = [...errors, ...Array.from({ length: 8 }, () => errors[1])]
+    const { client } = await startRelay((visit) => answerJson(visit, 422, { code: 'invalid_body', errors: many }))
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject({
+      errors: many.slice(0, 8),
+      message: 'invalid_body (422): timeout_ms must be at most 120000',
+    })
+  })
+
+  it.each([
+    ['no list', 'x'],
+    ['no such records', [{ name: 'x' }]],
+    ['a text longer than a problem', [{ in: 'body', name: 'x', reason: 'y'.repeat(2_049) }]],
+  ])('believes no errors that are %s', async (_what, errors) => {
+    const { client } = await startRelay((visit) => answerJson(visit, 422, { code: 'invalid_body', errors }))
+    const refused = { errors: undefined, message: 'invalid_body (422)' }
+    await expect(client.invoke('add_note', {})).rejects.toMatchObject(refused)
   })
 
   it('says that the outcome is unknown when the connection is lost or the answer makes no sense', async () => {

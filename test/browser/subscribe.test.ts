@@ -10,9 +10,10 @@ afterEach(() => {
 })
 
 describe('subscribe', () => {
-  it('refuses a listener by a misspelt name, and a call with an option that there is not', async () => {
+  it('refuses a listener by a misspelt name, one who hears no events, and a call with an option that there is not', async () => {
     const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 's' })
     expect(() => client.subscribe({ onevent() {} } as never)).toThrow(/onevent is unknown/)
+    expect(() => client.subscribe({ onReady() {} } as never)).toThrow(/onEvent must be a function/)
     await expect(client.invoke('a', {}, { timeout: 3 } as never)).rejects.toThrow(/timeout is unknown/)
   })
 

@@ -162,6 +162,39 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
+  it('says of each list by itself that nobody has looked, and stays for those that somebody looks at', async () => {
+    const host = createHost()
+    const { now, leave } = begin(host, ['/connections', '/contexts'])
+    await tick()
+    host.fail(true)
+    await tick(60_000)
+    expect(now()).toMatchObject({ '/connections': { items: [], stale: true }, '/contexts': { stale: false } })
+    host.fail(false)
+    await tick(15_000)
+    expect(now()).toMatchObject({ '/connections': { stale: false }, '/contexts': { stale: false } })
+    expect(host.connections).toBe(1)
+    leave()
+    await host.facilities.close()
+  })
+
+  it('takes headers that never come for a silence, and ends in the middle of them', async () => {
+    const left = new AbortController()
+    let asked = 0
+    let isOver = false
+    const never = () => {
+      asked++
+      return new Promise<never>(() => {})
+    }
+    void watch('/watch', { views: ['/users'], headers: never, signal: left.signal, onChange: () => {} }).then(() => {
+      isOver = true
+    })
+    await tick(60_000)
+    expect(asked).toBeGreaterThan(1)
+    left.abort()
+    await tick()
+    expect(isOver).toBe(true)
+  })
+
   it('comes back after a cut, with a pause, and begins from a snapshot', async () => {
     const host = createHost()
     const { now, leave } = begin(host, ['/connections'])

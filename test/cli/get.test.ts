@@ -134,6 +134,51 @@ describe('relayscope get', () => {
     expect((await call([server.url, '/users'])).err).toMatch(/a sample: cut short in registry/)
   })
 
+  describe('of a router that answers what it likes', () => {
+    /** Answers the page that is asked for: the first without a cursor, the others by theirs. */
+    async function startPages(...pages: object[]) {
+      const answer = async ({ url }: Request) => {
+        const at = Number(new URL(url).searchParams.get('cursor') ?? 0)
+        const more = at + 1 < pages.length
+        return Response.json({
+          items: [{ user_id: `user-${at}` }],
+          has_more: more,
+          next_cursor: `${at + 1}`,
+          ...pages[at],
+        })
+      }
+      const server = await startNodeServer(answer, { port: 0 })
+      onTestFinished(async () => {
+        await server.close()
+      })
+      return server.url
+    }
+    const sample = (...truncated_sources: string[]) => ({ completeness: { complete: false, truncated_sources } })
+
+    it('says what was cut on any of all pages, each source once', async () => {
+      const url = await startPages(sample('registry', 'rpc'), sample('rpc', 'delivery'), {})
+      const { code, err } = await call([url, '/users', '--all'])
+      expect([code, err]).toEqual([0, 'relayscope: a sample: cut short in registry, rpc, delivery\n'])
+      expect((await call([await startPages({}, sample()), '/users', '--all'])).err).toMatch(/cut short in some source/)
+    })
+
+    it('says how many records were left out of all pages', async () => {
+      const url = await startPages({ omitted: 3 }, {}, { omitted: 4 })
+      expect((await call([url, '/users', '--all'])).err).toBe('relayscope: 7 left out, which cannot be shown\n')
+      expect((await call([url, '/users'], { columns: 80 })).err).toMatch(/3 left out/)
+    })
+
+    it('sends no name of it to a terminal that would steer it', async () => {
+      const steering = '\u001b[2J\u001b]0;owned\u0007'
+      const { err } = await call([await startPages(sample(steering)), '/users'])
+      expect(err).toContain('cut short in <U+001B>[2J')
+      const fields = await startPages({ items: [{ user_id: 'u'.repeat(40), [`x${steering}`]: 'y' }] })
+      const { err: left } = await call([fields, '/users'], { columns: 40 })
+      expect(left).toContain('no place for x<U+001B>[2J')
+      expect(err + left).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
+    })
+  })
+
   it.each([
     ['/nothing', {}, /^relayscope: 404 route_not_found/],
     ['/users?limit=0', {}, /^relayscope: 422 invalid_query: .*; limit /],

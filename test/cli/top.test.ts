@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { widthOf } from '../../src/cli/text/visible.js'
-import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from '../../src/cli/top/frame.js'
+import { frameOf } from '../../src/cli/top/frame.js'
+import { COLOURS, type Frame, NO_COLOURS, PLAIN } from '../../src/cli/top/paint.js'
 import { heard, initialState, type Key, press, type TopState } from '../../src/cli/top/state.js'
 import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
@@ -72,6 +73,31 @@ describe('the frame of top', () => {
     expect(title).toMatch(/NO ANSWER, as of .* nobody answers there/)
     expect(frameOf(known(), frame(120, 24, PLAIN, NOW + 9_000))[0]).toMatch(/NO ANSWER/)
     expect(frameOf(known(), frame(120, 24))[0]).not.toMatch(/NO ANSWER/)
+  })
+
+  it('says of each part that nobody answers any more that it is old, or that it is unknown', () => {
+    const beside = {
+      '/delivery/summary': { tracked_commands: 3, due_commands: 0 },
+      '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
+    }
+    const whole = Object.entries(beside).reduce((state, [route, value]) => heard(state, route, { value }, NOW), known())
+    const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 4)
+    const [sources, flow, findings] = parts(whole, NOW)
+    expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
+    expect(flow).toMatch(/ 5 resulted, .* 3 tracked, 0 due$/)
+
+    const lost = ['/sources', '/findings?limit=100', ...Object.keys(beside)].reduce(
+      (state, route) => heard(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
+      whole,
+    )
+    const [oldSources, unknownFlow, oldFindings] = parts(lost, NOW + 2_000)
+    expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
+    expect(unknownFlow).toMatch(/ \? resulted, .* \? tracked, \? due$/)
+    expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
+
+    // Nobody says no, either.
+    const hanging = heard(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
+    expect(parts(hanging, NOW + 9_000)[0]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
   })
 
   it('never reads a sample as a total, nor what is unknown as 0', () => {

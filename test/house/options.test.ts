@@ -49,3 +49,9 @@ it.each(Object.keys(resolveLimits()))('the limit %s of a router is a bound or is
       new RegExp(`^limits\\.${option} must be a whole number from 1 to `),
     )
 })
+
+it('a limit that there is not is refused like every other option', () => {
+  const make = () => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits: { pagemax: 50 } as never })
+  expect(make).toThrow(/^the option limits\.pagemax is unknown; known are pageDefault, pageMax/)
+  expect(make).toThrow(TypeError)
+})

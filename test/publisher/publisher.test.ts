@@ -175,7 +175,42 @@ describe('publish', () => {
 
   it('refuses a runtime that does not say where its relay is', () => {
     const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), authorize() {} }
-    expect(() => createCooperativeSitePublisher({ runtime } as never)).toThrow(/runtime must be .*baseUrl/)
+    expect(() => createCooperativeSitePublisher({ runtime } as never)).toThrow(
+      /^runtime.baseUrl must be a string, not undefined/,
+    )
+  })
+
+  it.each([
+    [{ messageID: 'x' }, /^the option messageID is unknown; known are messageId, signal/],
+    [{ messageId: 7 }, /^messageId must be a string, not 7/],
+    ['m-1', /^the options must be an object/],
+  ])('refuses the options %j before anything is sent', async (options, reason) => {
+    const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
+    const given = createCooperativeSitePublisher({ runtime }).publish('notes', 'x', null, options as never)
+    await expect(given).rejects.toThrow(reason)
+    await expect(given).rejects.toThrow(TypeError)
+    expect(asked).toHaveLength(0)
+  })
+
+  it('says what of the message the relay could not read, the first of it in its message', async () => {
+    const errors = [
+      { in: 'body', name: 'message_id', reason: 'must not be empty' },
+      { in: 'body', name: 'x', reason: 'is unknown' },
+    ]
+    const many = [...errors, ...Array.from({ length: 8 }, () => errors[1])]
+    const { runtime } = await startHandRelay((response) => json(response, 422, { code: 'invalid_body', errors: many }))
+    const given = createCooperativeSitePublisher({ runtime }).publish('notes', 'x')
+    const message = 'invalid_body (422): message_id must not be empty'
+    await expect(given).rejects.toMatchObject({ code: 'invalid_body', errors: many.slice(0, 8), message })
+  })
+
+  it.each([
+    ['no list', 'x'],
+    ['no such records', [{ name: 'x' }]],
+  ])('believes no errors that are %s', async (_what, errors) => {
+    const { runtime } = await startHandRelay((response) => json(response, 422, { code: 'invalid_body', errors }))
+    const given = createCooperativeSitePublisher({ runtime }).publish('notes', 'x')
+    await expect(given).rejects.toMatchObject({ errors: undefined, message: 'invalid_body (422)' })
   })
 
   it("passes on what the runtime's own functions throw", async () => {

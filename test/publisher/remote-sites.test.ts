@@ -69,6 +69,13 @@ describe('the remote site registry', () => {
     await expect(sites.put({ ...definition, site_id: 'notes', owner: 'x' })).rejects.toMatchObject(odd)
   })
 
+  it('says what of a site the relay could not read', async () => {
+    const errors = [{ in: 'body', name: 'mode', reason: 'is missing' }]
+    const { runtime } = await startHandRelay((response) => json(response, 422, { code: 'invalid_body', errors }))
+    const given = createRemoteSiteRegistry({ runtime }).put({ ...definition, site_id: 'notes', owner: 'x' })
+    await expect(given).rejects.toMatchObject({ errors, message: 'invalid_body (422): mode is missing' })
+  })
+
   it.each(['..', '.', ''])('refuses the site id %j, which would leave the route', async (siteId) => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 200, site))
     await expect(createRemoteSiteRegistry({ runtime }).delete(siteId)).rejects.toThrow(TypeError)

@@ -91,11 +91,13 @@ test('it answers GET and HEAD of what is there, and owns what is below its prefi
 test.each([
   [{}, /api must be/],
   [{ api: 7 }, /api must be/],
-  [{ api: 'ops' }, /must be empty or start with "\/"/],
+  [{ api: 'ops' }, /^api "ops" must be empty or start with "\/"/],
+  [{ api: 'prefix' }, /^api "prefix" must be/],
+  [{ api: 'https://relay.example//ops' }, /^api "\/\/ops" must not have empty/],
   [{ api: 'ftp://relay.example/' }, /api must be a path, or an http\(s\) URL/],
   [{ api: 'https://key@relay.example/' }, /without credentials/],
   [{ api: 'https://relay.example/?key=1' }, /without credentials, query and fragment/],
-  [{ api: '/ops', prefix: 'dashboard' }, /must be empty or start with "\/"/],
+  [{ api: '/ops', prefix: 'dashboard' }, /^prefix "dashboard" must be empty or start with "\/"/],
   [{ api: '/ops', title: 3 }, /title must be a string/],
   [{ api: '/ops', titel: 'x' }, /titel/],
 ])('%j is refused by name', (options, reason) => {

@@ -22,7 +22,7 @@ const fresh = (page: Page) => page.locator('.top .fresh')
 /** What a screen reader is told of it. */
 const told = (page: Page) => page.locator('.top').getByRole('status').textContent()
 
-/** The page says that what it shows is old, and steps back. */
+/** The page says that what it shows is old, and loses its colours. */
 async function isDimmed(page: Page): Promise<void> {
   await fresh(page).getByText('no answer for').first().waitFor()
   expect(await told(page)).toBe('no answer')

@@ -4,6 +4,7 @@ import { weaken } from './mutant.mjs'
 const [TRUTH, FAULTS, CONTRACT, WALK] = ['', '-faults', '-contract', '-walk'].map(
   (name) => `test/plugs/bullmq${name}.test.ts`,
 )
+const PAGES = 'test/diagnostics/findings-pages.test.ts'
 
 export const BULLMQ = [
   ...weaken('src/bullmq/queue.ts', FAULTS, [
@@ -76,5 +77,36 @@ export const BULLMQ = [
   ]),
   ...weaken('src/views/findings/delivery.ts', FAULTS, [
     ['a command for no client waits for none', 'all.filter(isForClient)', 'all'],
+    ['a living node is looked for behind silent ones', 'PAGE_MAX, isMeant)', 'PAGE_MAX)', PAGES],
+    [
+      'a client has a command in hand behind an empty page',
+      'pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)\n  if',
+      'page(SOURCE, { entry: DeliveryCommand, list }, { cursor: null, limit: PAGE_MAX })\n  if',
+      PAGES,
+    ],
+    [
+      'a scope has a command behind an empty page',
+      'pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)\n    //',
+      'page(SOURCE, { entry: DeliveryCommand, list }, { cursor: null, limit: PAGE_MAX })\n    //',
+      PAGES,
+    ],
+    [
+      'a silent node has a connection behind an empty page',
+      "pageWith('registry', { entry: Connection, list }, 1)",
+      "page('registry', { entry: Connection, list }, { cursor: null, limit: 1 })",
+      PAGES,
+    ],
+    [
+      'a finding of a command has the id that its status is asked for',
+      'evidence, addressOf(command))',
+      'evidence)',
+      PAGES,
+    ],
+    [
+      'a finding of a command of nobody names its scope',
+      '  ...((user_id === null || client_id === null) && { scope_id: admission.scope_id }),\n',
+      '',
+      PAGES,
+    ],
   ]),
 ]

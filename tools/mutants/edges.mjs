@@ -85,6 +85,9 @@ export const EDGES = [
     ],
     ['a client that leaves gives its chunks back', 'onResponseEnd(exchange, () => abandon(body))', ''],
   ]),
+  ...weaken('src/adapters/node-turns.ts', 'test/adapters/node-turns.test.ts', [
+    ['a turn that throws holds up no other', '} finally {', '} catch (error) {\n      throw error'],
+  ]),
   ...weaken('src/adapters/node-bounds.ts', 'test/adapters/node-server.test.ts', [
     ['connections of a server are bounded', 'if (open.size >= connections) {', 'if (false) {'],
     [
@@ -241,6 +244,23 @@ export const EDGES = [
       `error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')`,
       'error instanceof RelayError',
     ],
+    ['an option of a publication that is misspelt is refused', 'checkOptions(publishOptions, PUBLISH)', ''],
+  ]),
+  ...weaken('src/publisher/relay-error.ts', 'test/publisher/publisher.test.ts', [
+    ['an application is told what the relay could not read', '{}, fieldErrorsOf(body))', '{})'],
+  ]),
+  ...weaken('src/browser/problem.ts', 'test/browser/invoke.test.ts', [
+    ['a viewer is told what the relay could not read', 'outcome, { errors: fieldErrorsOf(problem) })', 'outcome)'],
+  ]),
+  ...weaken('src/relay-client/field-errors.ts', 'test/browser/invoke.test.ts', [
+    ['what a client is told was not read is short', ' && value.length <= PROBLEM_LENGTH', ''],
+    ['what a client is told was not read is little', '.slice(0, ERRORS_SHOWN)', ''],
+  ]),
+  ...weaken('src/browser/invoke.ts', 'test/browser/invoke.test.ts', [
+    ['an empty key is not taken for none', 'if (idempotencyKey !== undefined)', 'if (idempotencyKey)'],
+  ]),
+  ...weaken('src/browser/client.ts', 'test/browser/subscribe.test.ts', [
+    ['who subscribes hears events', 'onEvent: needed(FUNCTION)', 'onEvent: FUNCTION'],
   ]),
   ...weaken(
     'src/async/time-limit.ts',

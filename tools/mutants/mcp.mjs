@@ -1,4 +1,4 @@
-/** Who may let an agent look, what it is shown as what, and how much that may cost. */
+/** Who may let an agent look, what it is shown as what, and how much that may cost; what the commands of a terminal show. */
 import { weaken } from './mutant.mjs'
 
 const [CROWD, DOOR, HONEST, HOSTILE, STDIO, TOOLS] = ['crowd', 'door', 'honest', 'hostile', 'stdio', 'tools'].map(
@@ -158,6 +158,10 @@ export const MCP = [
       `allowedHosts = [LOOPBACK_NAMES, 'evil.example']`,
     ],
   ]),
+  ...weaken('src/cli/text/table.ts', 'test/cli/table.test.ts', [
+    ['a name of metadata is text', 'flat.set(visible(`${name}.${inner}`), part)', 'flat.set(`${name}.${inner}`, part)'],
+    ['a name of a field is shown as text', 'else flat.set(visible(name), value)', 'else flat.set(name, value)'],
+  ]),
   ...weaken('src/cli/mcp.ts', STDIO, [
     ['a conversation ends at what is too long', '{ maxBufferSize: MESSAGE_BYTES }', '{}'],
     ['who ends a conversation is heard', 'resolve(1)', ''],
@@ -168,5 +172,15 @@ export const MCP = [
   ...weaken('src/cli/reader/reader.ts', STDIO, [
     ['a key that no header carries is refused', '!/^[\\x20-\\x7e]+$/.test(key)', 'false'],
     ['an address may end in slashes', `replace(/\\/+$/, '')`, `replace(/\\/$/, '')`],
+  ]),
+  ...weaken('src/cli/get.ts', 'test/cli/get.test.ts', [
+    ['what was cut on any page is said', 'of cuts(pages,', 'of cuts(pages.slice(-1),'],
+    ['records that were left out are said', 'if (left > 0)', 'if (false)'],
+    ['a name of a source is text', '.map(cellOf)', '.map(String)'],
+    ['a name of a field is text', "visible(left.join(', '))", "left.join(', ')"],
+  ]),
+  ...weaken('src/cli/top/header.ts', 'test/cli/top.test.ts', [
+    ['a part that nobody confirms is of its time', 'if (at === null || !isLate(answer, now))', 'if (true)'],
+    ['a number that nobody confirms is unknown', 'return problem === null ? value : null', 'return value'],
   ]),
 ]

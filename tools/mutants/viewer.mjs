@@ -10,6 +10,7 @@ export const VIEWER = [
     ['the viewer’s page stands under a policy', "'content-security-policy': policyOf(origin),", ''],
     ['the viewer’s page runs its own script alone', `"script-src 'self'",`, `"script-src 'self' 'unsafe-inline'",`],
     ['the viewer’s page is in nobody’s frame', `"frame-ancestors 'none'",`, ''],
+    ['where the router is is refused by its own name', ".replace('prefix', 'api')", ''],
   ]),
   ...weaken('src/viewer/shell.ts', HANDLER, [
     ['a title is text', '<title>${escaped(title)}</title>', '<title>${title}</title>'],

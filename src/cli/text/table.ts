@@ -13,13 +13,16 @@ export function cellOf(value: unknown): string {
   return visible(JSON.stringify(value))
 }
 
-/** What one record says, fields of its objects among them: `admission.at`. Lists and deeper objects stay whole. */
+/**
+ * What one record says, fields of its objects among them: `admission.at`. Lists and deeper objects stay whole. Names are as a
+ * terminal may show them: those of metadata are a client's own.
+ */
 export function flatten(record: object): Map<string, unknown> {
   const flat = new Map<string, unknown>()
   for (const [name, value] of Object.entries(record))
     if (value !== null && typeof value === 'object' && !Array.isArray(value))
-      for (const [inner, part] of Object.entries(value)) flat.set(`${name}.${inner}`, part)
-    else flat.set(name, value)
+      for (const [inner, part] of Object.entries(value)) flat.set(visible(`${name}.${inner}`), part)
+    else flat.set(visible(name), value)
   return flat
 }
 

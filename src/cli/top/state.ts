@@ -42,12 +42,14 @@ export const initialState = (): TopState => ({
   isPaused: false,
 })
 
-export const UNKNOWN: Known = { value: null, at: null, problem: null }
+const UNKNOWN: Known = { value: null, at: null, problem: null }
+
+export const knownOf = ({ known }: TopState, route: string): Known => known.get(route) ?? UNKNOWN
 
 /** What stays when nobody answers is the last that was said, with its time. */
 export function heard(state: TopState, route: string, asked: Asked, now: number): TopState {
   const known = new Map(state.known)
-  const before = known.get(route) ?? UNKNOWN
+  const before = knownOf(state, route)
   known.set(
     route,
     asked.problem === undefined
@@ -64,7 +66,7 @@ const compare = (a: unknown, b: unknown): number =>
 
 /** The rows of the current table, as they are filtered and sorted. */
 export function rowsOf(state: TopState): object[] {
-  const { value } = state.known.get(tableOfState(state).route) ?? UNKNOWN
+  const { value } = knownOf(state, tableOfState(state).route)
   const items = ((value as { items?: object[] } | null)?.items ?? []).slice()
   const wanted = state.filter.toLowerCase()
   const found =

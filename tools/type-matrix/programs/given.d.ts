@@ -103,7 +103,9 @@ declare const guests: string
 declare const openViewers: (
   given: object,
 ) => Promise<{ authenticate: import('relayscope/cooperative-site').Authenticate }>
-declare const connector: import('relayscope').ActionConnector
+declare const connector: import('relayscope/cooperative-site').DispatchConnector
+declare const dispatcher: import('relayscope/memory').MemoryFacilities['dispatcher']
+declare const client: import('relayscope').Instance
 declare const authenticateHost: import('relayscope/cooperative-site').Authenticate
 declare const COOPERATIVE_PREFIX: string
 declare const closeTimeoutMs: number

@@ -31,7 +31,9 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   title: 'Commands',
   about: 'First admitted first. No state proves an effect.',
   filters: [choice('state', STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
-  keyOf: ({ user_id, client_id, command_id }) => JSON.stringify([user_id, client_id, command_id]),
+  // A command of nobody is told apart by its scope.
+  keyOf: ({ user_id, client_id, command_id, admission }) =>
+    JSON.stringify([user_id, client_id, command_id, admission.scope_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
   columns: [
     'command_id',
