@@ -6,6 +6,8 @@ import { createConnectionRegistry } from 'relayscope/memory'
 import { report } from './report.mjs'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
+/** Registered in all at least, by turns: a thousand of a process that has just begun would tell of its compiler. */
+const REGISTERED = 100_000
 const ASK = { signal: new AbortController().signal }
 /** A page, wherever it begins and whatever it is of; and how much the slowest may differ from the fastest. */
 const GOALS = { us: 10, flat: 1.5, register: 2 }
@@ -75,12 +77,26 @@ function pageByHand(map, skip) {
   return items
 }
 
+/** Registers `size` connections with us: the registry, their ids and CPU µs of each. */
+async function register(size, users) {
+  const registry = createConnectionRegistry({ maxConnections: size, maxDisconnected: 1 })
+  const ids = []
+  const from = process.cpuUsage()
+  for (let i = 0; i < size; i++) ids.push((await registry.connect(input(i, users))).connection_id)
+  return { registry, ids, us: cpuPer(size, from) }
+}
+
 for (const size of SIZES) {
   const users = Math.max(1, size / 4)
   console.log(`${size} connections of ${users} users`)
+  const best = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (let all = 0; all < REGISTERED; all += size) {
+    best[0] = Math.min(best[0], registerByHand(size, users).us)
+    best[1] = Math.min(best[1], (await register(size, users)).us)
+  }
   globalThis.gc?.()
   const byHand = registerByHand(size, users)
-  row('register, one Map by hand', byHand.us)
+  row('register, one Map by hand', best[0])
   const first = await time(() => pageByHand(byHand.map, 0))
   row('page of 50, Map, first', first)
   const skips = size > 100_000 ? [] : [size - 50]
@@ -89,12 +105,8 @@ for (const size of SIZES) {
 
   globalThis.gc?.()
   const heap = process.memoryUsage().heapUsed
-  const registry = createConnectionRegistry({ maxConnections: size, maxDisconnected: 1 })
-  const ids = []
-  const from = process.cpuUsage()
-  for (let i = 0; i < size; i++) ids.push((await registry.connect(input(i, users))).connection_id)
-  const registered = cpuPer(size, from)
-  row('register', registered, byHand.us)
+  const { registry, ids } = await register(size, users)
+  row('register', best[1], best[0])
   globalThis.gc?.()
   if (globalThis.gc)
     console.log(`  heap per connection ${Math.round((process.memoryUsage().heapUsed - heap) / size)} bytes`)
@@ -110,7 +122,7 @@ for (const size of SIZES) {
     {
       what: `register one of ${size}, against one Map by hand`,
       goal: GOALS.register,
-      found: registered / byHand.us,
+      found: best[1] / best[0],
       unit: '×',
       better: 'lower',
     },
