@@ -36,6 +36,14 @@ const PLANTS: [Rule, string, (told: Told) => void][] = [
     'in an answer',
     ({ ok, dispatch }) => ok(112, 114, dispatch('whole'), { admission: 'admitted', terminal: 'resulted' }),
   ],
+  [
+    'end_from_nowhere',
+    'in the answer that admits it',
+    ({ ok, dispatch, statuses }) => {
+      ok(600, 610, dispatch('left', 1), { admission: 'admitted', terminal: 'resulted' })
+      statuses.set('left', recordOf('left', { attempts: UNSEEN, acknowledgement: UNACKNOWLEDGED }))
+    },
+  ],
   ['alive_after_end', 'dispatched again', ({ ok, dispatch }) => ok(170, 180, dispatch('whole'), ADMITTED)],
   ['ended_unadmitted', 'settled', ({ ok, settle }) => ok(600, 610, settle('refused'), true)],
   ['ended_twice', 'settled', ({ ok, settle }) => ok(600, 610, settle('whole'), true)],
@@ -212,6 +220,18 @@ describe('the checker of fault histories', () => {
       told.ok(700, 710, told.settle('again'), false)
       told.lost(720, 730, told.settle('again'))
       told.ok(740, 750, told.dispatch('again'), { admission: 'admitted', terminal: 'resulted' })
+    })
+    expect(checkHistory(history)).toEqual([])
+  })
+
+  it('has nothing against an answer that a client has sent for again after the effect', () => {
+    const history = toldWith((told) => {
+      goThrough(told, 'resent', 600, 'i2')
+      const first = told.entries.findIndex((entry) => entry.type === 'invoke' && entry.at === 600)
+      Object.assign(told.entries[first + 1] as object, {
+        at: 690,
+        answer: { admission: 'admitted', terminal: 'resulted' },
+      })
     })
     expect(checkHistory(history)).toEqual([])
   })

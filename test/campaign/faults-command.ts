@@ -136,7 +136,11 @@ export function checkCommand(
   const steps: Step<Move>[] = []
   for (const operation of operations) {
     const move = isRefused(operation) ? undefined : moveOf(operation, fence)
-    if (move) steps.push({ from: operation.from, to: operation.to, isSure: !isOpen(operation), move })
+    const { from, to } = operation
+    if (move?.kind === 'dispatch' && move.answer?.admission === 'admitted' && move.answer.terminal)
+      // A client sends again what it got no reply to: what that did came before what its answer read.
+      steps.push({ from, to, isSure: false, move: { kind: 'dispatch', answer: undefined } })
+    if (move) steps.push({ from, to, isSure: !isOpen(operation), move })
   }
   for (const word of handedOver) {
     // A node claims for a connection that it has, and may tell of it much later.

@@ -73,7 +73,7 @@ async function hearsAgain(reader: Subscription, source: SiteEventBus): Promise<v
   }
 }
 
-const reachable = (client: RedisClient) => createObserver({ client, deploymentId: 'any', ...QUICK }, 2_000)
+const reachable = (client: RedisClient) => createObserver({ client, deploymentId: 'any', ...QUICK })
 
 describeRedis('a link that dies without a word', () => {
   let server: Server
@@ -115,7 +115,7 @@ describeRedis('a link that dies without a word', () => {
 
     it('is noticed by a client set up for it, however much it goes on sending, and everything works again', async () => {
       const { link, far, host, other, source, reader, told } = await start(ATTENTIVE[kind], `silent-${kind}`)
-      const router = createObserver(far, 2_000)
+      const router = createObserver(far)
       const tab = connection()
       await host.connections.connect({ ...first, client_type: 'web' })
       await host.dispatcher.attach(first, tab.deliver)
