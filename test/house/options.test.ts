@@ -6,7 +6,7 @@ import { makersOf } from './factories.js'
 import { numberOptions } from './options.js'
 
 /** Declarations that no host fills in, or whose numbers are of one call and refused by its answer. */
-const OTHERS = ['InvokeOptions', 'ShareBounds', 'SubscriberOptions']
+const OTHERS = ['InvokeOptions', 'ShareBounds']
 
 /** What no bound may be; a port may be 0, which is a free one. */
 const WRONG = [Number.NaN, 0, -1, 1.5, '5', Number.POSITIVE_INFINITY]

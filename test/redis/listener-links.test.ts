@@ -17,6 +17,7 @@ function open(fake: FakeClient) {
   const state = { isDeaf: false }
   const store = {
     client: fake.client,
+    commandTimeoutMs: 5_000,
     key: (shard: number, ...parts: string[]) => [shard, ...parts].join(':'),
     async command([, channel = '', message = '']: string[]) {
       if (!state.isDeaf) fake.say(channel, message)
@@ -118,4 +119,19 @@ it('misses one echo once while it can send no other', async () => {
   isAway = false
   for (let n = 0; n < 3; n++) await echo.send()
   expect(echo.isLost).toBe(true)
+})
+
+it('waits for a subscription as long as its store does for a command', async () => {
+  const fake = new FakeClient()
+  const { listening } = open(fake)
+  fake.answer = () => new Promise(() => {})
+  const subscribed = listening.subscribe(0, 'a', () => {}).catch((error: unknown) => error)
+  let outcome: unknown
+  void subscribed.then((error) => {
+    outcome = error
+  })
+  await vi.advanceTimersByTimeAsync(4_999)
+  expect(outcome).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(outcome).toMatchObject({ code: 'unavailable', detail: 'no subscription within 5000 ms' })
 })

@@ -7,6 +7,9 @@ import type { RedisClient } from '../../src/redis/store/client.js'
 import { openSubscriber } from '../../src/redis/store/subscriber.js'
 import { createCutter, wordsOf } from './resp.js'
 
+/** Longer than a busy machine takes. */
+const PATIENT_MS = 60_000
+
 /** A store that answers whatever it is asked, and subscriptions as long as it says so. */
 async function startStub() {
   const asked: { channel: string; socket: Socket }[] = []
@@ -68,8 +71,8 @@ function openOver(port: number) {
 it('renews each of its channels after a lost link, and no other', async () => {
   const stub = await startStub()
   const { subscriber } = openOver(stub.port)
-  for (const channel of ['a', 'b', 'c']) await subscriber.subscribe(channel)
-  await subscriber.unsubscribe('b')
+  for (const channel of ['a', 'b', 'c']) await subscriber.subscribe(channel, PATIENT_MS)
+  await subscriber.unsubscribe('b', PATIENT_MS)
   stub.asked[0]?.socket.destroy()
   await stub.heard(5)
   expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
@@ -78,8 +81,12 @@ it('renews each of its channels after a lost link, and no other', async () => {
 it('renews nothing that was unsubscribed before the store had answered', async () => {
   const stub = await startStub()
   const { subscriber } = openOver(stub.port)
-  await subscriber.subscribe('a')
-  await Promise.all([subscriber.subscribe('b'), subscriber.unsubscribe('b'), subscriber.subscribe('c')])
+  await subscriber.subscribe('a', PATIENT_MS)
+  await Promise.all([
+    subscriber.subscribe('b', PATIENT_MS),
+    subscriber.unsubscribe('b', PATIENT_MS),
+    subscriber.subscribe('c', PATIENT_MS),
+  ])
   stub.asked[0]?.socket.destroy()
   await stub.heard(5)
   expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
@@ -92,7 +99,7 @@ it('may be closed while the store has not answered what it renews', async () => 
   onTestFinished(() => void process.off('unhandledRejection', keep))
   const stub = await startStub()
   const { subscriber } = openOver(stub.port)
-  await subscriber.subscribe('a')
+  await subscriber.subscribe('a', PATIENT_MS)
   stub.silence()
   const [first] = stub.asked
   first?.socket.destroy()

@@ -26,13 +26,13 @@ class Unslotted extends EventEmitter {
 
 function open(timeoutMs: number) {
   const client = new Unslotted()
-  const subscriber = openSubscriber({ client: client as never, onMessage: () => {}, onLink: () => {}, timeoutMs })
-  return { client, subscriber }
+  const subscriber = openSubscriber({ client: client as never, onMessage: () => {}, onLink: () => {} })
+  return { client, subscribe: () => subscriber.subscribe('wake-ups', timeoutMs) }
 }
 
 it('subscribes when the client is ready, not by the client’s own queue', async () => {
-  const { client, subscriber } = open(60_000)
-  const subscribed = subscriber.subscribe('wake-ups')
+  const { client, subscribe } = open(60_000)
+  const subscribed = subscribe()
   client.slots = [['a']]
   client.status = 'ready'
   client.emit('ready')
@@ -41,20 +41,20 @@ it('subscribes when the client is ready, not by the client’s own queue', async
 })
 
 it('is unavailable while the client does not know the slot, and keeps nothing of who gave up', async () => {
-  const { client, subscriber } = open(20)
-  await expect(subscriber.subscribe('wake-ups')).rejects.toMatchObject({ code: 'unavailable' })
+  const { client, subscribe } = open(20)
+  await expect(subscribe()).rejects.toMatchObject({ code: 'unavailable' })
   client.status = 'ready'
   client.emit('ready')
-  await expect(subscriber.subscribe('wake-ups')).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(subscribe()).rejects.toMatchObject({ code: 'unavailable' })
   client.slots = [['a']]
-  await subscriber.subscribe('wake-ups')
+  await subscribe()
   expect(client.asked).toEqual(['wake-ups'])
 })
 
 it('connects a client that was left to connect when it is first used', async () => {
-  const { client, subscriber } = open(60_000)
+  const { client, subscribe } = open(60_000)
   client.status = 'wait'
   client.slots = [['a']]
-  await subscriber.subscribe('wake-ups')
+  await subscribe()
   expect(client.asked).toEqual(['wake-ups'])
 })

@@ -6,6 +6,9 @@ import { openSubscriber } from '../../src/redis/store/subscriber.js'
 import { describeStores } from './matrix.js'
 import { soon } from './wait-for.js'
 
+/** Longer than a busy machine takes. */
+const PATIENT_MS = 60_000
+
 describeStores('a subscriber', (_kind, place) => {
   it('hears what is published in every shard, until it unsubscribes', async () => {
     const where = place()
@@ -22,13 +25,13 @@ describeStores('a subscriber', (_kind, place) => {
     })
     for (let shard = 0; shard < 4; shard++) {
       const channel = store.key(shard, 'wake-ups')
-      await subscriber.subscribe(channel)
+      await subscriber.subscribe(channel, PATIENT_MS)
       const arrived = once(signals, `m${shard}`)
       expect(await store.command(['SPUBLISH', channel, `m${shard}`], channel)).toBe(1)
       await arrived
     }
     expect(heard).toEqual([0, 1, 2, 3].map((shard) => `${store.key(shard, 'wake-ups')} m${shard}`))
-    await subscriber.unsubscribe(store.key(0, 'wake-ups'))
+    await subscriber.unsubscribe(store.key(0, 'wake-ups'), PATIENT_MS)
     expect(await store.command(['SPUBLISH', store.key(0, 'wake-ups'), 'x'], store.key(0, 'wake-ups'))).toBe(0)
     await subscriber.close()
     await subscriber.close()
@@ -41,8 +44,8 @@ describeStores('a subscriber', (_kind, place) => {
     const heard: string[] = []
     const onMessage = (_: string, message: string) => heard.push(message)
     const subscriber = openSubscriber({ client: where.client, onMessage, onLink: () => {} })
-    await subscriber.subscribe(channel)
-    await Promise.all([subscriber.unsubscribe(channel), subscriber.subscribe(channel)])
+    await subscriber.subscribe(channel, PATIENT_MS)
+    await Promise.all([subscriber.unsubscribe(channel, PATIENT_MS), subscriber.subscribe(channel, PATIENT_MS)])
     expect(await store.command(['SPUBLISH', channel, 'x'], channel)).toBe(1)
     await soon(() => expect(heard).toEqual(['x']))
     await subscriber.close()

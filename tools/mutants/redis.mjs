@@ -137,6 +137,12 @@ export const REDIS = [
       'Promise.resolve(runWithin && RENEWED_MS ? renewing : undefined)',
       'test/redis/listener-links.test.ts',
     ],
+    [
+      'a subscription is given the time of its host’s commands',
+      '        await subscriptions.subscribe(channel, store.commandTimeoutMs)',
+      '        await subscriptions.subscribe(channel, 2_000)',
+      'test/redis/listener-links.test.ts',
+    ],
   ]),
   ...weaken('src/redis/store/echo.ts', 'test/redis/listener-links.test.ts', [
     [

@@ -17,7 +17,7 @@ type Hear = (message: string) => void
 
 /** What one of those hears. */
 export interface Listening {
-  /** Resolves when `channel`, one of `shard`, is subscribed. What failed is tried again every second. */
+  /** Resolves when `channel`, one of `shard`, is subscribed, within the time of a command. What failed is tried again every second. */
   subscribe(shard: number, channel: string, hear: Hear): Promise<void>
   unsubscribe(channel: string): Promise<void>
   /** Whether what is published to `channel` would be heard: evidence, and not what the client believes of its link. */
@@ -72,7 +72,7 @@ function createListener(client: RedisClient): Listener {
     const echo = createEcho(store, channel)
     echoes.set(channel, echo)
     // What fails is tried again with the next.
-    subscriptions.subscribe(channel).then(echo.begin, () => {})
+    subscriptions.subscribe(channel, store.commandTimeoutMs).then(echo.begin, () => {})
     ticker.start()
     return echo
   }
@@ -109,7 +109,7 @@ function createListener(client: RedisClient): Listener {
         parts.add(onLink)
         const { hears } = channels.get(channel) ?? add(channel, echoIn(store, shard))
         hears.set(onLink, hear)
-        await subscriptions.subscribe(channel)
+        await subscriptions.subscribe(channel, store.commandTimeoutMs)
       },
       unsubscribe: (channel) => leave(onLink, channel),
       isHearing: (channel) => subscriptions.has(channel) && channels.get(channel)?.echo.isHeard === true,

@@ -58,6 +58,8 @@ export const STORE_OPTIONS: Shape<StoreOptions> = {
 export interface Store {
   readonly client: RedisClient
   readonly deploymentId: string
+  /** What a command waits at most, link included. */
+  readonly commandTimeoutMs: number
   /** The injected clock, if any: with it scripts and readers do not ask the store's. */
   readonly now: (() => number) | undefined
   /**
@@ -164,6 +166,7 @@ export function createStore(options: StoreOptions, shape: Readonly<Record<string
   return {
     client,
     deploymentId,
+    commandTimeoutMs,
     now,
     command,
     fenced,

@@ -12,14 +12,15 @@ export interface SubscriberOptions {
    * client tells: compare a stored sequence now and then rather than trust this alone.
    */
   onLink(up: boolean): void
-  /** Longest wait for one subscription. @default 2000 */
-  timeoutMs?: number
 }
 
-/** Subscriptions to channels of sharded pub/sub; a channel's hash tag must be that of its shard's keys. */
+/**
+ * Subscriptions to channels of sharded pub/sub; a channel's hash tag must be that of its shard's keys. Each is given up
+ * after the `timeoutMs` of whoever asks.
+ */
 export interface Subscriber {
-  subscribe(channel: string): Promise<void>
-  unsubscribe(channel: string): Promise<void>
+  subscribe(channel: string, timeoutMs: number): Promise<void>
+  unsubscribe(channel: string, timeoutMs: number): Promise<void>
   /** Whether the client believes that its link stands. */
   readonly isUp: boolean
   /** Never rejects. */
@@ -44,18 +45,23 @@ type IoRedisSubscriber = Emitter & {
   disconnect(): void
 }
 
-const SUBSCRIBE_TIMEOUT_MS = 2_000
+function wait<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  const late = () => new Refusal('unavailable', `no subscription within ${timeoutMs} ms`)
+  return runWithin(() => work, { ms: timeoutMs, late }).catch((error) => {
+    throw toError(error)
+  })
+}
 
 /**
  * Sends to `own` as soon as it is ready. Not by the client's own queue: when a Cluster of ioredis becomes ready before it
  * knows its slots, what is queued throws where nobody can catch it, and ends the process.
  */
-function createSender(own: IoRedisSubscriber, wait: <T>(work: Promise<T>) => Promise<T>) {
+function createSender(own: IoRedisSubscriber) {
   const waiting = new Set<() => void>()
   own.on('ready', () => {
     for (const go of waiting) go()
   })
-  return async (send: () => Promise<unknown>): Promise<void> => {
+  return async (send: () => Promise<unknown>, timeoutMs: number): Promise<void> => {
     // A host's client that connects when it is first used has made one that does so, too.
     if (own.status === 'wait') own.connect().catch(() => {})
     if (own.status !== 'ready') {
@@ -64,26 +70,16 @@ function createSender(own: IoRedisSubscriber, wait: <T>(work: Promise<T>) => Pro
         go = resolve
       })
       waiting.add(go)
-      await wait(ready).finally(() => waiting.delete(go))
+      await wait(ready, timeoutMs).finally(() => waiting.delete(go))
     }
     // What it throws at once is as good as a rejection.
-    await wait((async () => send())())
+    await wait((async () => send())(), timeoutMs)
   }
 }
 
 /** Duplicates the host's client; `close` ends the duplicate, never the client. */
-export function openSubscriber({
-  client,
-  onMessage,
-  onLink,
-  timeoutMs = SUBSCRIBE_TIMEOUT_MS,
-}: SubscriberOptions): Subscriber {
+export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions): Subscriber {
   const { kind } = portOf(client)
-  const late = () => new Refusal('unavailable', `no subscription within ${timeoutMs} ms`)
-  const wait = <T>(work: Promise<T>) =>
-    runWithin(() => work, { ms: timeoutMs, late }).catch((error) => {
-      throw toError(error)
-    })
   const duplicate = client.duplicate as (...args: unknown[]) => unknown
   let wasUp = false
   const up = () => {
@@ -104,20 +100,20 @@ export function openSubscriber({
       if (kind === 'ioredis') for (const channel of channels) own.ssubscribe(channel).catch(() => {})
       up()
     })
-    const send = createSender(own, wait)
+    const send = createSender(own)
     for (const event of ['close', 'nodeError', '-node']) own.on(event, down)
     own.on('smessage', (channel: string, message: string) => onMessage(channel, message))
     return {
-      async subscribe(channel) {
+      async subscribe(channel, timeoutMs) {
         wanted.add(channel)
-        await send(() => own.ssubscribe(channel))
+        await send(() => own.ssubscribe(channel), timeoutMs)
         // Nobody would unsubscribe again from what was unsubscribed meanwhile.
         if (wanted.has(channel)) channels.add(channel)
       },
-      unsubscribe(channel) {
+      unsubscribe(channel, timeoutMs) {
         wanted.delete(channel)
         channels.delete(channel)
-        return send(() => own.sunsubscribe(channel))
+        return send(() => own.sunsubscribe(channel), timeoutMs)
       },
       get isUp() {
         return own.status === 'ready'
@@ -142,10 +138,18 @@ export function openSubscriber({
   }
   const listener = (message: string, channel: string) => onMessage(channel, message)
   return {
-    subscribe: (channel) => wait(connected.then(() => own.sSubscribe(channel, listener))),
+    subscribe: (channel, timeoutMs) =>
+      wait(
+        connected.then(() => own.sSubscribe(channel, listener)),
+        timeoutMs,
+      ),
     // Without its listener the client takes the channel for subscribed until the store has answered: who subscribes again
     // meanwhile would be deaf.
-    unsubscribe: (channel) => wait(connected.then(() => own.sUnsubscribe(channel, listener))),
+    unsubscribe: (channel, timeoutMs) =>
+      wait(
+        connected.then(() => own.sUnsubscribe(channel, listener)),
+        timeoutMs,
+      ),
     get isUp() {
       return own.isReady ?? own.isOpen
     },

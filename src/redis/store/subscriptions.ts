@@ -13,8 +13,11 @@ interface SubscriptionsOptions {
 }
 
 interface Subscriptions {
-  /** Resolves when `channel` is subscribed; the first opens the connection. What failed stays wanted. */
-  subscribe(channel: string): Promise<void>
+  /**
+   * Resolves when `channel` is subscribed; the first opens the connection. What failed, as it does after `timeoutMs`, stays
+   * wanted.
+   */
+  subscribe(channel: string, timeoutMs: number): Promise<void>
   unsubscribe(channel: string): Promise<void>
   /** Whether `channel` is known to be subscribed on the link that stands. */
   has(channel: string): boolean
@@ -26,7 +29,8 @@ interface Subscriptions {
 }
 
 export function createSubscriptions({ client, onMessage, onLink }: SubscriptionsOptions): Subscriptions {
-  const wanted = new Set<string>()
+  /** With what whoever wants them waits at most, in milliseconds. */
+  const wanted = new Map<string, number>()
   const subscribed = new Set<string>()
   /** Whose first subscription is under way: whoever waits for it is told, and nobody else. */
   const starting = new Set<string>()
@@ -54,13 +58,14 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
     onLink(false)
   }
 
-  async function subscribe(channel: string): Promise<void> {
+  async function subscribe([channel, timeoutMs]: readonly [string, number]): Promise<void> {
     const by = opened()
-    await by.subscribe(channel)
+    await by.subscribe(channel, timeoutMs)
     if (by === subscriber && wanted.has(channel)) subscribed.add(channel)
   }
 
-  const isMissing = (channel: string) => wanted.has(channel) && !subscribed.has(channel) && !starting.has(channel)
+  const isMissing = ([channel]: readonly [string, number]) =>
+    wanted.has(channel) && !subscribed.has(channel) && !starting.has(channel)
 
   /** Whether some are heard again. */
   async function subscribeMissing(): Promise<boolean> {
@@ -69,7 +74,7 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
     for (let i = 0; i < missing.length; i += BATCH) {
       const batch = missing.slice(i, i + BATCH).filter(isMissing)
       await Promise.allSettled(batch.map(subscribe))
-      isSome ||= batch.some((channel) => subscribed.has(channel))
+      isSome ||= batch.some(([channel]) => subscribed.has(channel))
     }
     return isSome
   }
@@ -82,15 +87,18 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
   }
 
   return {
-    async subscribe(channel) {
-      wanted.add(channel)
+    async subscribe(channel, timeoutMs) {
+      wanted.set(channel, timeoutMs)
       if (subscribed.has(channel)) return
       starting.add(channel)
-      await subscribe(channel).finally(() => starting.delete(channel))
+      await subscribe([channel, timeoutMs]).finally(() => starting.delete(channel))
     },
     async unsubscribe(channel) {
       subscribed.delete(channel)
-      if (wanted.delete(channel)) await subscriber?.unsubscribe(channel)
+      const timeoutMs = wanted.get(channel)
+      if (timeoutMs === undefined) return
+      wanted.delete(channel)
+      await subscriber?.unsubscribe(channel, timeoutMs)
     },
     has: (channel) => subscribed.has(channel),
     async retry() {
