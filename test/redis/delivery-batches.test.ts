@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { CommandFilter } from '../../src/contract/delivery.js'
 import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
-import { ADMIT, CLAIM } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CLAIM, RELEASE } from '../../src/redis/delivery/scripts.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { ASK, walk } from '../contract/clock.js'
@@ -15,6 +15,11 @@ import { soon } from './wait-for.js'
 const MANY = 50
 const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
 const long = { deadlineMs: 600_000 }
+
+it('a call says of each argument what it was given, or nothing at all', () => {
+  expect(RELEASE.callOf({ scope: 's', ref: 'u\nc\nd', attempt: 'a\x1fb' })).toBe('s\x1fu\nc\nd\x1fa\x1fb')
+  expect(() => RELEASE.callOf({ scope: 's\x1ft', ref: 'r', attempt: 'a' })).toThrow(TypeError)
+})
 
 describeNode('calls of one turn', ({ client, make, observe, server }) => {
   function open(options = {}) {

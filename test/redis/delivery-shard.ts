@@ -29,8 +29,10 @@ export async function runAlone<Given, Answer>(
   node: NodeArguments,
   given: Given,
 ) {
-  const argv = script.callOf(given)
-  const { answers, failed, counted, ...beside } = await runScript(store, script, 0, { ...node, calls: 1, given: argv })
+  const { answers, failed, counted, ...beside } = await runScript(store, script, 0, {
+    ...node,
+    given: [script.callOf(given)],
+  })
   for (const text of failed.values()) throw toScriptError(text)
   const all = [...counted].flatMap(([entry, times]) => Array<string>(times).fill(entry))
   return { ...beside, counted: all, answer: script.answerOf(answers[0] ?? null) }

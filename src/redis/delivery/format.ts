@@ -2,6 +2,7 @@
 import { type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
+import { timestampOf } from '../table/timestamp.js'
 
 /**
  * What leaves as a `DeliveryStatus`, in the order in which it is read. `ref` is the key of the command, instants are epoch ms,
@@ -52,10 +53,22 @@ export const RULING_FIELDS = [
 
 type ShownField = (typeof SHOWN_FIELDS)[number]
 
-/** The record of a command that was admitted just now, as it would be read. */
-export const admittedRecord = (scope: string, now: number, deadlineAt: number): StoreReply =>
-  // In the order of SHOWN_FIELDS, up to the last that is known; no attempts, no recoveries.
-  [null, scope, String(now), String(deadlineAt)]
+/** Of a command that was admitted just now. */
+export const admittedStatus = (
+  { user_id, client_id, command_id }: CommandKey,
+  scope_id: string,
+  now: number,
+  deadlineAt: number,
+): DeliveryStatus => ({
+  user_id,
+  client_id,
+  command_id,
+  admission: { state: 'admitted', at: timestampOf(now), scope_id, deadline_at: timestampOf(deadlineAt) },
+  attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+  acknowledgement: { state: 'none', at: null, instance_id: null },
+  recovery: { count: 0, last_at: null, reason: null },
+  terminal: null,
+})
 
 /** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for anything else. */
 export function toDeliveryStatus(reply: StoreReply, { user_id, client_id, command_id }: CommandKey): DeliveryStatus {

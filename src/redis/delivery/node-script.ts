@@ -7,6 +7,9 @@ import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
+/** Between the arguments of a call, but for the last, which may be any text: no id, number or JSON has it. */
+const SEPARATOR = '\x1f'
+
 const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms'] as const
 
 /** `incarnation` is this life of the node; most retained records of a kind, and the patience for an attempt. */
@@ -28,12 +31,12 @@ export interface NodeReply {
 }
 
 export interface DeliveryScript<Given, Answer> extends Script<NodeArguments & Calls, NodeReply> {
-  /** One call, as it travels. */
-  callOf(given: Given): readonly (string | number)[]
+  /** One call, as it travels: one text, since each by itself would cost client and store more than what it says. */
+  callOf(given: Given): string
   answerOf(reply: StoreReply): Answer
 }
 
-type Calls = Arguments<'calls', 'given'>
+type Calls = Arguments<never, 'given'>
 
 function pairsOf<K, V>(reply: StoreReply | undefined, key: (of: unknown) => K, value: (of: unknown) => V): Map<K, V> {
   const list = listOf(reply)
@@ -57,6 +60,15 @@ function read(reply: StoreReply): NodeReply {
   }
 }
 
+/** The arguments of one call as locals. */
+function readCall(args: readonly string[]): string {
+  const last = args.at(-1)
+  if (last === undefined) return ''
+  const rest = `local ${last} = string.sub(packed, rest_at)`
+  const names = [...args.slice(0, -1), 'rest_at'].join(', ')
+  return `local ${names} = string.match(packed, '^${'([^\\31]*)\\31'.repeat(args.length - 1)}()')\n${rest}\n`
+}
+
 /** Lua over the arguments of one call, which answers by `return`. */
 export function deliveryScript<Names extends string, Answer>(
   name: string,
@@ -65,9 +77,10 @@ export function deliveryScript<Names extends string, Answer>(
 ): DeliveryScript<Arguments<Names>, Answer> {
   const script = defineScript(
     name,
-    { ...options, args: [...NODE_ARGS, 'calls'], rest: 'given', answer: read, hasTables: false },
+    { ...options, args: NODE_ARGS, rest: 'given', answer: read, hasTables: false },
     `${DELIVERY_MOVES}
-local function run(${args.join(', ')})${lua}
+local function run(packed)
+${readCall(args)}${lua}
 end
 local answers, failed = {}, {}
 local function fail(n, met)
@@ -78,10 +91,9 @@ local function fail(n, met)
   -- What Lua itself says begins with a place in the script.
   failed[#failed + 1] = string.find(said, '^%u+ ') and said or 'ERR ' .. said
 end
-for n = 1, tonumber(calls) do
+for n = 1, #given do
   number = n
-  local last = n * ${args.length}
-  local good, answer = pcall(run, unpack(given, last - ${args.length - 1}, last))
+  local good, answer = pcall(run, given[n])
   answers[n] = answer
   if not good then fail(n, answer) end
 end
@@ -90,5 +102,16 @@ local counts = {}
 for entry, times in pairs(counted) do counts[#counts + 1], counts[#counts + 2] = entry, times end
 return { now, answers, notices, counts, released, failed }`,
   )
-  return Object.assign(script, { callOf: (given: Arguments<Names>) => args.map((arg) => given[arg]), answerOf: answer })
+  const last = args.length - 1
+  const callOf = (given: Arguments<Names>) =>
+    args
+      .map((arg, i) => {
+        const value = given[arg]
+        // Ids are checked long before: whoever forgets it must not shift what another argument says.
+        if (i < last && typeof value === 'string' && value.includes(SEPARATOR))
+          throw new TypeError(`${arg} holds a separator`)
+        return value
+      })
+      .join(SEPARATOR)
+  return Object.assign(script, { callOf, answerOf: answer })
 }

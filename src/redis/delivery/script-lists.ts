@@ -17,43 +17,54 @@ end
 local function by_state(state) return ended(D, 'state', state) end
 local function under(id) return ended(D, 'of-id', encode(id)) end
 
--- By the key of a list: what is to stand there, by which number, or false for what is not; and the calls that say so.
+-- By the key of a list: what is to stand there behind its number, what is not, and the calls that say so.
 local gathered = {}
-local function list(key, ref, seq)
+local function gather(key)
   local of = gathered[key]
   if not of then
-    of = { places = {}, calls = {} }
+    of = { listed = {}, left = {}, calls = {} }
     gathered[key] = of
   end
-  of.places[ref] = seq
   of.calls[#of.calls + 1] = number
+  return of
 end
+
+-- Of what is said of one place the last is so.
+local function list(key, c)
+  local of = gather(key)
+  local listed = of.listed
+  listed[#listed + 1], listed[#listed + 2] = c.seq, c.ref
+  of.left[c.ref] = nil
+end
+
+local function leave_list(key, ref) gather(key).left[ref] = true end
 
 -- fail is told of the calls whose list is none.
 local function write_lists(fail)
   for key, of in pairs(gathered) do
-    local listed, left = {}, {}
-    for ref, seq in pairs(of.places) do
-      if seq then listed[#listed + 1], listed[#listed + 2] = seq, ref else left[#left + 1] = ref end
+    local reply
+    if #of.listed > 0 then reply = redis.pcall('ZADD', key, unpack(of.listed)) end
+    if next(of.left) then
+      local left = {}
+      for ref in pairs(of.left) do left[#left + 1] = ref end
+      reply = redis.pcall('ZREM', key, unpack(left))
     end
-    local reply = #left > 0 and redis.pcall('ZREM', key, unpack(left))
-    if #listed > 0 then reply = redis.pcall('ZADD', key, unpack(listed)) end
     if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
   end
 end
 
 local function enlist(c)
   raise(D)
-  list(by_state(state_of(c)), c.ref, c.seq)
-  list(under(c.user_id), c.ref, c.seq)
-  if c.scope_id ~= c.user_id then list(under(c.scope_id), c.ref, c.seq) end
+  list(by_state(state_of(c)), c)
+  list(under(c.user_id), c)
+  if c.scope_id ~= c.user_id then list(under(c.scope_id), c) end
 end
 
 local function relist(c, from)
   local to = state_of(c)
   if to == from then return end
-  list(by_state(from), c.ref, false)
-  list(by_state(to), c.ref, c.seq)
+  leave_list(by_state(from), c.ref)
+  list(by_state(to), c)
 end
 
 -- Before its record goes. One that says nothing of itself may be in any state.
@@ -61,8 +72,8 @@ local function unlist(user, ref, key)
   -- First: what a full store refuses must not have been taken off its lists.
   raise(D)
   local was = redis.pcall('HMGET', key, 'terminal', 'scope_id')
-  for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do list(by_state(state), ref, false) end
-  list(under(user), ref, false)
-  if was[2] and was[2] ~= user then list(under(was[2]), ref, false) end
+  for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do leave_list(by_state(state), ref) end
+  leave_list(under(user), ref)
+  if was[2] and was[2] ~= user then leave_list(under(was[2]), ref) end
 end
 `

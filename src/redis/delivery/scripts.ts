@@ -68,8 +68,8 @@ export const ADMIT = deliveryScript(
   {
     args: [
       ...(['user', 'client', 'id', 'action', 'scope', 'scope_shard', 'capacity', 'news'] as const),
-      ...(['ttl', 'max_attempts', 'fingerprint', 'payload_text', 'needs', 'current'] as const),
-      ...(['max_tracked', 'max_per_user', 'refused'] as const),
+      ...(['ttl', 'max_attempts', 'fingerprint', 'needs', 'current'] as const),
+      ...(['max_tracked', 'max_per_user', 'refused', 'payload_text'] as const),
     ],
     answer: (reply) => {
       const [became, record = null] = listOf(reply)
