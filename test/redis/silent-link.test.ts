@@ -137,7 +137,12 @@ describeRedis('a link that dies without a word', () => {
 
       link.heal()
       await soon(async () => expect((await get(router, '/connections')).status).toBe(200))
-      await tab.got(1)
+      const near = createObserver({ client: direct.client, deploymentId: far.deploymentId })
+      // With what an operator would look at, should it not come.
+      await soon(async () => {
+        const { body } = await get(near, '/delivery/status?user_id=ada&client_id=tab&command_id=c1')
+        expect({ ids: tab.ids(), body, told: told.map(String) }).toMatchObject({ ids: ['c1'] })
+      })
       await hearsAgain(reader, source)
     })
 

@@ -71,7 +71,7 @@ export const admittedStatus = (
 })
 
 /** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for anything else. */
-export function toDeliveryStatus(reply: StoreReply, { user_id, client_id, command_id }: CommandKey): DeliveryStatus {
+function toDeliveryStatus(reply: StoreReply, { user_id, client_id, command_id }: CommandKey): DeliveryStatus {
   const values = Array.isArray(reply) ? reply : []
   const text = (field: ShownField) => {
     const value = values[SHOWN_FIELDS.indexOf(field)]
