@@ -268,7 +268,9 @@ export function createAttack(seed: number, index: number, targets: Targets): Att
     const target = Buffer.from(draft.target).toString('latin1')
     asked.push({ method: draft.method, target, authorized })
     const all: Lines = [...lines, ...draft.lines, ...framed.lines]
-    if (!random.chance(0.02)) all.unshift(['Host', `127.0.0.1:${targets.ports[surface]}`])
+    // Node ends a connection by a request that names no host, and cuts off a long answer to one before it.
+    const isHostless = random.chance(0.02) && n === requests
+    if (!isHostless) all.unshift(['Host', `127.0.0.1:${targets.ports[surface]}`])
     if (n === requests) all.push(['Connection', 'close'])
     const head = [`${draft.method} ${target} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`), '', '']
     chunks.push(Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), framed.bytes]))
