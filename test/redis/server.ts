@@ -134,6 +134,17 @@ async function start(port: number, args: string[]): Promise<Server> {
   }
 }
 
+/** Each of `servers` says that the Cluster is whole: one that has just met the others may still take it for down. */
+export async function formed(servers: readonly Server[]): Promise<void> {
+  const until = Date.now() + 60_000
+  // Without full coverage a node is `ok` before it has heard of the others' slots.
+  for (const server of servers)
+    while (!/cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(await server.cli('CLUSTER', 'INFO'))) {
+      if (Date.now() > until) throw new Error('the cluster did not form')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+}
+
 /** Starts `nodes` masters that share the slots, by hand: a second instead of the ten that `--cluster create` takes. */
 export async function startCluster(
   nodes = 3,
@@ -153,13 +164,7 @@ export async function startCluster(
   await Promise.all(servers.map((server, i) => server.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1))))
   const first = servers[0] as Server
   for (const other of servers.slice(1)) await first.cli('CLUSTER', 'MEET', '127.0.0.1', String(other.port))
-  const until = Date.now() + 15_000
-  // Without full coverage a node is `ok` before it has heard of the others' slots.
-  for (const server of servers)
-    while (!/cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(await server.cli('CLUSTER', 'INFO'))) {
-      if (Date.now() > until) throw new Error('the cluster did not form')
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+  await formed(servers)
   return { servers, stop: async () => void (await Promise.all(servers.map((server) => server.stop()))) }
 }
 
