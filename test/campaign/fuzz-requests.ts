@@ -248,6 +248,16 @@ function draw(random: Random, surface: Surface, targets: Targets): Draft {
   return draft
 }
 
+/**
+ * What node answers, or does not, before anything of ours is asked, and ends the connection by: a long answer to an earlier
+ * request is cut off where more has been sent behind it.
+ */
+function endsConnection(lines: Lines): boolean {
+  const length = lines.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+  const isMalformed = lines.some(([name]) => /^X( Space|-Control|-Folded)$/.test(name))
+  return isMalformed || !lines.some(([name]) => name === 'Host') || length > 16_000
+}
+
 /** Connection `index` of the run `seed`. */
 export function createAttack(seed: number, index: number, targets: Targets): Attack {
   const random = createRandom(seed, index)
@@ -268,12 +278,12 @@ export function createAttack(seed: number, index: number, targets: Targets): Att
     const target = Buffer.from(draft.target).toString('latin1')
     asked.push({ method: draft.method, target, authorized })
     const all: Lines = [...lines, ...draft.lines, ...framed.lines]
-    // Node ends a connection by a request that names no host, and cuts off a long answer to one before it.
-    const isHostless = random.chance(0.02) && n === requests
-    if (!isHostless) all.unshift(['Host', `127.0.0.1:${targets.ports[surface]}`])
-    if (n === requests) all.push(['Connection', 'close'])
+    if (!random.chance(0.02)) all.unshift(['Host', `127.0.0.1:${targets.ports[surface]}`])
+    const isLast = n === requests || endsConnection(all)
+    if (isLast) all.push(['Connection', 'close'])
     const head = [`${draft.method} ${target} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`), '', '']
     chunks.push(Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), framed.bytes]))
+    if (isLast) break
   }
   // A stream of events goes on until its reader leaves.
   const ending = random.chance(0.08) ? 'hang-up' : lies ? 'half' : 'read'
