@@ -1,6 +1,12 @@
 /** Commands that wait for their turn at a store that says nothing. */
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { portOf, type RedisClient } from '../../src/redis/store/client.js'
 import { createCommands } from '../../src/redis/store/commands.js'
+import { createCutter, wordsOf } from './resp.js'
+import { ready } from './server.js'
 
 afterEach(() => vi.useRealTimers())
 
@@ -9,6 +15,7 @@ it('sends nothing whose time is up, though those who gave up at the same instant
   const sent: string[] = []
   const command = createCommands({
     ready: () => undefined,
+    lostLinks: () => 0,
     // As node-redis does with what it has not written yet: given up, it is out of the client's hands.
     send: ([name = ''], _key, signal) =>
       new Promise((_resolve, reject) => {
@@ -35,6 +42,7 @@ it.each([
   const caller = new AbortController()
   const command = createCommands({
     ready: () => undefined,
+    lostLinks: () => 0,
     send: () => {
       caller.abort('gone')
       return reply()
@@ -43,4 +51,35 @@ it.each([
   await expect(command(['GET'], 'x', { signal: caller.signal }, 100)).rejects.toBe('gone')
   await new Promise(setImmediate)
   expect(unhandled).not.toHaveBeenCalled()
+})
+
+it.each([
+  ['its link was lost with it before, so that it was sent twice', true, 'unknown'],
+  ['it was sent once', false, 'not_run'],
+])('is refused by a store, and %s', async (_, isLost, outcome) => {
+  const open = new Set<Socket>()
+  let arrivals = 0
+  const server = createServer((socket) => {
+    open.add(socket)
+    socket.on('error', () => {})
+    const answer = (message: Buffer) => {
+      if (wordsOf(message)[0] !== 'DO') return socket.write('+OK\r\n')
+      // It may have run: nobody was told.
+      if (++arrivals === 1 && isLost) return socket.destroy()
+      return socket.write('-CLUSTERDOWN The cluster is down\r\n')
+    }
+    socket.on('data', createCutter(answer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const client = new Redis(port, '127.0.0.1', { enableReadyCheck: false, retryStrategy: () => 10 })
+  onTestFinished(() => {
+    client.disconnect()
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  await ready(client)
+  const command = createCommands(portOf(client as unknown as RedisClient))
+  await expect(command(['DO'], 'x', undefined, 60_000)).rejects.toMatchObject({ code: 'unavailable', outcome })
+  expect(arrivals).toBe(isLost ? 2 : 1)
 })

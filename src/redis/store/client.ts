@@ -35,6 +35,8 @@ export interface Port {
   readonly kind: 'node-redis' | 'node-redis-cluster' | 'ioredis' | 'ioredis-cluster'
   /** `undefined` when a command can be sent now; else a promise of the link, or `null` when the client was closed. */
   ready(): undefined | null | Promise<void>
+  /** Links lost so far with what had been written on them, by a client that sends that again; 0 for one that does not. */
+  lostLinks(): number
   /** Sends one command. `key` routes it on a Cluster. `signal` takes it out of the client's queue where that can be. */
   send(args: string[], key: string, signal: () => AbortSignal): Promise<StoreReply>
 }
@@ -80,6 +82,7 @@ function createPort(client: RedisClient): Port {
   const loose = client as unknown as Loose
   let link: Promise<void> | undefined
   let resolveLink = () => {}
+  let lost = 0
 
   // A client without an `error` listener ends the process on the first lost connection.
   loose.on('error', () => {})
@@ -88,6 +91,12 @@ function createPort(client: RedisClient): Port {
     link = undefined
     resolveLink()
   })
+
+  if (kind === 'ioredis' || kind === 'ioredis-cluster')
+    for (const event of ['close', '-node'])
+      loose.on(event, () => {
+        lost++
+      })
 
   // Waiting here rather than in the client's own queue: what was given up is then never sent after all.
   function ready(): undefined | null | Promise<void> {
@@ -129,5 +138,11 @@ function createPort(client: RedisClient): Port {
     'ioredis-cluster': ([name, ...args]: string[]) => loose.call(name as string, ...args),
   }[kind]
 
-  return { client, kind, ready, send: async (args, key, signal) => toReply(await send(args, key, signal)) }
+  return {
+    client,
+    kind,
+    ready,
+    lostLinks: () => lost,
+    send: async (args, key, signal) => toReply(await send(args, key, signal)),
+  }
 }

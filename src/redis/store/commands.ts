@@ -5,7 +5,7 @@ import { createSemaphore } from '../../async/semaphore.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
-import { type StoreReply, toError } from './reply.js'
+import { type StoreReply, toError, unsure } from './reply.js'
 
 /** Commands sent and not answered by the client: beyond these they wait here, where they can be taken back. */
 const UNANSWERED_MAX = 1_000
@@ -17,7 +17,7 @@ export type Command = (args: string[], key: string, ask: Ask | undefined, within
 
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
-export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
+export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>): Command {
   // A permit is held until the client answers the command, however long ago whoever asked was told.
   const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
@@ -47,6 +47,7 @@ export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
           // Timers of one instant go off one after another: the first to give up makes no room for one whose time is up.
           if (performance.now() >= endsAt) return false
           isSent = true
+          const lost = port.lostLinks()
           port.send(args, key, signal).then(
             (reply) => {
               semaphore.release()
@@ -56,7 +57,8 @@ export function createCommands(port: Pick<Port, 'ready' | 'send'>): Command {
             (error) => {
               semaphore.release()
               done()
-              reject(toError(error))
+              // Sent again, it was refused: what was written on the lost link may have run.
+              reject(port.lostLinks() === lost ? toError(error) : unsure(toError(error)))
             },
           )
         },

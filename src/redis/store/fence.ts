@@ -5,7 +5,7 @@
  * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
  */
 import { Refusal } from '../../refusal.js'
-import { Late } from './reply.js'
+import { Late, unsure } from './reply.js'
 
 /** The same in a script, before it does anything. `ends` is set; `stored_now` is this store's time, in epoch ms. */
 export const FENCE_LUA = `local time = redis.call('TIME')
@@ -36,12 +36,6 @@ interface Known {
 export function beforeWrite(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
-}
-
-/** What fails behind an arrival that was late: another one of the same command may have run. */
-function unsure(error: unknown): unknown {
-  if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
-  return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
 }
 
 /**

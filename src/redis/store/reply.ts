@@ -136,6 +136,12 @@ function outcomeOf(error: unknown, message: string, isInside: boolean): WriteOut
   return isBefore ? 'not_run' : 'unknown'
 }
 
+/** What fails where another arrival of the same command may have run. */
+export function unsure(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
+  return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
+}
+
 /** What the store said to a part of a script, which has told of it and gone on. */
 export const toScriptError = (text: string): Error => toError(new Error(text), true)
 
