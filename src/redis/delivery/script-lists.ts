@@ -42,14 +42,14 @@ local function leave_list(key, ref) gather(key).left[ref] = true end
 -- fail is told of the calls whose list is none.
 local function write_lists(fail)
   for key, of in pairs(gathered) do
-    local reply
-    if #of.listed > 0 then reply = redis.pcall('ZADD', key, unpack(of.listed)) end
-    if next(of.left) then
-      local left = {}
-      for ref in pairs(of.left) do left[#left + 1] = ref end
-      reply = redis.pcall('ZREM', key, unpack(left))
+    local function write(command, ...)
+      local reply = redis.pcall(command, key, ...)
+      if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
     end
-    if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
+    local left = {}
+    for ref in pairs(of.left) do left[#left + 1] = ref end
+    if #of.listed > 0 then write('ZADD', unpack(of.listed)) end
+    if #left > 0 then write('ZREM', unpack(left)) end
   end
 end
 
