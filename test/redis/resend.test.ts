@@ -113,9 +113,12 @@ const CASES: Record<string, Case> = {
   },
   'a claim': {
     script: CLAIM,
+    // The first claim that there is: one from before would have taken the command, or not, as it happened to come.
     async act(world) {
-      tab = await waiting(world)
-      return () => world.near.dispatcher.dispatch(command('c1', long))
+      await world.far.connections.connect({ ...first, client_type: 'web' })
+      await world.near.dispatcher.dispatch(command('c1', long))
+      tab = connection()
+      return () => world.far.dispatcher.attach(first, tab.deliver)
     },
     async check(world) {
       await handedOverOnce(world, tab)
