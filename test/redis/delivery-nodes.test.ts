@@ -1,5 +1,6 @@
 /** What a shard keeps of the nodes of a dispatcher: their leases, the word that is left for them, and their entries. */
 import { expect, it } from 'vitest'
+import { HEARTBEAT_MS } from '../../src/contract/delivery-rules.js'
 import { BEAT } from '../../src/redis/delivery/script-nodes.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { LEASE_MS, openShard, PLACE } from './delivery-shard.js'
@@ -27,7 +28,7 @@ describeNode('a shard that has several nodes', ({ client }) => {
     await a.attach('i1', 1)
     await b.admit('c1')
     const named = async () => {
-      // As if a second had passed since it was named last.
+      // As if time had passed since it was named last.
       await ask('ZADD', ['todo', 'a'], 'XX', '0', PLACE)
       return (await a.take('0')).notices
     }
@@ -36,6 +37,24 @@ describeNode('a shard that has several nodes', ({ client }) => {
     expect((await a.take('0')).notices).toEqual([])
     await a.claim('i1', 1)
     expect(await named()).toEqual([])
+  })
+
+  it('names a mailbox again in the next pass, where what named it was lost', async () => {
+    const { ask, node, store } = openShard(client())
+    const [a, b] = [node('a'), node('b')]
+    await a.attach('i1', 1)
+    await b.admit('c1')
+    /** In how many ms it is named again, by the clock of the store. */
+    const again = async () => {
+      const at = Number(await ask('ZSCORE', ['todo', 'a'], PLACE))
+      const [seconds, micros] = [await store.command(['TIME'], store.key(0))].flat().map(Number) as [number, number]
+      return at - seconds * 1_000 - micros / 1_000
+    }
+    await a.take('0')
+    expect(await again()).toBeLessThanOrEqual(HEARTBEAT_MS / 2)
+    // What a node has put there itself it reads in the reply.
+    expect((await a.admit('c2')).notices).toEqual([`call\n${PLACE}`])
+    expect(await again()).toBeLessThanOrEqual(HEARTBEAT_MS / 2)
   })
 
   it('leaves no word for a node whose lease is over, and tells that one so when it comes back', async () => {

@@ -19,7 +19,7 @@
  *   over go back to their mailbox after a pause, what is over is forgotten. The node says which waiters and commands it
  *   holds, some in each pass, and the store says of each what is not so; the store names the waiters that it has not
  *   heard of for longest, and the node detaches those that it does not have.
- * - Notify: `todo` names a mailbox again each second until it is empty. `news` are numbered, and removed when the node says
+ * - Notify: `todo` names a mailbox again in every pass until it is empty. `news` are numbered, and removed when the node says
  *   up to which number it has heard.
  * - Crash: a node that does not renew its lease (`incarnations`) gets no news; after a minute its waiters are removed. One that
  *   comes back finds its lease lapsed and says of all its waiters that they wait.
@@ -27,8 +27,8 @@
 
 /** News wait this long for their node: longer than a lease, after which it looks for itself. */
 const NEWS_MS = 60_000
-/** A mailbox stays on the list this long before its node is notices of it again. */
-const RENOTIFY_MS = 1_000
+/** A mailbox stays on the list this long before its node has notice of it again: shorter than the pause between two passes, so that the next one has it. */
+const RENOTIFY_MS = 500
 /** News, and mailboxes, of one look: about a millisecond. */
 const BATCH = 100
 
