@@ -37,10 +37,12 @@ describe('the scripts of a store', () => {
       for (const word of words) if (!known.includes(word)) foreign.add(word)
     }
     for (const { source } of scripts.map(({ script }) => script)) {
-      for (const [, kind, name] of source.matchAll(/\bcount\('(\w+)', ([^)\n]*)\)/g)) {
-        const known: readonly string[] = NODE_COUNTERS[kind as CounterKind] ?? []
-        hold(wordsIn(name as string), [...known, 'attempt_'])
-      }
+      for (const [call] of source.matchAll(/\bcount\([^)\n]*'[^)\n]*\)/g))
+        for (const [, kind, name] of call.matchAll(/'([a-z]+) (\w*)'/g)) {
+          const known: readonly string[] = NODE_COUNTERS[kind as CounterKind] ?? []
+          // With nothing behind it, or a part, the rest is put behind it.
+          hold([name as string], name ? [...known, 'attempt_'] : [''])
+        }
       for (const [, state, reason] of source.matchAll(/\bfinish\(c, '(\w+)', '(\w+)'/g)) {
         hold([state as string], TerminalState.options)
         hold([reason as string], TERMINAL_REASONS)

@@ -17,8 +17,8 @@ const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
 const long = { deadlineMs: 600_000 }
 
 it('a call says of each argument what it was given, or nothing at all', () => {
-  expect(RELEASE.callOf({ scope: 's', ref: 'u\nc\nd', attempt: 'a\x1fb' })).toBe('s\x1fu\nc\nd\x1fa\x1fb')
-  expect(() => RELEASE.callOf({ scope: 's\x1ft', ref: 'r', attempt: 'a' })).toThrow(TypeError)
+  expect(RELEASE.callOf({ scope: 's', ref: 'u\nc\nd', attempt: 'a\0b' })).toBe('s\0u\nc\nd\0a\0b')
+  expect(() => RELEASE.callOf({ scope: 's\0t', ref: 'r', attempt: 'a' })).toThrow(TypeError)
 })
 
 describeNode('calls of one turn', ({ client, make, observe, server }) => {
@@ -52,6 +52,21 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
     expect(said).toEqual(ids.map(() => true))
     expect(await runs(END)).toBe(Math.ceil(MANY / 16))
     expect((await observe(deploymentId).summary(ASK)).tracked_commands).toBe(1)
+  })
+
+  it.each([
+    ['all users', { maxTracked: 5 }, 'overloaded'],
+    ['their user', { maxTrackedPerUser: 5 }, 'capacity_exceeded'],
+  ])('count for %s from one to the next', async (_whose, bounds, reason) => {
+    const { dispatcher } = open(bounds)
+    await dispatcher.dispatch(command('first', long))
+    const answers = await Promise.all(ids.slice(0, 10).map((id) => dispatcher.dispatch(command(id, long))))
+    expect(answers.map(({ terminal }) => terminal?.reason ?? 'admitted')).toEqual([
+      ...Array(4).fill('admitted'),
+      ...Array(6).fill(reason),
+    ])
+    await dispatcher.settle({ ...key('first'), state: 'resulted' })
+    expect((await dispatcher.dispatch(command('next', long))).terminal).toBeNull()
   })
 
   it('are told each for itself what is wrong with it', async () => {

@@ -4,9 +4,9 @@ import { openShard, PATIENCE_MS, PLACE, RETENTION_MS, refOf } from './delivery-s
 import { describeNode } from './dispatcher-node.js'
 
 describeNode('what a shard of a dispatcher is told late', ({ client }) => {
-  const waiting = async () => {
+  const waiting = async ({ maxPerUser = 100 } = {}) => {
     const shard = openShard(client())
-    const node = shard.node('a')
+    const node = shard.node('a', maxPerUser)
     await node.attach('i1', 1)
     return { ...shard, node }
   }
@@ -90,8 +90,8 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   })
 
   it('gives the place of a user back once, where a pass is what ends the command', async () => {
-    const { clock, node } = await waiting()
-    const admit = async (id: string, ttl = 600_000) => (await node.admit(id, { ttl, max_per_user: 2 })).answer.became
+    const { clock, node } = await waiting({ maxPerUser: 2 })
+    const admit = async (id: string, ttl = 600_000) => (await node.admit(id, { ttl })).answer.became
     await admit('c1', 500)
     await admit('c2')
     clock.advance(500)

@@ -29,7 +29,14 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const store = createStore({ client: client(), deploymentId })
     const { user_id, client_id } = first
     const attach = async (incarnation: string, instance: string, order: number) => {
-      const node = { incarnation, retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
+      const node = {
+        incarnation,
+        retention_ms: 1_000,
+        max_kept: 10,
+        patience_ms: 1_000,
+        max_tracked: 10,
+        max_per_user: 10,
+      }
       const about = { user: user_id, client: client_id, token: instance, instance, lease_ms: 5_000, own_order: order }
       return (await runAlone(store, ATTACH, node, about)).answer
     }

@@ -49,8 +49,9 @@ export function openShard(client: RedisClient) {
     store.command([name, key(...end), ...rest], key(...end))
 
   /** A node by its incarnation. What is not given is as any dispatcher has it. */
-  function node(incarnation: string) {
-    const bounds = { incarnation, retention_ms: RETENTION_MS, max_kept: 100, patience_ms: PATIENCE_MS }
+  function node(incarnation: string, max_per_user = 100) {
+    const kept = { retention_ms: RETENTION_MS, max_kept: 100, patience_ms: PATIENCE_MS }
+    const bounds = { incarnation, ...kept, max_tracked: 100, max_per_user }
     const run = <Given, Answer>(script: DeliveryScript<Given, Answer>, given: Given) =>
       runAlone(store, script, bounds, given)
     const ends = { ...about, reason: '', instance: '', was_asked: '', current: '' }
@@ -61,10 +62,7 @@ export function openShard(client: RedisClient) {
         run(ATTACH, { ...about, token, instance, lease_ms: LEASE_MS, own_order }),
       detach: (token: string, own_order: number | string, unsure: number | '' = '') =>
         run(DETACH, { ...about, token, own_order, unsure }),
-      admit: (
-        id: string,
-        more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; max_per_user: number }> = {},
-      ) =>
+      admit: (id: string, more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string }> = {}) =>
         run(ADMIT, {
           ...about,
           id,
@@ -79,8 +77,6 @@ export function openShard(client: RedisClient) {
           payload_text: '1',
           needs: '',
           current: '',
-          max_tracked: 100,
-          max_per_user: 100,
           refused: '',
           ...more,
         }),

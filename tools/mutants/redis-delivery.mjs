@@ -24,7 +24,7 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/scripts.ts', FAULTS, [
     [
       'a command that was lost from its mailbox returns when it is dispatched again',
-      `if not redis.call('ZSCORE', box(known), id) then`,
+      `if not redis.call('ZSCORE', waiting, id) then`,
       'if false then',
     ],
     [
@@ -73,8 +73,8 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/scripts.ts', CONTRACT, [
     [
       'in a store, an id of a command stands for one payload',
-      `return { same and 'known' or 'conflict', shown(known) }`,
-      `return { 'known', shown(known) }`,
+      `return { same and 'known' or 'conflict', shown(key) }`,
+      `return { 'known', shown(key) }`,
     ],
     [
       'in a store, a command that needs a waiter needs one',
@@ -93,18 +93,8 @@ export const REDIS_DELIVERY = [
       'return true',
       [PRESENCE, CONTRACT],
     ],
-    [
-      'in a store, commands are bounded',
-      `elseif zcall('ZCARD', 'deadlines') >= tonumber(max_tracked) then`,
-      'elseif false then',
-      BOUNDS,
-    ],
-    [
-      'in a store, a user has so many commands',
-      `elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(max_per_user) then`,
-      'elseif false then',
-      BOUNDS,
-    ],
+    ['in a store, commands are bounded', `elseif tracked_now() >= tracked_max then`, 'elseif false then', BOUNDS],
+    ['in a store, a user has so many commands', `elseif held_by(user) >= held_max then`, 'elseif false then', BOUNDS],
     [
       'in a store, a scope has so many commands',
       `elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then`,
@@ -113,7 +103,7 @@ export const REDIS_DELIVERY = [
     ],
     [
       'a command admitted again is told of again',
-      `    call(known)
+      `    call(user, client, mailbox)
   end
   return { same`,
       `  end
@@ -152,7 +142,7 @@ export const REDIS_DELIVERY = [
       `if c then\n    local payload_text`,
       LATE,
     ],
-    ['a command admitted again leaves its former lists', 'unlist(user, ref, c.key)\n  redis.call', 'redis.call', LISTS],
+    ['a command admitted again leaves its former lists', 'unlist(user, ref, key)\n  redis.call', 'redis.call', LISTS],
     ['a claimed command is listed as attempted', 'relist(c, from)\n      note(', 'note('],
     [
       'a reservation left behind in another shard is over in time',
@@ -337,7 +327,12 @@ export const REDIS_DELIVERY = [
       'if false then unlist(',
       LISTS,
     ],
-    ['commands of a store without lists get onto them', 'if c and not c.terminal then enlist(c) end', '', LISTS],
+    [
+      'commands of a store without lists get onto them',
+      'if c and not c.terminal then enlist(state_of(c), c.user_id, c.scope_id, c.seq, c.ref) end',
+      '',
+      LISTS,
+    ],
     [
       'nodes are bounded',
       `if redis.call('ZCARD', K(t, 'all')) > `,
@@ -348,14 +343,14 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/script-lists.ts', CONTRACT, [
     [
       'a list of a scope ends with its last record',
-      `if was[2] and was[2] ~= user then leave_list(under(was[2]), ref) end`,
+      `if was[2] and was[2] ~= user then leave_list('of-id', was[2], ref) end`,
       '',
       BOUNDS,
     ],
-    ['a command is listed under its scope', `if c.scope_id ~= c.user_id then list(under(c.scope_id), c) end`, ''],
+    ['a command is listed under its scope', `if scope ~= user then list('of-id', scope, seq, ref) end`, ''],
     [
       'what is listed again in one run is listed',
-      `  of.left[c.ref] = nil
+      `  if of.left then of.left[ref] = nil end
 `,
       '',
     ],
@@ -492,9 +487,21 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/format.ts', 'test/redis/defences.test.ts', [
     ['an observer shows no status of another command', ' || reply[0] !== commandKey(key)', ''],
   ]),
+  ...weaken('src/redis/delivery/script-notices.ts', BATCHES, [
+    ['commands of one run have numbers of their own', 'return text(before + number)', 'return text(before + 1)'],
+  ]),
+  ...weaken('src/redis/delivery/script-moves.ts', BATCHES, [
+    ['commands of one run are counted, of all', 'tracked and tracked + 1', 'tracked'],
+    [
+      'commands of one run are counted, of a user',
+      `held[user] = zcall('HINCRBY', 'held', user, '1')`,
+      `zcall('HINCRBY', 'held', user, '1') held[user] = 1`,
+    ],
+  ]),
   ...weaken('src/redis/delivery/node-script.ts', BATCHES, [
     ['a call that fails fails alone', 'local good, answer = pcall(run, ', 'local good, answer = true, run('],
     ['no argument of a call says another', 'value.includes(SEPARATOR)', 'false'],
+    ['a script is given what the keys of its command end in', 'String(given(id))', `'' + id`],
     ['a call whose list is none is told so', 'write_lists(fail)', 'write_lists(function() end)'],
   ]),
   ...weaken('src/redis/delivery/run.ts', BATCHES, [

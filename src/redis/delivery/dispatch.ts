@@ -26,8 +26,6 @@ export interface DispatchOptions {
   capacityOf: (scope_id: string) => number
   maxAttempts: number
   deadlineMs: number
-  maxTracked: number
-  maxTrackedPerUser: number
   isClosed: () => boolean
   nudge: (delayMs: number) => void
 }
@@ -111,8 +109,6 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       fingerprint: digest64(`${action}\n${canonicalJson(JSON.parse(text))}`),
       needs: input.requireWaiter ? (was_asked ? 'current' : 'any') : '',
       current,
-      max_tracked: options.maxTracked,
-      max_per_user: options.maxTrackedPerUser,
       refused: '',
       payload_text: text,
     }

@@ -67,16 +67,14 @@ export function commandDispatcherOn(
   const connections = inTime(options.connections)
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = resolveDeliveryBounds(options)
-  const { ackTimeoutMs, retentionMs, maxRetained } = bounds
+  const { ackTimeoutMs } = bounds
 
   const incarnation = crypto.randomUUID()
   const onChange = () => heartbeat.changed()
   const delivery = createDeliveryRun({
     store,
     incarnation,
-    retentionMs,
-    maxRetained,
-    ackTimeoutMs,
+    ...bounds,
     onNotice: (notice, shard) => mailboxes.notice(notice, shard),
     onCount: onChange,
   })

@@ -3,16 +3,23 @@
  * meets is that one's.
  */
 import type { Arguments } from '../store/arguments.js'
+import { pathOf } from '../store/keys.js'
 import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
 /** Between the arguments of a call, but for the last, which may be any text: no id, number or JSON has it. */
-const SEPARATOR = '\x1f'
+const SEPARATOR = '\0'
 
-const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms'] as const
+const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms', 'max_tracked', 'max_per_user'] as const
 
-/** `incarnation` is this life of the node; most retained records of a kind, and the patience for an attempt. */
+/** What the keys of a client and of a command end in: a script whose calls name one finds that beside the ids. */
+const PATHS = { mailbox: ['user', 'client'], path: ['user', 'client', 'id'] } as const
+
+/**
+ * `incarnation` is this life of the node; most retained records of a kind, the patience for an attempt, and most commands
+ * that are tracked, of all and of a user.
+ */
 export type NodeArguments = Arguments<(typeof NODE_ARGS)[number]>
 
 /** What a script answers its node. Calls have the numbers from 1. */
@@ -66,7 +73,8 @@ function readCall(args: readonly string[]): string {
   if (last === undefined) return ''
   const rest = `local ${last} = string.sub(packed, rest_at)`
   const names = [...args.slice(0, -1), 'rest_at'].join(', ')
-  return `local ${names} = string.match(packed, '^${'([^\\31]*)\\31'.repeat(args.length - 1)}()')\n${rest}\n`
+  // `%z` is the separator.
+  return `local ${names} = string.match(packed, '^${'(%Z*)%z'.repeat(args.length - 1)}()')\n${rest}\n`
 }
 
 /** Lua over the arguments of one call, which answers by `return`. */
@@ -75,12 +83,14 @@ export function deliveryScript<Names extends string, Answer>(
   { args, answer, ...options }: Omit<ScriptOptions<Names, Answer>, 'rest'>,
   lua: string,
 ): DeliveryScript<Arguments<Names>, Answer> {
+  const names: readonly string[] = args
+  const paths = Object.entries(PATHS).filter(([, ids]) => ids.every((id) => names.includes(id)))
   const script = defineScript(
     name,
     { ...options, args: NODE_ARGS, rest: 'given', answer: read, hasTables: false },
     `${DELIVERY_MOVES}
 local function run(packed)
-${readCall(args)}${lua}
+${readCall([...paths.map(([path]) => path), ...args])}${lua}
 end
 local answers, failed = {}, {}
 local function fail(n, met)
@@ -102,16 +112,18 @@ local counts = {}
 for entry, times in pairs(counted) do counts[#counts + 1], counts[#counts + 2] = entry, times end
 return { now, answers, notices, counts, released, failed }`,
   )
-  const last = args.length - 1
-  const callOf = (given: Arguments<Names>) =>
-    args
-      .map((arg, i) => {
-        const value = given[arg]
-        // Ids are checked long before: whoever forgets it must not shift what another argument says.
-        if (i < last && typeof value === 'string' && value.includes(SEPARATOR))
-          throw new TypeError(`${arg} holds a separator`)
-        return value
-      })
-      .join(SEPARATOR)
+  function callOf(values: Arguments<Names>) {
+    const given = (arg: string) => values[arg as Names]
+    let text = ''
+    for (const [, ids] of paths) text += pathOf(ids.map((id) => String(given(id)))) + SEPARATOR
+    for (const [i, arg] of args.entries()) {
+      const value = given(arg)
+      if (i === args.length - 1) return text + value
+      // Ids are checked long before: whoever forgets it must not shift what another argument says.
+      if (typeof value === 'string' && value.includes(SEPARATOR)) throw new TypeError(`${arg} holds a separator`)
+      text += value + SEPARATOR
+    }
+    return text
+  }
   return Object.assign(script, { callOf, answerOf: answer })
 }

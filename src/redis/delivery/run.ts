@@ -5,7 +5,7 @@ import { shardOf } from '../store/keys.js'
 import { toScriptError } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { DeliveryScript, NodeReply } from './node-script.js'
+import type { DeliveryScript, NodeArguments, NodeReply } from './node-script.js'
 import { RELEASE } from './scripts.js'
 
 type Counters = Record<CounterKind, Record<string, number>>
@@ -24,6 +24,8 @@ interface DeliveryRunOptions {
   retentionMs: number
   maxRetained: number
   ackTimeoutMs: number
+  maxTracked: number
+  maxTrackedPerUser: number
   /** What this node is told about its own mailboxes and attempts. */
   onNotice: (notice: string, shard: number) => void
   /** Something was counted. */
@@ -51,8 +53,17 @@ interface Batch {
   bytes: number
 }
 
+const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
+  incarnation: options.incarnation,
+  retention_ms: options.retentionMs,
+  max_kept: options.maxRetained,
+  patience_ms: options.ackTimeoutMs,
+  max_tracked: options.maxTracked,
+  max_per_user: options.maxTrackedPerUser,
+})
+
 export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, incarnation, retentionMs, maxRetained, ackTimeoutMs, onNotice, onCount } = options
+  const { store, onNotice, onCount } = options
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
   const open = new Map<AnyScript, Map<number, Batch>>()
 
@@ -62,7 +73,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     onCount()
   }
 
-  const node = { incarnation, retention_ms: retentionMs, max_kept: maxRetained, patience_ms: ackTimeoutMs }
+  const node = nodeArguments(options)
 
   function apply({ counted, notices }: NodeReply, shard: number) {
     for (const [entry, times] of counted) {

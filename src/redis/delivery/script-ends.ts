@@ -16,26 +16,26 @@ export const ACKNOWLEDGE = deliveryScript(
   { args: END_ARGS, answer: isOne, freesMemory: true },
   `
 ${OWN_END}
-local c = look(user, client, id)
+local c = look(user, client, id, mailbox, path)
 if is_own_end(c) then
   renotify(c)
   return 1
 end
 local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
 if refusal then
-  count('acknowledgement', refusal)
+  count('acknowledgement ' .. refusal)
   if c and c.terminal then renotify(c) end
   return 0
 end
 if c.acknowledged then
-  count('acknowledgement', 'repeated')
+  count('acknowledgement repeated')
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 else
   local from = state_of(c)
   unwait(c)
   set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now_text, 'acknowledged_by', instance)
   relist(c, from)
-  count('acknowledgement', state)
+  count('acknowledgement ' .. state)
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 end
 if state == 'refused' then finish(c, 'failed', reason, nil, attempt) end
@@ -48,14 +48,14 @@ export const END = deliveryScript(
   { args: END_ARGS, answer: isOne, freesMemory: true },
   `
 ${OWN_END}
-local c = look(user, client, id)
+local c = look(user, client, id, mailbox, path)
 if not c then return 0 end
 if c.terminal then
   renotify(c)
   return is_own_end(c) and 1 or 0
 end
 if instance ~= '' and fenced(c, instance, was_asked, current) then
-  count('other', 'settle_fenced')
+  count('other settle_fenced')
   return 0
 end
 finish(c, state, reason, nil, attempt)

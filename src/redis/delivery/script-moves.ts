@@ -31,41 +31,41 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 export const DELIVERY_MOVES = `
 local D = 'delivery'
 local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
+local tracked_max, held_max = tonumber(max_tracked), tonumber(max_per_user)
 -- number: that of the call at hand.
 local counted, released, number = {}, {}, 0
 
-local function count(kind, name)
-  local entry = kind .. ' ' .. name
-  counted[entry] = (counted[entry] or 0) + 1
-end
--- What the store would make of a number itself, call by call, and it takes it longer than the rest of a call.
-local function text(number) return string.format('%.17g', number) end
+-- of: its kind and name.
+local function count(of) counted[of] = (counted[of] or 0) + 1 end
+-- A whole number as text. The store would make one itself, call by call, as of any number, and that is dearer than the call.
+local function text(number) return string.format('%d', number) end
 local now_text, patience_text, retained_text = text(now), text(now + patience), text(now + retention)
 
-local function zcall(command, key, ...) return redis.call(command, KEYS[1] .. 'delivery:' .. key, ...) end
+-- By the name of what a shard has one of: its key.
+local keys = {}
+local function zcall(command, name, ...)
+  keys[name] = keys[name] or KEYS[1] .. 'delivery:' .. name
+  return redis.call(command, keys[name], ...)
+end
 local function due(key, limit) return zcall('ZRANGE', key, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit) end
 
 ${DELIVERY_NOTICES}${DELIVERY_LISTS}
 
--- A command that is not read: its ids, and the ends of its keys.
-local function named(user, client, id)
-  local mailbox = ids(user, client)
-  local path = mailbox .. ':' .. encode(id)
-  return {
+-- nil where there is none; then whether something else stands in its place. mailbox and path are what its keys end in,
+-- where that is known.
+local function read(user, client, id, mailbox, path)
+  mailbox = mailbox or ids(user, client)
+  path = path or mailbox .. ':' .. encode(id)
+  local key = ended(D, 'command', path)
+  local v = redis.pcall('HMGET', key, ${names(RULING_FIELDS)})
+  if v.err then return nil, true end
+  if not v[1] then return nil, false end
+  -- With room for all that is put into it: to grow is dearer.
+  local c = {
     user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id,
-    mailbox = mailbox, path = path, key = ended(D, 'command', path),
-    -- A table that grows with its names costs more than what is put into it.
-${RULING_FIELDS.map((field) => `    ${field} = nil,`).join('\n')}
+    mailbox = mailbox, path = path, key = key,
+${RULING_FIELDS.map((field, i) => `    ${field} = v[${i + 1}] or nil,`).join('\n')}
   }
-end
-
--- nil where there is none; then whether something else stands in its place.
-local function read(user, client, id)
-  local c = named(user, client, id)
-  local values = redis.pcall('HMGET', c.key, ${names(RULING_FIELDS)})
-  if values.err then return nil, true end
-  if not values[1] then return nil, false end
-${RULING_FIELDS.map((field, i) => `  c.${field} = values[${i + 1}] or nil`).join('\n')}
   c.attempts, c.recoveries = c.attempts or '0', c.recoveries or '0'
   -- Anything but a number was not written by us; reckoning with it would end the pass over the whole shard.
   local good = tonumber(c.deadline_at) and tonumber(c.attempts) and tonumber(c.recoveries)
@@ -87,7 +87,11 @@ local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([
 local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
-local function scope_key(scope) return ended(D, 'scope', encode(scope)) end
+local scope_keys = {}
+local function scope_key(scope)
+  scope_keys[scope] = scope_keys[scope] or ended(D, 'scope', encode(scope))
+  return scope_keys[scope]
+end
 local function sharers_key(scope, ref) return K(D, 'sharers', scope, ref) end
 
 local function close_scope(scope)
@@ -133,13 +137,33 @@ local function forget(kind, ref)
 end
 
 -- Keeps the record of what is over, as long as the retention and the number of such records allow.
-local function keep(kind, c)
-  zcall('ZADD', kind, c.until_ms, c.ref)
+local function keep(kind, ref, until_ms)
+  zcall('ZADD', kind, until_ms, ref)
   if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
+end
+
+-- How many commands are tracked, and how many of each user, where this run has asked.
+local tracked, held = nil, {}
+
+local function tracked_now()
+  tracked = tracked or zcall('ZCARD', 'deadlines')
+  return tracked
+end
+
+local function held_by(user)
+  held[user] = held[user] or tonumber(zcall('HGET', 'held', user)) or 0
+  return held[user]
+end
+
+local function track(user, ref, deadline)
+  if zcall('ZADD', 'deadlines', deadline, ref) == 0 then return end
+  tracked, held[user] = tracked and tracked + 1, nil
+  held[user] = zcall('HINCRBY', 'held', user, '1')
 end
 
 -- No longer tracked: its user's share is given back with the place in the index, so that once is once.
 local function untrack(user, ref)
+  tracked, held[user] = nil, nil
   if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY', 'held', user, -1) <= 0 then zcall('HDEL', 'held', user) end
 end
 
@@ -172,17 +196,17 @@ local function finish(c, state, reason, at, by)
     by and 'ended_by' or 'phase', by or 'ended')
   relist(c, from)
   if not c.scope_shard then release(c.scope_id, c.ref) end
-  count('outcome', state)
+  count('outcome ' .. state)
   renotify(c)
-  keep('ended', c)
+  keep('ended', c.ref, c.until_ms)
 end
 
 -- The command as it is now: one that is past its deadline is brought to its end first. Without one, whether its key
 -- is taken all the same.
-local function look(user, client, id)
+local function look(user, client, id, mailbox, path)
   -- A reference that cannot be read.
   if not id then return nil, false end
-  local c, isTaken = read(user, client, id)
+  local c, isTaken = read(user, client, id, mailbox, path)
   if not c then return nil, isTaken end
   if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
   if c.terminal then return c end
@@ -197,28 +221,28 @@ local function recover(c, reason)
   local attempts = tonumber(c.attempts)
   if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
   set(c, 'phase', 'backoff', 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text, 'recovery_reason', reason)
-  count('recovery', reason)
+  count('recovery ' .. reason)
   zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
 end
 
 local function conclude(c, outcome)
   set(c, 'last_outcome', outcome)
   if outcome == 'handed_over' then redis.call('HINCRBY', c.key, 'confirmed', 1) end
-  count('other', 'attempt_' .. outcome)
+  count('other attempt_' .. outcome)
 end
 
 local function ready(c)
   set(c, 'phase', 'ready')
   zcall('ZREM', 'wakes', c.ref)
   redis.call('ZADD', box(c), c.seq, c.command_id)
-  call(c)
+  call(c.user_id, c.client_id, c.mailbox)
 end
 
 -- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
 local function requeue(c)
   set(c, 'max_attempts', text(c.max_attempts + 1), 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text,
     'recovery_reason', 'requeued')
-  count('recovery', 'requeued')
+  count('recovery requeued')
   ready(c)
 end
 
@@ -242,7 +266,7 @@ local function fenced(c, instance, asked, current)
   return (attached or c.last_instance_id) ~= instance
 end
 
-local function shown(c)
-  return redis.call('HMGET', c.key, ${names(SHOWN_FIELDS)})
+local function shown(key)
+  return redis.call('HMGET', key, ${names(SHOWN_FIELDS)})
 end
 `

@@ -50,7 +50,7 @@ if was[1] ~= token then
   local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)
   if was[1] then isLate = own < (tonumber(was[4]) or 0) end
   if isLate then
-    count('other', 'waiter_late')
+    count('other waiter_late')
     return { 'late', was[3] or '' }
   end
   if was[1] then
@@ -172,7 +172,7 @@ end
 for _, ref in ipairs(left > 0 and zcall('ZRANGE', 'queued', 0, left - 1) or {}) do
   left = left - 1
   local c = look_ref(ref)
-  if c and not c.terminal then enlist(c) end
+  if c and not c.terminal then enlist(state_of(c), c.user_id, c.scope_id, c.seq, c.ref) end
   zcall('ZREM', 'queued', ref)
 end
 for _, ref in ipairs(due('wakes', left)) do

@@ -47,6 +47,13 @@ local function order()
   return text
 end
 
+-- Of the call at hand, for its command: the calls of a run take theirs together.
+local before
+local function next_number()
+  before = before or zcall('INCRBY', 'seq', text(#given)) - #given
+  return text(before + number)
+end
+
 -- Whoever asked reads it in the reply. A pass takes its own from the store instead, where it stays until it is heard.
 local function notify(to, notice)
   if not to then return end
@@ -62,15 +69,15 @@ local function notify(to, notice)
   if to ~= incarnation then wake(to) end
 end
 
--- The mailbox of a command that is ready is called. Once a script is enough.
-local function call(c)
-  local place = c.user_id .. '\\n' .. c.client_id
-  if called[place] then return end
-  local to = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'incarnation')
+-- The mailbox of a command that is ready is called. Once a run is enough.
+local function call(user, client, mailbox)
+  if called[mailbox] then return end
+  local to = redis.call('HGET', ended(D, 'waiter', mailbox), 'incarnation')
+  called[mailbox] = true
   if not to then return end
+  local place = user .. '\\n' .. client
   local isHere = to == incarnation and not by_news
-  redis.call('ZADD', K(D, 'todo', to), stored_now + (isHere and ${RENOTIFY_MS} or 0), place)
-  called[place] = true
+  redis.call('ZADD', K(D, 'todo', to), text(stored_now + (isHere and ${RENOTIFY_MS} or 0)), place)
   if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
 

@@ -54,8 +54,8 @@ export const LOOK = deliveryScript(
   'delivery.look',
   { args: ['user', 'client', 'id'], answer: (record) => (record === 0 ? null : record) },
   `
-local c = look(user, client, id)
-return c and shown(c) or 0`,
+local c = look(user, client, id, mailbox, path)
+return c and shown(c.key) or 0`,
 )
 
 /**
@@ -69,78 +69,80 @@ export const ADMIT = deliveryScript(
     args: [
       ...(['user', 'client', 'id', 'action', 'scope', 'scope_shard', 'capacity', 'news'] as const),
       ...(['ttl', 'max_attempts', 'fingerprint', 'needs', 'current'] as const),
-      ...(['max_tracked', 'max_per_user', 'refused', 'payload_text'] as const),
+      ...(['refused', 'payload_text'] as const),
     ],
     answer: (reply) => {
+      if (typeof reply === 'string') return { became: 'admitted', record: reply }
       const [became, record = null] = listOf(reply)
       return { became, record }
     },
   },
   `
-local c = named(user, client, id)
+local key, waiting = ended(D, 'command', path), ended(D, 'box', mailbox)
 local known, isTaken
 -- A tenth of what it costs to read a record that is not there.
-if redis.call('EXISTS', c.key) == 1 then known, isTaken = look(user, client, id) end
+if redis.call('EXISTS', key) == 1 then known, isTaken = look(user, client, id, mailbox, path) end
 if known and known.terminal ~= 'rejected' then
   local same = known.fingerprint == fingerprint
-  count('other', same and 'dispatch_repeated' or 'dispatch_conflict')
+  count(same and 'other dispatch_repeated' or 'other dispatch_conflict')
   if known.phase == 'ready' then
     -- A claim may have failed half-way, with the command in its hand.
-    if not redis.call('ZSCORE', box(known), id) then redis.call('ZADD', box(known), known.seq, id) end
+    if not redis.call('ZSCORE', waiting, id) then redis.call('ZADD', waiting, known.seq, id) end
     -- The first admission's word to the node may have been lost.
-    call(known)
+    call(user, client, mailbox)
   end
-  return { same and 'known' or 'conflict', shown(known) }
+  return { same and 'known' or 'conflict', shown(key) }
 end
 
 local function waited_for()
-  local waiter = redis.call('HMGET', ended(D, 'waiter', c.mailbox), 'incarnation', 'instance')
+  local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'incarnation', 'instance')
   if not waiter[1] or (needs == 'current' and waiter[2] ~= current) then return false end
   local lease = zcall('ZSCORE', 'incarnations', waiter[1])
   return waiter[1] == incarnation or (lease and tonumber(lease) > now)
 end
 
-local ref = c.ref
+local ref = user .. '\\n' .. client .. '\\n' .. id
 local deadline = text(now + ttl)
 local refusal = ''
 if needs ~= '' and not waited_for() then
   refusal = 'no_waiter'
 elseif refused ~= '' then
   refusal = refused
-elseif zcall('ZCARD', 'deadlines') >= tonumber(max_tracked) then
+elseif tracked_now() >= tracked_max then
   refusal = 'overloaded'
-elseif (tonumber(zcall('HGET', 'held', user)) or 0) >= tonumber(max_per_user) then
+elseif held_by(user) >= held_max then
   refusal = 'capacity_exceeded'
 elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then
   refusal = 'capacity_exceeded'
 end
 
 if known or isTaken then
-  unlist(user, ref, c.key)
-  redis.call('DEL', c.key)
+  unlist(user, ref, key)
+  redis.call('DEL', key)
   zcall('ZREM', 'rejected', ref)
   zcall('ZREM', 'ended', ref)
 end
-local seq = string.format('%.0f', redis.call('INCR', KEYS[1] .. 'delivery:seq'))
-c.scope_id, c.seq, c.attempts = scope, seq, '0'
+local seq = next_number()
+raise(D)
 if refusal ~= '' then
-  set(c, 'phase', 'ended', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text, 'deadline_at', deadline,
-    'seq', seq, 'terminal', 'rejected', 'terminal_at', now_text, 'terminal_reason', refusal, 'until_ms', retained_text)
-  count('outcome', 'rejected')
-  enlist(c)
-  keep('rejected', c)
-  return { 'rejected', shown(c) }
+  redis.call('HSET', key, 'phase', 'ended', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text,
+    'deadline_at', deadline, 'seq', seq, 'terminal', 'rejected', 'terminal_at', now_text, 'terminal_reason', refusal,
+    'until_ms', retained_text)
+  count('outcome rejected')
+  enlist('rejected', user, scope, seq, ref)
+  keep('rejected', ref, retained_text)
+  return { 'rejected', shown(key) }
 end
-redis.call('HSET', c.key, 'phase', 'ready', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text,
+redis.call('HSET', key, 'phase', 'ready', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text,
   'deadline_at', deadline, 'action', action, 'max_attempts', max_attempts, 'seq', seq)
-if scope_shard ~= '' then redis.call('HSET', c.key, 'scope_shard', scope_shard) end
-redis.call('SET', payload(c), payload_text)
-if zcall('ZADD', 'deadlines', deadline, ref) == 1 then zcall('HINCRBY', 'held', user, 1) end
-enlist(c)
-redis.call('ZADD', box(c), seq, id)
-count('other', 'admitted')
-call(c)
-return { 'admitted', deadline }`,
+if scope_shard ~= '' then redis.call('HSET', key, 'scope_shard', scope_shard) end
+redis.call('SET', ended(D, 'payload', path), payload_text)
+track(user, ref, deadline)
+enlist('waiting', user, scope, seq, ref)
+redis.call('ZADD', waiting, seq, id)
+count('other admitted')
+call(user, client, mailbox)
+return deadline`,
 )
 
 // About one attempt by its number: late, it is about another one.
@@ -155,13 +157,13 @@ export const CLAIM = deliveryScript(
   { args: ['user', 'client', 'token', 'node', 'claim'], answer: readClaimed, ...OF_ATTEMPT },
   `
 local wanted = tonumber(claim)
-local mailbox = ids(user, client)
 local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
 local waiter = redis.call('HMGET', key, 'token', 'instance', 'claim', 'claimed', 'attempt')
 if waiter[1] ~= token then return { waiter[1] and 'replaced' or 'missing' } end
+local function done() redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client) end
 local function claimed(c, payload_text, until_ms)
   local behind = redis.call('ZCARD', waiting)
-  if behind == 0 then redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client) end
+  if behind == 0 then done() end
   return { 'command', c.command_id, c.action, payload_text, c.attempts, c.deadline_at, behind, until_ms }
 end
 local function note(id, attempt) redis.call('HSET', key, 'claim', claim, 'claimed', id, 'attempt', attempt) end
@@ -169,7 +171,7 @@ local last = tonumber(waiter[3]) or 0
 if wanted < last then return { 'more' } end
 if wanted == last then
   -- The same claim again: its answer was lost.
-  local c = waiter[4] and look(user, client, waiter[4])
+  local c = waiter[4] and look(user, client, waiter[4], mailbox)
   local payload_text = c and c.phase == 'attempted' and c.attempts == waiter[5] and not c.last_outcome and redis.call('GET', payload(c))
   if not payload_text then return { 'more' } end
   return claimed(c, payload_text, zcall('ZSCORE', 'wakes', c.ref))
@@ -178,10 +180,10 @@ for _ = 1, ${CLAIM_LOOKS} do
   local id = redis.call('ZPOPMIN', waiting)[1]
   if not id then
     note('', '')
-    redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client)
+    done()
     return { 'empty' }
   end
-  local c = look(user, client, id)
+  local c = look(user, client, id, mailbox)
   if c and c.phase == 'ready' then
     local payload_text = redis.pcall('GET', payload(c))
     if type(payload_text) == 'string' then
@@ -206,10 +208,10 @@ export const CONCLUDE = deliveryScript(
   'delivery.conclude',
   { args: ['user', 'client', 'id', 'attempt', 'outcome'], answer: nothing, ...OF_ATTEMPT },
   `
-local c = read(user, client, id)
+local c = read(user, client, id, mailbox, path)
 if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then
   local isRepeated = c and c.attempts == attempt and c.last_outcome == outcome
-  if not isRepeated then count('other', 'late_outcome') end
+  if not isRepeated then count('other late_outcome') end
   if c and c.terminal then renotify(c) end
   return 0
 end

@@ -42,25 +42,28 @@ export function shardPrefix(deploymentId: string, shard: number): string {
   return `relayscope:{${deploymentId}:${shard}}:`
 }
 
-/** The key of `parts` under the prefix of a shard. */
-export function keyOf(prefix: string, parts: readonly string[]): string {
-  let key = prefix
-  for (let i = 0; i < parts.length; i++) key += (i === 0 ? '' : ':') + encodePart(parts[i] as string)
-  return key
+/** What a key says of `parts`. */
+export function pathOf(parts: readonly string[]): string {
+  let path = ''
+  for (let i = 0; i < parts.length; i++) path += (i === 0 ? '' : ':') + encodePart(parts[i] as string)
+  return path
 }
+
+/** The key of `parts` under the prefix of a shard. */
+export const keyOf = (prefix: string, parts: readonly string[]): string => prefix + pathOf(parts)
 
 /** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */
 export const KEY_LUA = `
 local function encode(part)
   -- Most ids are plain, and looking costs a tenth of replacing.
-  if not string.find(part, '[^A-Za-z0-9_-]') then return part end
-  return (string.gsub(part, '[^A-Za-z0-9_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
+  if not string.find(part, '[^%w_-]') then return part end
+  return (string.gsub(part, '[^%w_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
 end
 local function K(...)
   local parts = {...}
   for i = 1, #parts do parts[i] = encode(parts[i]) end
   return KEYS[1] .. table.concat(parts, ':')
 end
--- Where several keys end in the same ids these are encoded once: ended('delivery', 'box', ids(user, client)).
+-- Where several keys end in the same ids these are joined once: ended('delivery', 'box', ids(user, client)).
 local function ids(first, second) return encode(first) .. ':' .. encode(second) end
 local function ended(t, name, last) return KEYS[1] .. t .. ':' .. name .. ':' .. last end`
