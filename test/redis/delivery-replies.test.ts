@@ -15,6 +15,9 @@ import { soon } from './wait-for.js'
 const SCRIPTS: Record<string, ScriptText> = { ORDER, ATTACH, ADMIT, CLAIM, CONCLUDE, ACKNOWLEDGE, END, TAKE, RECONCILE }
 const FAULTS: Fault[] = ['lost', 'late', 'repeated', 'held', 'unsent']
 
+/** For a node whose other calls are to be answered: longer than a busy machine takes. */
+const PATIENT = { commandTimeoutMs: 2_000 }
+
 describeNode('a dispatcher whose replies get lost', ({ client, make, observe, server }) => {
   let plan: Plan
   let lossy: ReturnType<typeof lossyClient>['client']
@@ -58,7 +61,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
 
   it('is told by the next pass of what an admission said in a reply that was lost, without a second dispatch', async () => {
     // Whoever asked learns of it after two seconds: no attempt is given up before.
-    const { dispatcher } = pair({ commandTimeoutMs: 2_000, ackTimeoutMs: 60_000 })
+    const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 60_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     // From here on the store knows the script.
@@ -69,7 +72,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('makes a claim whose answer was lost once more and not twice, so that the one attempt of a command reaches its client', async () => {
-    const { dispatcher } = pair({ ackTimeoutMs: 10_000 })
+    const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 10_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     // The first claim finds nothing.
@@ -84,7 +87,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('puts back what a waiter claimed that has left without learning of it', async () => {
-    const { dispatcher } = pair({ ackTimeoutMs: 600_000 })
+    const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 600_000 })
     const tab = connection()
     const waiter = await dispatcher.attach(first, tab.deliver)
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
@@ -136,7 +139,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     'cancel',
     'acknowledge',
   ] as const)('%s answers a client that sends it again, after a cut, what it did', async (name) => {
-    const { dispatcher } = pair()
+    const { dispatcher } = pair(PATIENT)
     const end = (id: string) =>
       name === 'settle'
         ? dispatcher.settle({ ...key(id), state: 'resulted' })
@@ -155,7 +158,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('lets the signal of a command that was cancelled abort, though the answer to that was lost', async () => {
-    const { dispatcher } = pair()
+    const { dispatcher } = pair(PATIENT)
     const signals: AbortSignal[] = []
     await dispatcher.attach(first, (_, { signal }) => {
       signals.push(signal)
@@ -170,7 +173,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('confirms its waiters with each pass: those that the store lost, and those that only the store has', async () => {
-    const { deploymentId, dispatcher } = pair()
+    const { deploymentId, dispatcher } = pair(PATIENT)
     const prefix = `relayscope:{${deploymentId}:0}:delivery`
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
