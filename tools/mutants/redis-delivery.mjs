@@ -197,33 +197,12 @@ export const REDIS_DELIVERY = [
       REPLIES,
     ],
   ]),
-  ...weaken('src/redis/delivery/script-moves.ts', CONTRACT, [
-    [
-      'in a store, attempts are bounded',
-      `if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
-      '',
-    ],
-    [
-      'in a store, a command past its deadline has ended',
-      `if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end`,
-      '',
-    ],
+  ...weaken('src/redis/delivery/script-places.ts', CONTRACT, [
     [
       'a reservation past its deadline holds no place',
       `redis.call('ZREMRANGEBYSCORE', key, '-inf', now_text)\n    held`,
       'held',
       BOUNDS,
-    ],
-    [
-      'in a store, records that ended are bounded',
-      `if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end`,
-      '',
-      [BOUNDS, CONTRACT],
-    ],
-    [
-      'in a store, a command that ended gives its place back',
-      'if not c.scope_shard then release(c.scope_id, c.ref) end',
-      '',
     ],
     [
       'in a store, a user’s place comes back once',
@@ -237,6 +216,29 @@ export const REDIS_DELIVERY = [
       'if isNew and held == 1 then',
     ],
     ['a scope without reservations leaves no capacity', `zcall('HDEL', 'capacities', scope)`, '', BOUNDS],
+  ]),
+  ...weaken('src/redis/delivery/script-moves.ts', CONTRACT, [
+    [
+      'in a store, attempts are bounded',
+      `if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
+      '',
+    ],
+    [
+      'in a store, a command past its deadline has ended',
+      `if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end`,
+      '',
+    ],
+    [
+      'in a store, records that ended are bounded',
+      `if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end`,
+      '',
+      [BOUNDS, CONTRACT],
+    ],
+    [
+      'in a store, a command that ended gives its place back',
+      'if not c.scope_shard then release(c.scope_id, c.ref) end',
+      '',
+    ],
     ['a command that ended is listed as such', 'relist(c, from)\n  if not', 'if not'],
     ['a record that is forgotten leaves its lists', 'unlist(user, ref, key)\n', '', BOUNDS],
     ['in a store, payloads go with the end', `redis.call('DEL', payload(c))`, '', [BOUNDS, CONTRACT]],
@@ -490,7 +492,7 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/script-notices.ts', BATCHES, [
     ['commands of one run have numbers of their own', 'return text(before + number)', 'return text(before + 1)'],
   ]),
-  ...weaken('src/redis/delivery/script-moves.ts', BATCHES, [
+  ...weaken('src/redis/delivery/script-places.ts', BATCHES, [
     ['commands of one run are counted, of all', 'tracked and tracked + 1', 'tracked'],
     [
       'commands of one run are counted, of a user',

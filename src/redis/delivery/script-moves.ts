@@ -24,6 +24,7 @@ import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
 import { RULING_FIELDS, SHOWN_FIELDS } from './format.js'
 import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
+import { DELIVERY_PLACES } from './script-places.js'
 
 const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
@@ -31,7 +32,6 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 export const DELIVERY_MOVES = `
 local D = 'delivery'
 local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
-local tracked_max, held_max = tonumber(max_tracked), tonumber(max_per_user)
 -- number: that of the call at hand.
 local counted, released, number = {}, {}, 0
 
@@ -87,46 +87,7 @@ local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([
 local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
-local scope_keys = {}
-local function scope_key(scope)
-  scope_keys[scope] = scope_keys[scope] or ended(D, 'scope', encode(scope))
-  return scope_keys[scope]
-end
-local function sharers_key(scope, ref) return K(D, 'sharers', scope, ref) end
-
-local function close_scope(scope)
-  raise(D)
-  if redis.call('EXISTS', scope_key(scope)) == 1 then return end
-  zcall('ZREM', 'scopes', scope)
-  zcall('ZREM', 'scope-until', scope)
-  zcall('HDEL', 'capacities', scope)
-end
-
-local function release(scope, ref)
-  redis.call('ZREM', scope_key(scope), ref)
-  close_scope(scope)
-end
-
--- A place in a scope, in the shard of the scope. isNews: the node has not told yet that its capacity is this.
-local function reserve(scope, ref, deadline, capacity, isNews)
-  raise(D)
-  local key = scope_key(scope)
-  local isNew = redis.call('ZADD', key, 'GT', deadline, ref) == 1
-  local held = redis.call('ZCARD', key)
-  if isNew and (held == 1 or isNews) then zcall('HSET', 'capacities', scope, capacity) end
-  if isNew and held > capacity then
-    -- Those whose deadline has passed hold no place, whether or not the loop has come by.
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', now_text)
-    held = redis.call('ZCARD', key)
-    if held > capacity then
-      release(scope, ref)
-      return false
-    end
-  end
-  if isNew and held == 1 then zcall('ZADD', 'scopes', 'NX', redis.call('INCR', K(D, 'scope-seq')), scope) end
-  return true
-end
-
+${DELIVERY_PLACES}
 local function forget(kind, ref)
   local user, client, id = of_ref(ref)
   zcall('ZREM', kind, ref)
@@ -140,31 +101,6 @@ end
 local function keep(kind, ref, until_ms)
   zcall('ZADD', kind, until_ms, ref)
   if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
-end
-
--- How many commands are tracked, and how many of each user, where this run has asked.
-local tracked, held = nil, {}
-
-local function tracked_now()
-  tracked = tracked or zcall('ZCARD', 'deadlines')
-  return tracked
-end
-
-local function held_by(user)
-  held[user] = held[user] or tonumber(zcall('HGET', 'held', user)) or 0
-  return held[user]
-end
-
-local function track(user, ref, deadline)
-  if zcall('ZADD', 'deadlines', deadline, ref) == 0 then return end
-  tracked, held[user] = tracked and tracked + 1, nil
-  held[user] = zcall('HINCRBY', 'held', user, '1')
-end
-
--- No longer tracked: its user's share is given back with the place in the index, so that once is once.
-local function untrack(user, ref)
-  tracked, held[user] = nil, nil
-  if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY', 'held', user, -1) <= 0 then zcall('HDEL', 'held', user) end
 end
 
 -- The end, once more for whoever has not heard of it; what is released twice is released.

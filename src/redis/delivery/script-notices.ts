@@ -27,7 +27,10 @@
 
 /** News wait this long for their node: longer than a lease, after which it looks for itself. */
 const NEWS_MS = 60_000
-/** A mailbox stays on the list this long before its node has notice of it again: shorter than the pause between two passes, so that the next one has it. */
+/**
+ * A mailbox stays on the list this long before its node has notice of it again: shorter than the pause between two passes,
+ * so that the next one has it.
+ */
 const RENOTIFY_MS = 500
 /** News, and mailboxes, of one look: about a millisecond. */
 const BATCH = 100
