@@ -9,6 +9,8 @@ export interface SilentLink {
   silence(which?: 'all' | 'subscribers'): void
   /** Connections made from now on live. Those that have died stay dead. */
   heal(): void
+  /** Those that are open. */
+  readonly connections: number
   close(): Promise<void>
 }
 
@@ -56,6 +58,9 @@ export async function startSilentLink(port: number): Promise<SilentLink> {
     },
     heal() {
       isSilent = false
+    },
+    get connections() {
+      return connections.size
     },
     async close() {
       server.close()

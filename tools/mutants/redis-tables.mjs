@@ -321,7 +321,8 @@ export const REDIS_TABLES = [
     ['a payload that comes after it was given up is deleted again', 'spilling.discard(ref)', ''],
   ]),
   ...weaken('src/redis/store/watch-link.ts', 'test/redis/silent-link.test.ts', [
-    ['a link that answers nothing is given up', 'if (performance.now() - heardAt < silentMs) return', 'return'],
+    ['a link that answers nothing is given up', 'performance.now() - heardAt >= silentMs', 'false'],
+    ['nothing is begun beside an attempt of the client', 'await end', ''],
   ]),
   ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],

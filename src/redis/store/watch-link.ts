@@ -1,9 +1,11 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
-import { createTicker } from '../../async/timer.js'
+import { createTicker, unref } from '../../async/timer.js'
 import { ANYTHING, checkOptions, resolveBounds, type Shape, TIMER_MAX_MS } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 const SILENT_MS = 15_000
+/** Longer than a client of node-redis pauses between two attempts, unless its host says so. */
+const PAUSE_MS = 2_500
 
 export interface WatchLinkOptions {
   /** A link that has answered nothing for so long is given up. @default 15000 */
@@ -13,6 +15,7 @@ export interface WatchLinkOptions {
 interface Link {
   sendCommand(args: string[]): Promise<unknown>
   on(event: string, listener: Listener): unknown
+  once(event: string, listener: Listener): unknown
   destroy(): void
   connect(): Promise<unknown>
   readonly isOpen: boolean
@@ -62,6 +65,10 @@ function watch(link: Link, silentMs: number): void {
   const ticker = createTicker(checkLink, silentMs / 3)
   let heardAt = 0
   let isProbing = false
+  /** It is connected, and not yet ready. Before that the client bounds its attempts itself, and makes others. */
+  let isGreeting = true
+  /** An attempt of ours, until it is ready or has been given up. */
+  let attempt: Promise<void> | undefined
 
   const heard = () => {
     heardAt = performance.now()
@@ -81,13 +88,41 @@ function watch(link: Link, silentMs: number): void {
     )
   }
 
+  /** The client has given up its attempt, which it may do at the end of its pause between two. */
+  const givenUp = () =>
+    attempt ??
+    new Promise<void>((resolve) => {
+      const timer = unref(setTimeout(resolve, PAUSE_MS))
+      for (const event of ['reconnecting', 'ready'])
+        link.once(event, () => {
+          clearTimeout(timer)
+          resolve()
+        })
+    })
+
+  /**
+   * Never beside an attempt that is under way: the client would make two connections over one queue, and give commands the
+   * replies to others.
+   */
+  async function renew() {
+    const isUnderWay = !link.isReady
+    const end = isUnderWay ? givenUp() : undefined
+    link.destroy()
+    await end
+    heard()
+    isGreeting = false
+    attempt = link
+      .connect()
+      .catch(() => {})
+      .then(() => {
+        attempt = undefined
+      })
+  }
+
   function checkLink() {
     if (!link.isOpen) return ticker.stop()
     probe()
-    if (performance.now() - heardAt < silentMs) return
-    heard()
-    link.destroy()
-    link.connect().catch(() => {})
+    if ((link.isReady || isGreeting) && performance.now() - heardAt >= silentMs) return renew()
   }
 
   const start = () => {
@@ -95,8 +130,15 @@ function watch(link: Link, silentMs: number): void {
     ticker.start()
   }
 
-  link.on('connect', start)
+  link.on('connect', () => {
+    isGreeting = true
+    start()
+  })
   // Whoever tries again or is told why not is not deaf: how often is the host's own to say.
-  for (const event of ['ready', 'reconnecting', 'error']) link.on(event, heard)
+  for (const event of ['ready', 'reconnecting', 'error'])
+    link.on(event, () => {
+      isGreeting = false
+      heard()
+    })
   if (link.isOpen) start()
 }
