@@ -58,7 +58,7 @@ async function expectTruth(router: Router, queues: Queue[]): Promise<DeliveryCom
 const HANGING = (port: number) => `
 import { Worker } from 'bullmq'
 new Worker('emails', () => { process.stdout.write('has it'); return new Promise(() => {}) },
-  { connection: { host: '127.0.0.1', port: ${port} }, lockDuration: 300, stalledInterval: 200, name: 'doomed' })`
+  { connection: { host: '127.0.0.1', port: ${port} }, lockDuration: 3_000, stalledInterval: 200, name: 'doomed' })`
 
 describeRedis('relayscope/bullmq', () => {
   it('says of 200 jobs what the queues say, whatever they go through', async () => {

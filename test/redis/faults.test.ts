@@ -112,7 +112,7 @@ describeRedis('a store that fails', () => {
       const { client, close } = await clients[kind]([port])
       ends.push(close)
       const router = createObserver({ client, deploymentId: 'down', ...QUICK }, DEADLINE)
-      const facilities = createRedisFacilities({ client, deploymentId: 'down', ...QUICK, onError: null })
+      const facilities = createRedisFacilities({ client, deploymentId: 'down', onError: null })
       await facilities.contexts.report(context)
       await own.kill()
       for (let i = 0; i < 3; i++) expect((await get(router, '/contexts')).status).toBe(503)

@@ -10,6 +10,7 @@ import { inspectorContract } from '../../src/testing/inspectors.js'
 import { type Clock, createClock } from '../contract/clock.js'
 import { describeStores } from './matrix.js'
 import { connectObserver } from './observer.js'
+import { createObserver } from './router.js'
 import type { Connected } from './server.js'
 import { soon } from './wait-for.js'
 import { createIds, live } from './world.js'
@@ -170,11 +171,10 @@ describeStores('one truth', (kind, place, servers) => {
     facilities = await tell(createRedisFacilities({ ...where, ...options(), connections: { nodeId: null } }))
     expect(clock.now()).toBe(end)
     observer = await connectObserver(kind, servers(), where.deploymentId)
-    const router = { auth: noopAuth(), now: clock.now }
-    direct = createDiagnosticsRouter({ ...memoryComposition(memory), ...router })
-    const composed = redisComposition({ client: observer.client, deploymentId: where.deploymentId, now: clock.now })
-    inspectors = composed.inspectors
-    shared = createDiagnosticsRouter({ ...composed, ...router })
+    direct = createDiagnosticsRouter({ ...memoryComposition(memory), auth: noopAuth(), now: clock.now })
+    const there = { client: observer.client, deploymentId: where.deploymentId, now: clock.now }
+    inspectors = redisComposition(there).inspectors
+    shared = createObserver(there)
   })
   afterAll(async () => {
     await facilities?.close()
