@@ -56,12 +56,19 @@ const sizeOf = (value: unknown) => utf8Length(JSON.stringify(value) ?? '')
 
 /** `record` without its largest members, so many that it takes at most `bytes`. */
 function shrink(record: Json, bytes: number): { record: Json; left: string[] } {
-  const bySize = Object.entries(record).sort(([, a], [, b]) => sizeOf(a) - sizeOf(b))
-  const left: string[] = []
-  while (bySize.length > 0 && sizeOf(Object.fromEntries(bySize)) > bytes)
-    left.push((bySize.pop() as [string, unknown])[0])
-  const kept = new Set(bySize.map(([name]) => name))
-  return { record: Object.fromEntries(Object.entries(record).filter(([name]) => kept.has(name))), left }
+  // Each with its comma, or one of the braces.
+  const bySize = Object.entries(record)
+    .map(([name, value]) => ({ name, size: sizeOf({ [name]: value }) - 1 }))
+    .sort((a, b) => a.size - b.size)
+  let used = bySize.reduce((sum, { size }) => sum + size, 1)
+  const left = new Set<string>()
+  while (used > bytes) {
+    const largest = bySize.pop()
+    if (!largest) break
+    left.add(largest.name)
+    used -= largest.size
+  }
+  return { record: Object.fromEntries(Object.entries(record).filter(([name]) => !left.has(name))), left: [...left] }
 }
 
 /** As many of `records`, from one end, as take at most `bytes`, in their order; that one in part where it is more by itself. */
