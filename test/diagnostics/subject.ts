@@ -42,13 +42,14 @@ function instrument(inspectors: Inspectors, answer: (call: Call) => unknown): In
 
 export type RouterOptions = Partial<DiagnosticsRouterOptions>
 
-/** A router over the world with the test's key and prefix. */
+/** A router over the world with the test's key and prefix, and more time than a busy machine needs. */
 export function createSubject(options: RouterOptions = {}) {
   return createDiagnosticsRouter({
     inspectors: createFakeInspectors(createWorld()),
     auth: apiKeyAuth(KEY),
     prefix: PREFIX,
     now: () => NOW,
+    deadlineMs: 60_000,
     onError: null,
     ...options,
   })
