@@ -7,7 +7,7 @@ import { expect, it } from 'vitest'
 import { ROOT } from './imports.js'
 
 /** What is no benchmark of its own; `watch` is a part of `questions`. */
-const PARTS = ['peers', 'report', 'run', 'watch']
+const PARTS = ['delivery-limit', 'peers', 'report', 'run', 'watch']
 const run = (...args: string[]) => promisify(execFile)(process.execPath, ['bench/run.mjs', ...args], { cwd: ROOT })
 
 it('runs every benchmark, each of which tells its figures and their goals', async () => {
@@ -16,7 +16,7 @@ it('runs every benchmark, each of which tells its figures and their goals', asyn
   const { stdout } = await run('--list')
   expect(stdout.trim().split('\n').sort()).toEqual(names.sort())
   const texts = readdirSync(join(ROOT, 'bench'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.mjs') && !/node_modules|peers|run\.mjs/.test(name))
+    .filter((name) => name.endsWith('.mjs') && !/node_modules|peers|delivery-limit|run\.mjs/.test(name))
     .map((name): [string, string] => [name, readFileSync(join(ROOT, 'bench', name), 'utf8')])
   const silent = texts.filter(([name, text]) => !text.includes('report') && name !== 'plugs.mjs')
   expect(silent.map(([name]) => name)).toEqual([])
