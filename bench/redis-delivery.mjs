@@ -3,7 +3,6 @@
  * many in flight: admitted alone (`dispatch`, `add`), and from there to the recorded end (attempt, acknowledgement and
  * result here; active and completed there), both beside the least that keeps the same evidence; and how long one takes to its
  * client. Build first; needs redis-server.
- * client. Build first; needs redis-server.
  * Run with `node bench/redis-delivery.mjs [commands]`. Quote the ratios; absolute times are this machine's.
  */
 import { spawn } from 'node:child_process'

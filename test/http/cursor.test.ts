@@ -4,9 +4,10 @@ import { utf8Length } from '../../src/contract/ids.js'
 import { CURSOR_BYTES, TOKEN_BYTES } from '../../src/contract/limits.js'
 import { fromCursor, listIdentity, toCursor } from '../../src/http/cursor.js'
 import { ProblemError } from '../../src/http/problem.js'
+import { codePoint } from '../code-point.js'
 
 const token = fc
-  .string({ unit: 'binary', maxLength: TOKEN_BYTES })
+  .string({ unit: codePoint, maxLength: TOKEN_BYTES })
   .filter((text) => text.isWellFormed() && utf8Length(text) <= TOKEN_BYTES)
 const list = fc.record({
   route: fc.constantFrom('/connections', '/contexts', '/connections/{connection_id}/history'),
@@ -61,7 +62,7 @@ describe('a cursor', () => {
   it('is refused when it is anything else', () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.string({ unit: 'binary', maxLength: 700 }), fc.base64String({ maxLength: 700 })),
+        fc.oneof(fc.string({ unit: codePoint, maxLength: 700 }), fc.base64String({ maxLength: 700 })),
         (text) => {
           expect(
             refused(

@@ -2,6 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodeFrame, eventStreamReply, HEARTBEAT_FRAME } from '../../src/http/event-stream.js'
+import { codePoint } from '../code-point.js'
 
 /** What an independent reader makes of these bytes. */
 function decode(text: string) {
@@ -20,7 +21,7 @@ function decode(text: string) {
 }
 
 const nasty = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc
     .array(
       fc.constantFrom(
