@@ -82,9 +82,13 @@ function createWaits() {
             resolve()
           },
         }
-        const late = setTimeout(() => {
+        const giveUp = () => {
           waiting = waiting.filter((other) => other !== own)
           resolve()
+        }
+        // A process that stood still for so long looks first at what has arrived meanwhile.
+        let late = setTimeout(() => {
+          late = setTimeout(giveUp)
         }, CATCH_UP_MS)
         waiting.push(own)
       }),
