@@ -70,7 +70,7 @@ it('looks at the other shards where one fails, in every pass and when the link i
   seq = 2
   // The first time is the link's own.
   for (const _ of [1, 2]) fake.links[0]?.emit('ready')
-  await vi.advanceTimersByTimeAsync(1_000)
+  await vi.advanceTimersByTimeAsync(1_001)
   expect(reader?.take()).toMatchObject({ type: 'gap', first_seq: 2, last_seq: 2 })
 })
 
