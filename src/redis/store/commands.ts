@@ -71,9 +71,14 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
         taken?.abort(reason)
         done()
       }
-      timer = setTimeout(() => {
+      const late = () => {
         const outcome = isSent ? 'unknown' : 'not_run'
         giveUp(new Refusal('unavailable', `no answer within ${Math.ceil(withinMs)} ms`, { outcome }))
+      }
+      timer = setTimeout(() => {
+        // A process that stood still for so long looks first at what the store has answered meanwhile.
+        if (isSent) timer = setTimeout(late)
+        else late()
       }, withinMs)
       // At once where the signal has aborted since, by a deadline that has passed while this was sent.
       forget = ask && onAbort(ask.signal, () => giveUp(ask.signal.reason))
