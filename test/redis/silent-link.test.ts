@@ -162,6 +162,22 @@ describeRedis('a link that dies without a word', () => {
     })
   })
 
+  it('is no link of a process that stood still', async () => {
+    const silentMs = 150
+    const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${server.port}` })
+    let lost = 0
+    client.on('error', () => {}).on('end', () => lost++)
+    watchLink(client, { silentMs })
+    await client.connect()
+    onTestFinished(() => client.destroy())
+    for (let pauses = 0; pauses < 3; pauses++) {
+      await sleep(silentMs / 2)
+      for (const end = performance.now() + 3 * silentMs; performance.now() < end; );
+    }
+    await sleep(silentMs)
+    expect(lost).toBe(0)
+  })
+
   // Attempts that are made meanwhile die as well, and the last of them may have been made just before.
   it.each([
     0, 10, 40,

@@ -4,6 +4,8 @@ import { ANYTHING, checkOptions, resolveBounds, type Shape, TIMER_MAX_MS } from 
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 const SILENT_MS = 15_000
+/** How often it is asked in that time. */
+const LOOKS = 3
 /** Longer than a client of node-redis pauses between two attempts, unless its host says so. */
 const PAUSE_MS = 2_500
 
@@ -62,8 +64,9 @@ export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {
 }
 
 function watch(link: Link, silentMs: number): void {
-  const ticker = createTicker(checkLink, silentMs / 3)
-  let heardAt = 0
+  const ticker = createTicker(checkLink, silentMs / LOOKS)
+  /** Since it was heard last. No clock: where the process stood still, it is the one that heard nothing. */
+  let looks = 0
   let isProbing = false
   /** It is connected, and not yet ready. Before that the client bounds its attempts itself, and makes others. */
   let isGreeting = true
@@ -71,7 +74,7 @@ function watch(link: Link, silentMs: number): void {
   let attempt: Promise<void> | undefined
 
   const heard = () => {
-    heardAt = performance.now()
+    looks = 0
   }
 
   function probe() {
@@ -122,7 +125,7 @@ function watch(link: Link, silentMs: number): void {
   function checkLink() {
     if (!link.isOpen) return ticker.stop()
     probe()
-    if ((link.isReady || isGreeting) && performance.now() - heardAt >= silentMs) return renew()
+    if ((link.isReady || isGreeting) && ++looks > LOOKS) return renew()
   }
 
   const start = () => {
