@@ -199,6 +199,36 @@ describeRedis('a link that dies without a word', () => {
     await soon(() => expect(link.connections).toBe(1))
   })
 
+  it('is left to the owner of a client that was never ready', async () => {
+    const link = await startLink()
+    link.silence()
+    const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}` })
+    client.on('error', () => {})
+    watchLink(client, { silentMs: 100 })
+    await expect(client.connect()).rejects.toThrow()
+    link.heal()
+    await sleep(300)
+    expect([client.isOpen, link.connections]).toEqual([false, 0])
+  })
+
+  it.each([true, false])('is opened anew unless the host has ended the client meanwhile (%s)', async (isEnded) => {
+    const link = await startLink()
+    const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}`, socket: { reconnectStrategy: 50 } })
+    client.on('error', () => {})
+    watchLink(client, { silentMs: 200 })
+    await client.connect()
+    onTestFinished(() => client.destroy())
+    // The attempt that is not answered is the client's own: nobody hears when it is given up.
+    link.silence()
+    link.reset()
+    await soon(() => expect(client.isOpen).toBe(false))
+    link.heal()
+    if (isEnded) client.destroy()
+    else await soon(() => expect(client.isReady).toBe(true))
+    await sleep(isEnded ? 11_000 : 0)
+    expect([client.isOpen, link.connections]).toEqual(isEnded ? [false, 0] : [true, 1])
+  })
+
   describe.each(['node-redis cluster', 'ioredis cluster'] as const)('over %s', (kind) => {
     it('is noticed for each of the nodes', async () => {
       const cluster = await startCluster(1)

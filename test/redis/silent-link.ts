@@ -9,6 +9,8 @@ export interface SilentLink {
   silence(which?: 'all' | 'subscribers'): void
   /** Connections made from now on live. Those that have died stay dead. */
   heal(): void
+  /** Ends every connection, with its clients told. */
+  reset(): void
   /** Those that are open. */
   readonly connections: number
   close(): Promise<void>
@@ -50,6 +52,10 @@ export async function startSilentLink(port: number): Promise<SilentLink> {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
 
+  const reset = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+
   return {
     port: (server.address() as { port: number }).port,
     silence(which = 'all') {
@@ -59,12 +65,13 @@ export async function startSilentLink(port: number): Promise<SilentLink> {
     heal() {
       isSilent = false
     },
+    reset,
     get connections() {
       return connections.size
     },
     async close() {
       server.close()
-      for (const socket of sockets) socket.destroy()
+      reset()
       await once(server, 'close')
     },
   }

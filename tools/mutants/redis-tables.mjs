@@ -323,6 +323,8 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/store/watch-link.ts', 'test/redis/silent-link.test.ts', [
     ['a link that answers nothing is given up', '++looks > LOOKS', 'false'],
     ['nothing is begun beside an attempt of the client', 'await end', ''],
+    ['a client that its host has ended stays so', 'if (isEnded()) return', 'isEnded()'],
+    ['a first attempt is its owner’s', '!link.isOpen || !wasReady', '!link.isOpen'],
   ]),
   ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
