@@ -26,6 +26,8 @@ import { soon } from './wait-for.js'
 
 // Longer than a busy machine keeps a living link waiting.
 const SILENT_MS = 1_000
+/** Longer than an attempt of the client's own is waited for. */
+const MEANWHILE_MS = 11_000
 const QUICK = { commandTimeoutMs: 1_000 }
 
 /** The clients as the documents would have them, with less patience. */
@@ -207,7 +209,7 @@ describeRedis('a link that dies without a word', () => {
     watchLink(client, { silentMs: 100 })
     await expect(client.connect()).rejects.toThrow()
     link.heal()
-    await sleep(300)
+    await sleep(MEANWHILE_MS)
     expect([client.isOpen, link.connections]).toEqual([false, 0])
   })
 
@@ -225,7 +227,7 @@ describeRedis('a link that dies without a word', () => {
     link.heal()
     if (isEnded) client.destroy()
     else await soon(() => expect(client.isReady).toBe(true))
-    await sleep(isEnded ? 11_000 : 0)
+    await sleep(isEnded ? MEANWHILE_MS : 0)
     expect([client.isOpen, link.connections]).toEqual(isEnded ? [false, 0] : [true, 1])
   })
 
