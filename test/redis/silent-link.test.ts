@@ -201,6 +201,27 @@ describeRedis('a link that dies without a word', () => {
     await soon(() => expect(link.connections).toBe(1))
   })
 
+  it('is noticed though commands fail on it, and lets its client close', async () => {
+    const link = await startLink()
+    const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}` })
+    let attempts = 0
+    client.on('error', () => {}).on('connect', () => attempts++)
+    watchLink(client, { silentMs: 200 })
+    await client.connect()
+    link.silence()
+    const fail = () => void (client.isReady && client.emit('error', new Error('the queue is full')))
+    const failing = setInterval(fail, 20)
+    onTestFinished(() => clearInterval(failing))
+    await soon(() => expect(attempts).toBe(2))
+    clearInterval(failing)
+    link.heal()
+    await soon(() => client.sendCommand(['PING']))
+    link.silence()
+    client.sendCommand(['PING']).catch(() => {})
+    await client.close()
+    expect(client.isOpen).toBe(false)
+  })
+
   it('is left to the owner of a client that was never ready', async () => {
     const link = await startLink()
     link.silence()

@@ -323,6 +323,12 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/store/watch-link.ts', 'test/redis/silent-link.test.ts', [
     ['a link that answers nothing is given up', '++looks > LOOKS', 'false'],
     ['nothing is begun beside an attempt of the client', 'await end', ''],
+    ['an error of one command is no sign of life', 'if (link.isReady) return', ''],
+    [
+      'a client that is closed does not wait for our question',
+      'if (!link.isOpen && !link.isReady)',
+      'if (!link.isOpen)',
+    ],
     ['a client that its host has ended stays so', 'if (isEnded()) return', 'isEnded()'],
     ['a first attempt is its owner’s', '!link.isOpen || !wasReady', '!link.isOpen'],
   ]),

@@ -134,7 +134,7 @@ function watch(link: Link, silentMs: number, isGreeting = false): void {
    * replies to others. One that was never ready is its owner's, who hears that it has failed.
    */
   async function renew() {
-    looks = 0
+    heard()
     if (!link.isOpen) ticker.stop()
     if (!link.isOpen || !wasReady) return link.destroy()
     const end = link.isReady ? undefined : givenUp()
