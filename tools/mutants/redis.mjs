@@ -29,8 +29,8 @@ export const REDIS = [
     ],
     [
       'scripts spell keys as JavaScript does',
-      `return (string.gsub(part, '[^%w_-]',`,
-      `return (string.gsub(part, '[^%w_.-]',`,
+      `known = string.gsub(part, '[^%w_-]',`,
+      `known = string.gsub(part, '[^%w_.-]',`,
       [HOSTILE, 'test/redis/keys.test.ts'],
     ],
   ]),

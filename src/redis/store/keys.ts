@@ -54,10 +54,16 @@ export const keyOf = (prefix: string, parts: readonly string[]): string => prefi
 
 /** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */
 export const KEY_LUA = `
+-- To look at an id costs more than most commands: the same one comes again.
+local encoded = {}
 local function encode(part)
+  local known = encoded[part]
+  if known then return known end
   -- Most ids are plain, and looking costs a tenth of replacing.
-  if not string.find(part, '[^%w_-]') then return part end
-  return (string.gsub(part, '[^%w_-]', function(c) return string.format('%%%02X', string.byte(c)) end))
+  if not string.find(part, '[^%w_-]') then known = part
+  else known = string.gsub(part, '[^%w_-]', function(c) return string.format('%%%02X', string.byte(c)) end) end
+  encoded[part] = known
+  return known
 end
 local function K(...)
   local parts = {...}
