@@ -9,9 +9,17 @@
 const AT_ONCE = 16
 const HOUR_MS = 3_600_000
 
+/** `text` taken apart at its zero bytes, into `names`; the last of them is the rest. */
+const apart = (names, text) => {
+  const [last, ...first] = names.split(', ').reverse()
+  return `${first.reverse().join(', ')}, rest_at = struct.unpack('${'s'.repeat(first.length)}', ${text})
+  ${last} = string.sub(${text}, rest_at)`
+}
+
 const FIELDS = 'phase, ref, scope, print, at, deadline, action, most, seq, attempts, instance, heard, over, payload'
-const READ = `local v = redis.call('GET', key)
-  local ${FIELDS} = string.match(v, '^${'(%Z*)%z'.repeat(13)}(.*)$')`
+const READ = `local v, rest_at = redis.call('GET', key)
+  local ${FIELDS}
+  ${apart(FIELDS, 'v')}`
 const WRITE = `redis.call('SET', key, table.concat({ ${FIELDS} }, '\\0'))`
 
 /** Runs `each` for every call; lists are written once. */
@@ -42,10 +50,9 @@ for key, of in pairs(on) do redis.call('ZADD', key, unpack(of)) end
 for key, of in pairs(off) do redis.call('ZREM', key, unpack(of)) end
 return answers`
 
-const taken = (names) =>
-  `local ${names.join(', ')} = string.match(ARGV[n], '^${'(%Z*)%z'.repeat(names.length - 1)}(.*)$')`
+const taken = (names) => `local rest_at, ${names}\n  ${apart(names, 'ARGV[n]')}`
 
-const ADMIT = script(`${taken(['box', 'user', 'id', 'action', 'scope', 'capacity', 'ttl', 'most', 'print', 'payload'])}
+const ADMIT = script(`${taken('box, user, id, action, scope, capacity, ttl, most, print, payload')}
   local key, place, ref = P .. 'command:' .. box .. ':' .. id, P .. 'scope:' .. scope, box .. ':' .. id
   if redis.call('EXISTS', key) == 0 and tracked + n <= 10000000 then
     local deadline, seq = text(now + ttl), text(before + n)
@@ -62,7 +69,7 @@ const ADMIT = script(`${taken(['box', 'user', 'id', 'action', 'scope', 'capacity
     end
   end`)
 
-const CLAIM = script(`${taken(['box', 'instance', 'claim'])}
+const CLAIM = script(`${taken('box, instance, claim')}
   local id = redis.call('ZPOPMIN', P .. 'box:' .. box)[1]
   local key = P .. 'command:' .. box .. ':' .. id
   local by = instance
@@ -77,7 +84,7 @@ const CLAIM = script(`${taken(['box', 'instance', 'claim'])}
     answers[n] = { id, action, payload, deadline, redis.call('ZCARD', P .. 'box:' .. box) }
   end`)
 
-const ACKNOWLEDGE = script(`${taken(['box', 'id', 'by'])}
+const ACKNOWLEDGE = script(`${taken('box, id, by')}
   local key = P .. 'command:' .. box .. ':' .. id
   ${READ}
   if phase == 'attempted' and instance == by and tonumber(deadline) > now then
@@ -89,7 +96,7 @@ const ACKNOWLEDGE = script(`${taken(['box', 'id', 'by'])}
     answers[n] = 1
   end`)
 
-const END = script(`${taken(['box', 'user', 'id', 'call'])}
+const END = script(`${taken('box, user, id, call')}
   local key = P .. 'command:' .. box .. ':' .. id
   ${READ}
   if over == '' and redis.call('ZREM', P .. 'deadlines', ref) == 1 then

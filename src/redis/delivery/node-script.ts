@@ -73,8 +73,8 @@ function readCall(args: readonly string[]): string {
   if (last === undefined) return ''
   const rest = `local ${last} = string.sub(packed, rest_at)`
   const names = [...args.slice(0, -1), 'rest_at'].join(', ')
-  // `%z` is the separator.
-  return `local ${names} = string.match(packed, '^${'(%Z*)%z'.repeat(args.length - 1)}()')\n${rest}\n`
+  // Each ends with a zero byte, which is the separator: half the cost of a pattern.
+  return `local ${names} = struct.unpack('${'s'.repeat(args.length - 1)}', packed)\n${rest}\n`
 }
 
 /** Lua over the arguments of one call, which answers by `return`. */
