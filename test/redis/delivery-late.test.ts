@@ -30,6 +30,16 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     expect((await node.admit('c1')).notices).toEqual([])
   })
 
+  it('gives a command to nobody but who waits for its client now', async () => {
+    const { node } = await waiting()
+    await node.attach('i2', 2)
+    await node.admit('c1')
+    expect((await node.claim('i1', 1)).answer).toBe('replaced')
+    expect((await node.claim('i2', 1)).answer).toMatchObject({ command_id: 'c1', attempt: 1 })
+    await node.detach('i2', 2)
+    expect((await node.claim('i2', 2)).answer).toBe('missing')
+  })
+
   it('takes nothing out of a mailbox for a claim that a later one has overtaken', async () => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
@@ -124,6 +134,24 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
       terminal: null,
       recovery: { count: 2, reason: 'deliver_rejected' },
     })
+  })
+
+  it('gives up attempts of all commands where somebody wrote junk into what only that reads', async () => {
+    const { clock, node, ask } = await waiting()
+    const junk = { c1: 'max_attempts', c2: 'recoveries' }
+    for (const id of ['c1', 'c2', 'c3', 'c4']) await node.admit(id)
+    for (const [id, field] of Object.entries(junk))
+      await ask('HSET', ['command', ...PLACE.split('\n'), id], field, 'junk')
+    await ask('HSET', ['command', ...PLACE.split('\n'), 'c4'], 'max_attempts', 'junk', 'recoveries', 'junk')
+    for (const claim of [1, 2, 3]) await node.claim('i1', claim)
+    clock.advance(PATIENCE_MS)
+    await node.reconcile()
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'attempts_exhausted' })
+    for (const id of ['c2', 'c3']) expect((await node.status(id))?.recovery.count).toBe(1)
+    // A claim whose answer never came.
+    expect((await node.claim('i1', 4)).answer).toMatchObject({ command_id: 'c4' })
+    await node.detach('i1', 1, 4)
+    expect((await node.status('c4'))?.recovery).toMatchObject({ count: 1, reason: 'requeued' })
   })
 
   it('puts a lost claim back once, however often its waiter says that it has left', async () => {

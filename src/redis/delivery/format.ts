@@ -30,25 +30,15 @@ export const SHOWN_FIELDS = [
   'until_ms',
 ] as const
 
-/** What decides about a command: what scripts read before each move. `phase` is always there. */
+/** What decides about a command: what scripts read before each move, and what else when they ask for it. */
 export const RULING_FIELDS = [
   'phase',
   'seq',
+  'deadline_at',
   'scope_id',
   'scope_shard',
-  'action',
-  'fingerprint',
-  'deadline_at',
-  'max_attempts',
   'attempts',
-  'last_outcome',
-  'last_instance_id',
   'incarnation',
-  'acknowledged',
-  'recoveries',
-  'terminal',
-  'until_ms',
-  'ended_by',
 ] as const
 
 type ShownField = (typeof SHOWN_FIELDS)[number]

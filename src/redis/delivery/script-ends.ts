@@ -27,12 +27,13 @@ if refusal then
   if c and c.terminal then renotify(c) end
   return 0
 end
-if c.acknowledged then
+if c.phase == 'acknowledged' then
   count('acknowledgement repeated')
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 else
   local from = state_of(c)
   unwait(c)
+  c.phase = 'acknowledged'
   set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now_text, 'acknowledged_by', instance)
   relist(c, from)
   count('acknowledgement ' .. state)

@@ -11,7 +11,7 @@ const ALL = CommandState.options.map((state) => `'${state}'`).join(', ')
  */
 export const DELIVERY_LISTS = `
 local function state_of(c)
-  return c.terminal or c.acknowledged and 'acknowledged' or tonumber(c.attempts) > 0 and 'attempted' or 'waiting'
+  return c.terminal or c.phase == 'acknowledged' and c.phase or tonumber(c.attempts) > 0 and 'attempted' or 'waiting'
 end
 
 -- By the kind and name of a list: references to stand there, each behind its number; left, those that are not to; and the

@@ -51,6 +51,17 @@ local function due(key, limit) return zcall('ZRANGE', key, '-inf', now_text, 'BY
 
 ${DELIVERY_NOTICES}${DELIVERY_LISTS}
 
+-- What is not read with a record is not looked at before: junk in its place counts as none.
+local function count_of(value) return tonumber(value) or 0 end
+
+-- A record as it was read: what only some moves ask for is read when one does.
+local RECORD = {
+  __index = function(c, field)
+    c[field] = redis.call('HGET', c.key, field)
+    return c[field]
+  end
+}
+
 -- nil where there is none; then whether something else stands in its place. mailbox and path are what its keys end in,
 -- where that is known.
 local function read(user, client, id, mailbox, path)
@@ -63,22 +74,27 @@ local function read(user, client, id, mailbox, path)
   -- With room for all that is put into it: to grow is dearer.
   local c = {
     user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id,
-    mailbox = mailbox, path = path, key = key,
-${RULING_FIELDS.map((field, i) => `    ${field} = v[${i + 1}] or nil,`).join('\n')}
+    mailbox = mailbox, path = path, key = key, terminal = false, until_ms = false,
+    deadline = tonumber(v[${RULING_FIELDS.indexOf('deadline_at') + 1}]),
+${RULING_FIELDS.map((field, i) => `    ${field} = v[${i + 1}],`).join('\n')}
   }
-  c.attempts, c.recoveries = c.attempts or '0', c.recoveries or '0'
+  c.attempts = c.attempts or '0'
   -- Anything but a number was not written by us; reckoning with it would end the pass over the whole shard.
-  local good = tonumber(c.deadline_at) and tonumber(c.attempts) and tonumber(c.recoveries)
-  if c.terminal then good = good and tonumber(c.until_ms) else good = good and tonumber(c.max_attempts) and tonumber(c.seq) end
+  local good = c.deadline and tonumber(c.attempts)
+  if c.phase == 'ended' then
+    local over = redis.call('HMGET', key, 'terminal', 'until_ms')
+    c.terminal, c.until_ms = over[1], over[2]
+    good = good and c.terminal and tonumber(c.until_ms)
+  else
+    good = good and tonumber(c.seq)
+  end
   if not good then return nil, true end
-  return c
+  return setmetatable(c, RECORD)
 end
 
--- Names and texts.
+-- Names and texts. Those that were read before are the caller's to change in c, too.
 local function set(c, ...)
   raise(D)
-  local given = {...}
-  for i = 1, #given, 2 do c[given[i]] = given[i + 1] end
   redis.call('HSET', c.key, ...)
 end
 
@@ -126,6 +142,7 @@ local function finish(c, state, reason, at, by)
   untrack(c.user_id, c.ref)
   unwait(c)
   redis.call('DEL', payload(c))
+  c.phase, c.terminal, c.until_ms = 'ended', state, retained_text
   -- Without a reason, or a call, the first pair stands again.
   set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now_text, 'until_ms', retained_text,
     reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended',
@@ -146,7 +163,7 @@ local function look(user, client, id, mailbox, path)
   if not c then return nil, isTaken end
   if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
   if c.terminal then return c end
-  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
+  if c.deadline <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
   return c
 end
 
@@ -155,8 +172,9 @@ local function look_ref(ref) return look(of_ref(ref)) end
 -- After an attempt that led to nothing: another one after a pause, or the end.
 local function recover(c, reason)
   local attempts = tonumber(c.attempts)
-  if attempts >= tonumber(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
-  set(c, 'phase', 'backoff', 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text, 'recovery_reason', reason)
+  if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
+  c.phase = 'backoff'
+  set(c, 'phase', 'backoff', 'recoveries', text(count_of(c.recoveries) + 1), 'recovered_at', now_text, 'recovery_reason', reason)
   count('recovery ' .. reason)
   zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
 end
@@ -168,6 +186,7 @@ local function conclude(c, outcome)
 end
 
 local function ready(c)
+  c.phase = 'ready'
   set(c, 'phase', 'ready')
   zcall('ZREM', 'wakes', c.ref)
   redis.call('ZADD', box(c), c.seq, c.command_id)
@@ -176,7 +195,7 @@ end
 
 -- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
 local function requeue(c)
-  set(c, 'max_attempts', text(c.max_attempts + 1), 'recoveries', text(c.recoveries + 1), 'recovered_at', now_text,
+  set(c, 'max_attempts', text(count_of(c.max_attempts) + 1), 'recoveries', text(count_of(c.recoveries) + 1), 'recovered_at', now_text,
     'recovery_reason', 'requeued')
   count('recovery requeued')
   ready(c)
@@ -200,6 +219,14 @@ local function fenced(c, instance, asked, current)
   if asked ~= '' then return current ~= instance end
   local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
   return (attached or c.last_instance_id) ~= instance
+end
+
+-- Whether anybody waits for the client at a node that lives, or that instance if one is given.
+local function waited_for(mailbox, instance)
+  local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'incarnation', 'instance')
+  if not waiter[1] or (instance and waiter[2] ~= instance) then return false end
+  local lease = zcall('ZSCORE', 'incarnations', waiter[1])
+  return waiter[1] == incarnation or (lease and tonumber(lease) > now)
 end
 
 local function shown(key)

@@ -138,7 +138,7 @@ for i = 1, last, 3 do confirm(held[i], held[i + 1], held[i + 2]) end
 for i = last + 1, #held do
   local c = look_ref(held[i])
   if not c or c.phase == 'ended' then say((c and c.terminal or 'forgotten') .. '\\n' .. held[i])
-  elseif c.acknowledged then say('acknowledged\\n' .. held[i]) end
+  elseif c.phase == 'acknowledged' then say('acknowledged\\n' .. held[i]) end
 end
 for _, place in ipairs(redis.call('ZRANGE', K(D, 'of', incarnation), '-inf', stored_now - ${CONFIRMED_MS}, 'BYSCORE', 'LIMIT', 0, ${UNCONFIRMED_MAX})) do
   local token = redis.call('HGET', K(D, 'waiter', string.match(place, '^([^\\n]*)\\n([^\\n]*)$')), 'token')

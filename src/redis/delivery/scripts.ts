@@ -94,17 +94,10 @@ if known and known.terminal ~= 'rejected' then
   return { same and 'known' or 'conflict', shown(key) }
 end
 
-local function waited_for()
-  local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'incarnation', 'instance')
-  if not waiter[1] or (needs == 'current' and waiter[2] ~= current) then return false end
-  local lease = zcall('ZSCORE', 'incarnations', waiter[1])
-  return waiter[1] == incarnation or (lease and tonumber(lease) > now)
-end
-
 local ref = user .. '\\n' .. client .. '\\n' .. id
 local deadline = text(now + ttl)
 local refusal = ''
-if needs ~= '' and not waited_for() then
+if needs ~= '' and not waited_for(mailbox, needs == 'current' and current) then
   refusal = 'no_waiter'
 elseif refused ~= '' then
   refusal = refused
@@ -188,8 +181,9 @@ for _ = 1, ${CLAIM_LOOKS} do
     local payload_text = redis.pcall('GET', payload(c))
     if type(payload_text) == 'string' then
       local from = state_of(c)
-      if c.last_outcome then redis.call('HDEL', c.key, 'last_outcome') end
-      set(c, 'phase', 'attempted', 'attempts', text(c.attempts + 1), 'last_at', now_text, 'last_node_id', node,
+      if c.attempts ~= '0' then redis.call('HDEL', c.key, 'last_outcome') end
+      c.phase, c.attempts = 'attempted', text(c.attempts + 1)
+      set(c, 'phase', 'attempted', 'attempts', c.attempts, 'last_at', now_text, 'last_node_id', node,
         'last_instance_id', waiter[2], 'incarnation', incarnation)
       relist(c, from)
       note(id, c.attempts)
