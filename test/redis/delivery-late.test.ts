@@ -154,6 +154,28 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     expect((await node.status('c4'))?.recovery).toMatchObject({ count: 1, reason: 'requeued' })
   })
 
+  it('ends a command once, and brings it to its end, whatever somebody wrote in the place of its phase', async () => {
+    const { clock, node, ask } = await waiting()
+    const write = (id: string, phase: string) => ask('HSET', ['command', ...PLACE.split('\n'), id], 'phase', phase)
+    for (const id of ['c1', 'c2']) await node.admit(id, { ttl: 900 })
+    await node.end('c1', 'resulted', 'x')
+    await write('c1', 'ready')
+    expect((await node.end('c1', 'cancelled', 'y')).answer).toBe(false)
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'resulted' })
+    await write('c2', 'ended')
+    clock.advance(900)
+    await node.reconcile()
+    expect((await node.status('c2'))?.terminal).toMatchObject({ state: 'expired' })
+  })
+
+  it('fails a command of which nobody knows any more what is to be done, and goes on with the next', async () => {
+    const { node, ask } = await waiting()
+    for (const id of ['c1', 'c2']) await node.admit(id)
+    await ask('HDEL', ['command', ...PLACE.split('\n'), 'c1'], 'action')
+    expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c2' })
+    expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'payload_missing' })
+  })
+
   it('puts a lost claim back once, however often its waiter says that it has left', async () => {
     const { node } = await waiting()
     await node.admit('c1')

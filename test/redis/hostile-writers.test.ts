@@ -232,20 +232,21 @@ describeRedis('a writer to a store that others write to', () => {
     const on = { client: host.client, deploymentId: 'loop', now: () => now }
     const dispatcher = createRedisCommandDispatcher(on)
     open.push(dispatcher.close)
-    for (const command_id of ['k1', 'k2', 'k3'])
+    for (const command_id of ['k1', 'k2', 'k3', 'k4'])
       await dispatcher.dispatch({ ...client, command_id, action: 'go', deadlineMs: 500 })
     const delivery = 'relayscope:{loop:0}:delivery'
     for (const index of ['deadlines', 'wakes', 'ended', 'rejected', 'scope-until'])
       await send('ZADD', `${delivery}:${index}`, '0', 'junk')
     await send('HSET', `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
     await send('HSET', `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
+    await send('HDEL', `${delivery}:command:ada:c:k3`, 'scope_id')
     now += 500
     await dispatcher.reconcile()
-    const status = await dispatcher.inspector.status({ ...client, command_id: 'k3' }, ASK)
+    const status = await dispatcher.inspector.status({ ...client, command_id: 'k4' }, ASK)
     expect(status?.terminal).toMatchObject({ state: 'expired' })
     expect(await send('ZRANGE', `${delivery}:deadlines`, '0', '-1')).toEqual([])
     // What is no record of a command leaves its id free.
-    for (const command_id of ['k1', 'k2']) {
+    for (const command_id of ['k1', 'k2', 'k3']) {
       const again = await dispatcher.dispatch({ ...client, command_id, action: 'go' })
       expect(again).toMatchObject({ admission: { state: 'admitted' }, terminal: null })
     }

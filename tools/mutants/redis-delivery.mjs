@@ -104,6 +104,12 @@ export const REDIS_DELIVERY = [
       `if not waiter[1] then return { 'missing' } end`,
       LATE,
     ],
+    [
+      'what is to be done must be known',
+      `if type(payload_text) == 'string' and c.action then`,
+      `if type(payload_text) == 'string' then`,
+      LATE,
+    ],
     ['a claim of a former number is late', `if wanted < last then return { 'more' } end`, '', LATE],
     ['a claim whose answer was lost is the same claim', 'if wanted == last then', 'if false then', REPLIES],
     [
@@ -210,6 +216,12 @@ export const REDIS_DELIVERY = [
       'in a store, attempts are bounded',
       `if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
       '',
+    ],
+    [
+      'a record without its scope stops no pass',
+      'tonumber(c.seq) and c.scope_id',
+      'tonumber(c.seq)',
+      'test/redis/hostile-writers.test.ts',
     ],
     ['junk in what only some moves read stops no pass', 'return tonumber(value) or 0', 'return tonumber(value)', LATE],
     [

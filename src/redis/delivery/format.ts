@@ -30,7 +30,7 @@ export const SHOWN_FIELDS = [
   'until_ms',
 ] as const
 
-/** What decides about a command: what scripts read before each move, and what else when they ask for it. */
+/** What scripts read of a record before each move; whatever else there is, when a move asks for it. */
 export const RULING_FIELDS = [
   'phase',
   'seq',
@@ -39,6 +39,7 @@ export const RULING_FIELDS = [
   'scope_shard',
   'attempts',
   'incarnation',
+  'terminal',
 ] as const
 
 type ShownField = (typeof SHOWN_FIELDS)[number]

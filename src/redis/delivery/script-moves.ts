@@ -74,19 +74,18 @@ local function read(user, client, id, mailbox, path)
   -- With room for all that is put into it: to grow is dearer.
   local c = {
     user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id,
-    mailbox = mailbox, path = path, key = key, terminal = false, until_ms = false,
+    mailbox = mailbox, path = path, key = key, until_ms = false,
     deadline = tonumber(v[${RULING_FIELDS.indexOf('deadline_at') + 1}]),
 ${RULING_FIELDS.map((field, i) => `    ${field} = v[${i + 1}],`).join('\n')}
   }
   c.attempts = c.attempts or '0'
-  -- Anything but a number was not written by us; reckoning with it would end the pass over the whole shard.
+  -- Anything else was not written by us; reckoning with it would end the pass over the whole shard.
   local good = c.deadline and tonumber(c.attempts)
-  if c.phase == 'ended' then
-    local over = redis.call('HMGET', key, 'terminal', 'until_ms')
-    c.terminal, c.until_ms = over[1], over[2]
-    good = good and c.terminal and tonumber(c.until_ms)
+  if c.terminal then
+    c.until_ms = redis.call('HGET', key, 'until_ms')
+    good = good and tonumber(c.until_ms)
   else
-    good = good and tonumber(c.seq)
+    good = good and tonumber(c.seq) and c.scope_id
   end
   if not good then return nil, true end
   return setmetatable(c, RECORD)

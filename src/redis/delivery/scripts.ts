@@ -179,7 +179,7 @@ for _ = 1, ${CLAIM_LOOKS} do
   local c = look(user, client, id, mailbox)
   if c and c.phase == 'ready' then
     local payload_text = redis.pcall('GET', payload(c))
-    if type(payload_text) == 'string' then
+    if type(payload_text) == 'string' and c.action then
       local from = state_of(c)
       if c.attempts ~= '0' then redis.call('HDEL', c.key, 'last_outcome') end
       c.phase, c.attempts = 'attempted', text(c.attempts + 1)
