@@ -1,6 +1,6 @@
 /** What is said of a command late, twice or by somebody who is not asked any more: the shard holds to what has become of it. */
 import { expect, it } from 'vitest'
-import { openShard, PATIENCE_MS, PLACE, RETENTION_MS, refOf } from './delivery-shard.js'
+import { openShard, PATIENCE_MS, PLACE, RETENTION_MS, recordOf, refOf } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 
 describeNode('what a shard of a dispatcher is told late', ({ client }) => {
@@ -140,9 +140,8 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     const { clock, node, ask } = await waiting()
     const junk = { c1: 'max_attempts', c2: 'recoveries' }
     for (const id of ['c1', 'c2', 'c3', 'c4']) await node.admit(id)
-    for (const [id, field] of Object.entries(junk))
-      await ask('HSET', ['command', ...PLACE.split('\n'), id], field, 'junk')
-    await ask('HSET', ['command', ...PLACE.split('\n'), 'c4'], 'max_attempts', 'junk', 'recoveries', 'junk')
+    for (const [id, field] of Object.entries(junk)) await ask('HSET', recordOf(id), field, 'junk')
+    await ask('HSET', recordOf('c4'), 'max_attempts', 'junk', 'recoveries', 'junk')
     for (const claim of [1, 2, 3]) await node.claim('i1', claim)
     clock.advance(PATIENCE_MS)
     await node.reconcile()
@@ -156,7 +155,7 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
 
   it('ends a command once, and brings it to its end, whatever somebody wrote in the place of its phase', async () => {
     const { clock, node, ask } = await waiting()
-    const write = (id: string, phase: string) => ask('HSET', ['command', ...PLACE.split('\n'), id], 'phase', phase)
+    const write = (id: string, phase: string) => ask('HSET', recordOf(id), 'phase', phase)
     for (const id of ['c1', 'c2']) await node.admit(id, { ttl: 900 })
     await node.end('c1', 'resulted', 'x')
     await write('c1', 'ready')
@@ -171,7 +170,7 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   it('fails a command of which nobody knows any more what is to be done, and goes on with the next', async () => {
     const { node, ask } = await waiting()
     for (const id of ['c1', 'c2']) await node.admit(id)
-    await ask('HDEL', ['command', ...PLACE.split('\n'), 'c1'], 'action')
+    await ask('HDEL', recordOf('c1'), 'action')
     expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c2' })
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'payload_missing' })
   })

@@ -21,6 +21,8 @@ const about = { user: mailbox.user_id, client: mailbox.client_id }
 /** How a shard names the mailbox of the tests, and a command in it. */
 export const PLACE = `${mailbox.user_id}\n${mailbox.client_id}`
 export const refOf = (command_id: string) => commandKey({ ...mailbox, command_id })
+/** What the key of its record ends in. */
+export const recordOf = (command_id: string) => ['command', mailbox.user_id, mailbox.client_id, command_id]
 
 /** One call by itself: its answer, and all that was answered beside it. */
 export async function runAlone<Given, Answer>(
