@@ -37,7 +37,7 @@ export default defineConfig({
     // A worker keeps what it has loaded for its next file: to load it again for each took a fifth of all time.
     isolate: false,
     // Tests mostly wait: for stores, browsers, other processes. One worker a core would leave the cores idle.
-    maxWorkers: Math.max(4, availableParallelism()),
+    maxWorkers: Math.max(6, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     // What runs at once within a file says so, and bounds itself.
     maxConcurrency: 200,

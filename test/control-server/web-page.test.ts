@@ -1,21 +1,18 @@
 /** Holds the control server against web pages in a real browser, whose reader knows nothing of it. */
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { startControl, TOKEN } from './wire.js'
 
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const missing = !existsSync(CHROMIUM) && !process.env.CI
+// A name whose DNS an attacker controls.
+const REBOUND = '--host-resolver-rules=MAP rebound.test 127.0.0.1'
 
-// A test machine has no sandbox for root; the rebound name stands for one whose DNS an attacker controls.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--host-resolver-rules=MAP rebound.test 127.0.0.1']
-
-describe.skipIf(missing)('a web page (needs chromium)', () => {
+describe.skipIf(isChromiumMissing)('a web page (needs chromium)', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+    browser = await launchChromium(REBOUND)
   })
   afterAll(() => browser?.close())
 

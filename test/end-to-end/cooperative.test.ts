@@ -1,19 +1,14 @@
 /** Opens the shared notes in two real browser pages, and does to them what happens to such pages. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { end, type LiveHost, startLiveHost } from './live-host-process.js'
 
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const missing = !existsSync(CHROMIUM) && !process.env.CI
-
-// A test machine has neither a sandbox for root nor a network beyond loopback.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 // A lost host is asked for again after 5 to 7.5 s, and after twice that when it was not back yet.
 const RECOVERY_MS = 45_000
 // A slow machine shows the same thing, later.
@@ -28,7 +23,7 @@ async function paste(host: LiveHost, pattern: RegExp): Promise<unknown> {
 
 const publish = (host: LiveHost) => paste(host, /^ {2}curl .*\/sites\/notes\/events'$/)
 
-describe.skipIf(missing)('two viewers of the shared notes (needs chromium)', () => {
+describe.skipIf(isChromiumMissing)('two viewers of the shared notes (needs chromium)', () => {
   let state: string
   let host: LiveHost
   let browser: Browser
@@ -61,7 +56,7 @@ describe.skipIf(missing)('two viewers of the shared notes (needs chromium)', () 
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), 'relayscope-test-'))
     host = await startLiveHost(['--state', state])
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+    browser = await launchChromium()
     first = await open()
     second = await open()
   })

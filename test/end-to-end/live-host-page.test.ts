@@ -1,17 +1,11 @@
 /** Opens the live host's page in a real browser: its tab is a context, its window a browser window. */
-import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BrowserWindow, Context } from '../../src/contract/index.js'
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { end, type LiveHost, startLiveHost, until } from './live-host-process.js'
 
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const missing = !existsSync(CHROMIUM) && !process.env.CI
-
-// A test machine has neither a sandbox for root nor a network beyond loopback.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
-
-describe.skipIf(missing)('a browser tab on the live host’s page (needs chromium)', () => {
+describe.skipIf(isChromiumMissing)('a browser tab on the live host’s page (needs chromium)', () => {
   let host: LiveHost
   let browser: Browser
   let page: Page
@@ -19,7 +13,7 @@ describe.skipIf(missing)('a browser tab on the live host’s page (needs chromiu
 
   beforeAll(async () => {
     host = await startLiveHost()
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+    browser = await launchChromium()
     page = await browser.newPage()
     page.on('pageerror', (error) => faults.push(error.message))
     await page.goto(host.url)

@@ -1,17 +1,19 @@
 /** Boots the examples of docs/plugs.md as they stand, and looks at what they show of one client. */
-import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { io } from 'socket.io-client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Connection, Context } from '../../src/index.js'
 import { run } from '../adapters/process.js'
+import { CHROMIUM, isChromiumMissing } from '../chromium.js'
 import { soon } from '../redis/wait-for.js'
 
 /** Runs an example, and says how to look at it. */
 async function start(name: string) {
   const file = fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
-  const { port, close } = await run(process.execPath, [file], { env: { PORT: '0', SERVICE_ADMIN_KEY: '' } })
+  const { port, close } = await run(process.execPath, [file], {
+    env: { PORT: '0', SERVICE_ADMIN_KEY: '', ...(CHROMIUM && { CHROMIUM }) },
+  })
   onTestFinished(close)
   const shown = async <T>(path: string, check: (items: T[]) => void) =>
     soon(async () => {
@@ -49,9 +51,7 @@ describe('examples/socket-io', () => {
   })
 })
 
-const missing = !existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium') && !process.env.CI
-
-describe.skipIf(missing)('examples/playwright (needs chromium)', () => {
+describe.skipIf(isChromiumMissing)('examples/playwright (needs chromium)', () => {
   it('shows a page that works on a task', async () => {
     const { shown } = await start('playwright')
     const expected = { user_id: 'ada', client_id: 'crawler', task_id: 'crawl-1', ownership: 'worker', status: 'active' }

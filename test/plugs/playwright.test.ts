@@ -1,19 +1,13 @@
 /** `followBrowser` against a real Chromium: what is shown is what the browser says of its contexts and pages. */
 import { EventEmitter } from 'node:events'
-import { existsSync } from 'node:fs'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import type { BrowserWindow, Context } from '../../src/index.js'
 import { type FollowBrowserOptions, followBrowser } from '../../src/plugs/playwright/index.js'
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { soon } from '../redis/wait-for.js'
 import { failing, type Outage } from './failing.js'
 import { createMemoryWorld, describeWorlds, keepContract, type World } from './world.js'
-
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const missing = !existsSync(CHROMIUM) && !process.env.CI
-// A test machine has neither a sandbox for root nor a network beyond loopback.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
-const launch = () => chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
 
 type Options = Partial<FollowBrowserOptions<BrowserContext, Page>>
 
@@ -50,10 +44,10 @@ const agree = (browser: Browser, world: World) =>
     expect(await shown(world)).toEqual(said.sort(([a = 0], [b = 0]) => b - a))
   })
 
-describe.skipIf(missing)('Playwright (needs chromium)', () => {
+describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await launch()
+    browser = await launchChromium()
   })
   afterAll(() => browser?.close())
   afterEach(async () => {
@@ -131,7 +125,7 @@ describe.skipIf(missing)('Playwright (needs chromium)', () => {
     })
 
     it('ends all that it had when the browser goes without a word', async () => {
-      const other = await launch()
+      const other = await launchChromium()
       const follower = follow(other, world)
       for (let i = 0; i < 3; i++) await (await other.newContext()).newPage()
       await agree(other, world)

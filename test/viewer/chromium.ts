@@ -1,13 +1,7 @@
 /** Pages in a real Chromium for the tests of the viewer: one browser a file, and whatever a page must never do is written down. */
-import { existsSync } from 'node:fs'
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
-
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const missing = !existsSync(CHROMIUM) && !process.env.CI
-
-// A test machine has neither a sandbox for root nor a network beyond loopback.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 
 /** What a browser says by itself of an answer that is none. */
 const REFUSED = /^Failed to load resource/
@@ -49,14 +43,14 @@ async function guard(page: Page, origin: string, refusals: boolean, faults: stri
 
 /** `describe` where there is a Chromium, with the means to open pages in it; elsewhere a named skip. */
 export function inChromium(name: string, body: (open: Open) => void): void {
-  describe.skipIf(missing)(`${name} (needs chromium)`, () => {
-    const launching: { browser?: Awaited<ReturnType<typeof chromium.launch>> } = {}
+  describe.skipIf(isChromiumMissing)(`${name} (needs chromium)`, () => {
+    const launching: { browser?: Browser } = {}
     beforeAll(async () => {
-      launching.browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+      launching.browser = await launchChromium()
     })
     afterAll(() => launching.browser?.close())
     body(async (url, { key, home = url, clock, refusals = false, ...options } = {}) => {
-      const context = await (launching.browser as NonNullable<typeof launching.browser>).newContext(options)
+      const context = await (launching.browser as Browser).newContext(options)
       const faults: string[] = []
       onTestFinished(async () => {
         await context.close()

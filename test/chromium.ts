@@ -1,0 +1,17 @@
+/** The Chromium that tests drive. */
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+
+/** Debian's own, the one without a window first: it takes half of the other's CPU, and shows a page as that does. */
+const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
+
+export const CHROMIUM = process.env.CHROMIUM ?? PROGRAMS.find(existsSync)
+
+/** On CI a test that cannot run fails. */
+export const isChromiumMissing = !(CHROMIUM && existsSync(CHROMIUM)) && !process.env.CI
+
+// A test machine has neither a sandbox for root nor a network beyond loopback.
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+
+export const launchChromium = (...flags: string[]): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '/usr/bin/chromium', args: [...FLAGS, ...flags] })
