@@ -3,7 +3,7 @@ import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
 import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
-import { checkSegmentId, Id } from '../contract/ids.js'
+import { checkSegmentId, Id, randomUuid } from '../contract/ids.js'
 import {
   boundsIn,
   checkOptions,
@@ -125,7 +125,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   checkOptions(options, OPTIONS)
   const { authenticateHost, authenticateViewer, policy } = options
   const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, BOUNDS)
-  const { now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { now = Date.now, newId = randomUuid } = options
   const onError = guardErrorHook(options.onError)
   const { sites, sessions, bus, ingest, subscriptions } = options
   const streams = createSessionStreams({

@@ -100,6 +100,32 @@ describe('a table', () => {
     )
   })
 
+  it('keeps order and counts of a value while it has few records, many, and few again', async () => {
+    const table = createRows()
+    const base = { user_id: 'u', status: 'on', marked: false } as const
+    const kinds = ['a', 'b', 'c'] as const
+    const entries = Array.from({ length: 40 }, (_, i) => {
+      const kind = kinds[i % 3] ?? 'a'
+      return table.add(`${i}`, { ...base, client_id: `c${i}`, kind, window_id: i % 8 === 1 ? 'w' : null }, undefined)
+    })
+    const check = async () => {
+      const expected = entries.filter(({ record }) => record.window_id === 'w').map(({ record }) => record)
+      expect(await walk((page) => table.list({ window_id: 'w' }, page, show, BOUND), 7)).toEqual(expected)
+      const by_kind = Object.fromEntries(kinds.map((of) => [of, expected.filter(({ kind }) => kind === of).length]))
+      expect(table.count({ window_id: 'w' }, show, true, BOUND)).toMatchObject({ total: expected.length, by_kind })
+    }
+    const change = async (entry: Entry<Row> | undefined, record: Partial<Row>) => {
+      if (entry) table.replace(entry, { ...entry.record, ...record })
+      await check()
+    }
+    await check()
+    // They come behind those that arrived after them.
+    for (const entry of entries.toReversed()) await change(entry, { window_id: 'w', kind: 'c' })
+    for (const entry of entries) await change(entry, { kind: 'b' })
+    for (const entry of entries) await change(entry, { window_id: null })
+    expect(await walk((page) => table.list({ window_id: 'w' }, page, show, BOUND), 7)).toEqual([])
+  })
+
   it('examines as many entries for the last page of a hundred thousand as for the first', () => {
     const table = createRows()
     const base = { window_id: null, status: 'on', kind: 'a', marked: false } as const

@@ -2,7 +2,7 @@
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import type { IdempotencyStore } from '../../contract/idempotency.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { randomUuid, toTimestamp } from '../../contract/ids.js'
 import {
   type ActionConnector,
   type Invocation,
@@ -131,7 +131,7 @@ export function createCooperativeActionGate(options: ActionGateOptions): ActionG
 
 /** The same for whoever has checked its options, and may have more of them. */
 export function openGate(options: ActionGateOptions): ActionGate {
-  const { connector, approve, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { connector, approve, now = Date.now, newId = randomUuid } = options
   const { approvalTimeoutMs } = options
   const { timeoutMs, deadlineMs, callsPerViewer } = resolveBounds(options, BOUNDS)
   if (approvalTimeoutMs !== undefined) checkBound('approvalTimeoutMs', approvalTimeoutMs, TIMER_MAX_MS)

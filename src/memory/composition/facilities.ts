@@ -3,6 +3,7 @@
 import { type Ending, endTogether } from '../../async/ending.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
+import { randomUuid } from '../../contract/ids.js'
 import { createIngest, type Ingest } from '../../contract/ingest.js'
 import { checkOptions, FUNCTION, optionsOf, type Shape, TEXT } from '../../contract/options.js'
 import {
@@ -99,7 +100,7 @@ const spilling = (spill: SpillStore | undefined) =>
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   checkOptions(options, OPTIONS)
-  const { now = Date.now, newId = () => crypto.randomUUID(), nodeId } = options
+  const { now = Date.now, newId = randomUuid, nodeId } = options
   const node = nodeId === undefined ? {} : { nodeId }
   const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
   const history = createMessageHistory({ now, newId, ...spilling(options.spill), ...options.history })

@@ -29,6 +29,8 @@ const offers = <T extends Offer>() => new OrderedIndex<string, T>(nameOf, compar
 /** Counts the actions of connections with status `connected`. */
 export function createActionIndex() {
   const common = offers<CommonOffer>()
+  /** The same by their names: every connection that comes or goes asks for each of its own. */
+  const byName = new Map<string, CommonOffer>()
   const byUser = new Map<string, OrderedIndex<string, Offer>>()
 
   return {
@@ -38,8 +40,11 @@ export function createActionIndex() {
       if (own.size === 0) byUser.set(user_id, own)
       for (const latest of descriptors) {
         const { name } = latest
-        const everybody = common.get(name) ?? { name, latest, connections: none(), users: none(), user_count: 0 }
-        if (everybody.user_count === 0) common.insert(everybody)
+        const everybody = byName.get(name) ?? { name, latest, connections: none(), users: none(), user_count: 0 }
+        if (everybody.user_count === 0) {
+          common.insert(everybody)
+          byName.set(name, everybody)
+        }
         const ownOffer = own.get(name) ?? { name, latest, connections: none() }
         if (sum(ownOffer.connections) === 0) {
           own.insert(ownOffer)
@@ -55,10 +60,13 @@ export function createActionIndex() {
       const own = byUser.get(user_id)
       if (!own) return
       for (const name of actions) {
-        const everybody = common.get(name)
+        const everybody = byName.get(name)
         const ownOffer = own.get(name)
         if (!everybody || !ownOffer) continue
-        if (--everybody.connections[client_type] === 0 && sum(everybody.connections) === 0) common.delete(name)
+        if (--everybody.connections[client_type] === 0 && sum(everybody.connections) === 0) {
+          common.delete(name)
+          byName.delete(name)
+        }
         if (--ownOffer.connections[client_type] > 0) continue
         everybody.users[client_type]--
         if (sum(ownOffer.connections) > 0) continue

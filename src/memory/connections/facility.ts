@@ -12,7 +12,7 @@ import {
   LifecycleReason,
   type RegistryInspector,
 } from '../../contract/connections.js'
-import { toReason, toTimestamp } from '../../contract/ids.js'
+import { randomUuid, toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
@@ -44,7 +44,7 @@ export function createConnectionRegistry(
   options: ConnectionRegistryOptions = {},
 ): Inspected<ConnectionRegistry, RegistryInspector> {
   checkOptions(options, CONNECTION_REGISTRY_OPTIONS)
-  const { newId = () => crypto.randomUUID(), nodeId = null } = options
+  const { newId = randomUuid, nodeId = null } = options
   const clock = createClock(options.now ?? Date.now)
   const bounds = resolveBounds(options, CONNECTION_BOUNDS)
   const { maxConnections, maxConnectionsPerUser } = bounds

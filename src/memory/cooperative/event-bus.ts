@@ -1,4 +1,5 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
+
 import {
   EVENT_BUS_OPTIONS,
   type EventBusOptions,
@@ -8,6 +9,7 @@ import {
   type SiteEvent,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
+import { randomUuid } from '../../contract/ids.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
@@ -43,7 +45,7 @@ export const COOPERATIVE_SITE_EVENT_BUS_OPTIONS: Shape<CooperativeSiteEventBusOp
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus & LastEvents {
   checkOptions(options, COOPERATIVE_SITE_EVENT_BUS_OPTIONS)
-  const { now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { now = Date.now, newId = randomUuid } = options
   const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
   const topics = new Map<string, Topic>()
   // Unread topics, the longest untouched first, with the time of their last event or reader.

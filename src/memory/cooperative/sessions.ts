@@ -1,5 +1,5 @@
 /** The sessions of one process, their states and who they are shared with. */
-import { toReason, toTimestamp } from '../../contract/ids.js'
+import { randomUuid, toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
@@ -36,7 +36,7 @@ export function createSessionRegistry(
   options: SessionRegistryOptions = {},
 ): Inspected<SessionRegistry, SessionInspector> {
   checkOptions(options, SESSION_REGISTRY_OPTIONS)
-  const { sites, now = Date.now, newId = () => crypto.randomUUID() } = options
+  const { sites, now = Date.now, newId = randomUuid } = options
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
   const entries = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
   const { find, finish, requireRoom, add } = entries

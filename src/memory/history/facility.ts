@@ -8,7 +8,7 @@ import {
   type Retained,
 } from '../../contract/history.js'
 import { HISTORY_BOUNDS, HISTORY_OPTIONS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { randomUuid, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
@@ -47,7 +47,7 @@ export function createMessageHistory(
   options: MessageHistoryOptions = {},
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
   checkOptions(options, MESSAGE_HISTORY_OPTIONS)
-  const { now = Date.now, newId = () => crypto.randomUUID(), spill } = options
+  const { now = Date.now, newId = randomUuid, spill } = options
   const bounds = resolveBounds(options, HISTORY_BOUNDS)
   const { inlineBytes, maxMessages } = bounds
   const spilling = createSpilling({ ...bounds, spill })

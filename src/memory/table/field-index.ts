@@ -32,9 +32,24 @@ export class Bucket<E extends Indexed> {
   }
 }
 
+function bucketOf<E extends Indexed>(few: readonly E[]): Bucket<E> {
+  const bucket = new Bucket<E>()
+  for (const entry of few) bucket.add(entry)
+  return bucket
+}
+
+/** As many entries are a plain list: an index and a tally for each user would be most of what its connections take. */
+const FEW = 16
+
+/** `few` with `entry` in its place. A copy: an array that grows takes room for sixteen more. */
+function inOrder<E extends Indexed>(few: readonly E[], entry: E): E[] {
+  const after = few.filter(({ sequence }) => sequence > entry.sequence)
+  return after.length === 0 ? [...few, entry] : [...few.slice(0, -after.length), entry, ...after]
+}
+
 /** Entries by value. A value with one entry holds that entry alone: most users and clients have no more than one. */
 export class FieldIndex<E extends Indexed> {
-  readonly #byValue = new Map<string, E | Bucket<E>>()
+  readonly #byValue = new Map<string, E | E[] | Bucket<E>>()
 
   has(value: string): boolean {
     return this.#byValue.has(value)
@@ -43,7 +58,9 @@ export class FieldIndex<E extends Indexed> {
   /** How many entries have `value`. */
   size(value: string): number {
     const held = this.#byValue.get(value)
-    return held === undefined ? 0 : held instanceof Bucket ? held.entries.size : 1
+    if (held === undefined) return 0
+    if (Array.isArray(held)) return held.length
+    return held instanceof Bucket ? held.entries.size : 1
   }
 
   add(value: string, entry: E): void {
@@ -51,17 +68,16 @@ export class FieldIndex<E extends Indexed> {
     if (held === undefined) this.#byValue.set(value, entry)
     else if (held instanceof Bucket) held.add(entry)
     else {
-      const bucket = new Bucket<E>()
-      bucket.add(held)
-      bucket.add(entry)
-      this.#byValue.set(value, bucket)
+      const few = inOrder(Array.isArray(held) ? held : [held], entry)
+      this.#byValue.set(value, few.length > FEW ? bucketOf(few) : few)
     }
   }
 
   remove(value: string, entry: E): void {
     const held = this.#byValue.get(value)
     if (held instanceof Bucket) held.remove(entry)
-    if (!(held instanceof Bucket) || held.entries.size === 0) this.#byValue.delete(value)
+    else if (Array.isArray(held) && held.includes(entry)) held.splice(held.indexOf(entry), 1)
+    if (held === entry || this.size(value) === 0) this.#byValue.delete(value)
   }
 
   /** Counts `entry` in `cell` from now on; called before the entry's own cell changes. */
@@ -75,6 +91,7 @@ export class FieldIndex<E extends Indexed> {
     const held = this.#byValue.get(value)
     if (held === undefined) return []
     if (held instanceof Bucket) return held.entries.after(sequence)
+    if (Array.isArray(held)) return held.filter((entry) => entry.sequence > sequence)
     return held.sequence > sequence ? [held] : []
   }
 
@@ -82,6 +99,7 @@ export class FieldIndex<E extends Indexed> {
   cells(value: string): Iterable<readonly [number, number]> {
     const held = this.#byValue.get(value)
     if (held === undefined) return []
-    return held instanceof Bucket ? held.tally : [[held.cell, 1]]
+    if (held instanceof Bucket) return held.tally
+    return Array.isArray(held) ? held.map(({ cell }) => [cell, 1] as const) : [[held.cell, 1]]
   }
 }
