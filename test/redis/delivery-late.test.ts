@@ -173,6 +173,17 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     await ask('HDEL', recordOf('c1'), 'action')
     expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c2' })
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'payload_missing' })
+    // Lost when its answer was, it is not handed over by the claim that is made again.
+    await ask('HDEL', recordOf('c2'), 'action')
+    expect((await node.claim('i1', 1)).answer).toBe('more')
+  })
+
+  it('hands over what lies in the store as it lies there, whatever it is', async () => {
+    const { node, ask } = await waiting()
+    await node.admit('c1')
+    const [, ...ids] = recordOf('c1')
+    await ask('SET', ['payload', ...ids], '1\0missing\0')
+    expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c1', attempt: 1, payload: '1\0missing\0' })
   })
 
   it('puts a lost claim back once, however often its waiter says that it has left', async () => {

@@ -100,8 +100,8 @@ export const REDIS_DELIVERY = [
     ],
     [
       'only the waiter claims',
-      `if waiter[1] ~= token then return { waiter[1] and 'replaced' or 'missing' } end`,
-      `if not waiter[1] then return { 'missing' } end`,
+      `if waiter[1] ~= token then return waiter[1] and 'replaced' or 'missing' end`,
+      `if not waiter[1] then return 'missing' end`,
       LATE,
     ],
     [
@@ -110,7 +110,13 @@ export const REDIS_DELIVERY = [
       `if type(payload_text) == 'string' then`,
       LATE,
     ],
-    ['a claim of a former number is late', `if wanted < last then return { 'more' } end`, '', LATE],
+    [
+      'what nobody knows any more is not handed over again',
+      `if not payload_text or not c.action then`,
+      `if not payload_text then`,
+      LATE,
+    ],
+    ['a claim of a former number is late', `if wanted < last then return 'more' end`, '', LATE],
     ['a claim whose answer was lost is the same claim', 'if wanted == last then', 'if false then', REPLIES],
     [
       'an outcome of a former attempt is late, in a store',

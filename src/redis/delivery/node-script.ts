@@ -8,8 +8,8 @@ import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
-/** Between the arguments of a call, but for the last, which may be any text: no id, number or JSON has it. */
-const SEPARATOR = '\0'
+/** Between the parts of a call or an answer, but for the last, which may be any text: no id, number or JSON has it. */
+export const SEPARATOR = '\0'
 
 const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms', 'max_tracked', 'max_per_user'] as const
 

@@ -1,6 +1,6 @@
 /** The scripts of the dispatcher for admission and attempts, one atomic step each. */
 import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
-import { deliveryScript } from './node-script.js'
+import { deliveryScript, SEPARATOR } from './node-script.js'
 
 /** Entries at the head of a mailbox that one claim looks at: expired ones that the loop has not reached. */
 const CLAIM_LOOKS = 16
@@ -9,11 +9,16 @@ const CLAIM_LOOKS = 16
 export type ClaimedReply = Exclude<ReturnType<typeof readClaimed>, string>
 
 function readClaimed(reply: StoreReply) {
-  const [kind, id, action, payload, ...numbers] = listOf(reply)
-  if (kind === 'missing' || kind === 'replaced' || kind === 'empty' || kind === 'more') return kind
-  const [attempt, deadlineAt, behind, untilMs] = numbers.map(Number) as [number, number, number, number]
-  const command = { command_id: String(id), action: String(action), payload: String(payload) }
-  return { ...command, attempt, deadlineAt, behind, untilMs }
+  if (reply === 'missing' || reply === 'replaced' || reply === 'empty' || reply === 'more') return reply
+  const [attempt, deadlineAt, behind, untilMs, command_id = '', action = '', ...payload] =
+    String(reply).split(SEPARATOR)
+  const numbers = {
+    attempt: Number(attempt),
+    deadlineAt: Number(deadlineAt),
+    behind: Number(behind),
+    untilMs: Number(untilMs),
+  }
+  return { command_id, action, payload: payload.join(SEPARATOR), ...numbers }
 }
 
 /**
@@ -143,7 +148,7 @@ const OF_ATTEMPT = { freesMemory: true, anyTime: true }
 
 /**
  * The next attempt of a mailbox, for the waiter of that token and by the number of its claim. Answers `missing` or
- * `replaced` for a waiter that is unknown, `empty`, `more` where another claim is to look again, or the command.
+ * `replaced` for a waiter that is unknown, `empty`, `more` where another claim is to look again, or the command as one text.
  */
 export const CLAIM = deliveryScript(
   'delivery.claim',
@@ -152,29 +157,30 @@ export const CLAIM = deliveryScript(
 local wanted = tonumber(claim)
 local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
 local waiter = redis.call('HMGET', key, 'token', 'instance', 'claim', 'claimed', 'attempt')
-if waiter[1] ~= token then return { waiter[1] and 'replaced' or 'missing' } end
+if waiter[1] ~= token then return waiter[1] and 'replaced' or 'missing' end
 local function done() redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client) end
 local function claimed(c, payload_text, until_ms)
   local behind = redis.call('ZCARD', waiting)
   if behind == 0 then done() end
-  return { 'command', c.command_id, c.action, payload_text, c.attempts, c.deadline_at, behind, until_ms }
+  -- One text: the store looks at a table seven times, and at each of its values, before it answers it.
+  return table.concat({ c.attempts, c.deadline_at, behind, until_ms, c.command_id, c.action, payload_text }, '\\0')
 end
 local function note(id, attempt) redis.call('HSET', key, 'claim', claim, 'claimed', id, 'attempt', attempt) end
 local last = tonumber(waiter[3]) or 0
-if wanted < last then return { 'more' } end
+if wanted < last then return 'more' end
 if wanted == last then
   -- The same claim again: its answer was lost.
   local c = waiter[4] and look(user, client, waiter[4], mailbox)
   local payload_text = c and c.phase == 'attempted' and c.attempts == waiter[5] and not c.last_outcome and redis.call('GET', payload(c))
-  if not payload_text then return { 'more' } end
-  return claimed(c, payload_text, zcall('ZSCORE', 'wakes', c.ref))
+  if not payload_text or not c.action then return 'more' end
+  return claimed(c, payload_text, zcall('ZSCORE', 'wakes', c.ref) or '')
 end
 for _ = 1, ${CLAIM_LOOKS} do
   local id = redis.call('ZPOPMIN', waiting)[1]
   if not id then
     note('', '')
     done()
-    return { 'empty' }
+    return 'empty'
   end
   local c = look(user, client, id, mailbox)
   if c and c.phase == 'ready' then
@@ -194,7 +200,7 @@ for _ = 1, ${CLAIM_LOOKS} do
   end
 end
 note('', '')
-return { 'more' }`,
+return 'more'`,
 )
 
 /** What became of an attempt. */
