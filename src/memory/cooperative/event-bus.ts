@@ -1,5 +1,4 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
-
 import {
   EVENT_BUS_OPTIONS,
   type EventBusOptions,
