@@ -12,7 +12,7 @@ import { soon } from '../redis/wait-for.js'
 async function start(name: string) {
   const file = fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
   const { port, close } = await run(process.execPath, [file], {
-    env: { PORT: '0', SERVICE_ADMIN_KEY: '', ...(CHROMIUM && { CHROMIUM }) },
+    env: { PORT: '0', SERVICE_ADMIN_KEY: '', CHROMIUM },
   })
   onTestFinished(close)
   const shown = async <T>(path: string, check: (items: T[]) => void) =>

@@ -76,7 +76,10 @@ export class FieldIndex<E extends Indexed> {
   remove(value: string, entry: E): void {
     const held = this.#byValue.get(value)
     if (held instanceof Bucket) held.remove(entry)
-    else if (Array.isArray(held) && held.includes(entry)) held.splice(held.indexOf(entry), 1)
+    else if (Array.isArray(held)) {
+      const at = held.indexOf(entry)
+      if (at >= 0) held.splice(at, 1)
+    }
     if (held === entry || this.size(value) === 0) this.#byValue.delete(value)
   }
 
