@@ -11,6 +11,7 @@ import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
 import { soon } from './wait-for.js'
 
+const AT_ONCE = 32
 /** More than run together. */
 const MANY = 50
 const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
@@ -45,12 +46,12 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
     plan.forget()
     const answers = await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
     expect(answers.map(({ command_id }) => command_id)).toEqual(ids)
-    expect(await runs(ADMIT)).toBe(Math.ceil(MANY / 16))
+    expect(await runs(ADMIT)).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await commands()).map(({ command_id }) => command_id)).toEqual(['first', ...ids])
     plan.forget()
     const said = await Promise.all(ids.map((id) => dispatcher.settle({ ...key(id), state: 'resulted' })))
     expect(said).toEqual(ids.map(() => true))
-    expect(await runs(END)).toBe(Math.ceil(MANY / 16))
+    expect(await runs(END)).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await observe(deploymentId).summary(ASK)).tracked_commands).toBe(1)
   })
 
@@ -152,6 +153,6 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
     const acknowledge = ({ instance }: (typeof tabs)[number]) =>
       dispatcher.acknowledge({ ...instance, command_id: 'c' })
     expect(await Promise.all(tabs.map(acknowledge))).toEqual(ids.map(() => true))
-    expect(await runs(ACKNOWLEDGE)).toBe(Math.ceil(MANY / 16))
+    expect(await runs(ACKNOWLEDGE)).toBe(Math.ceil(MANY / AT_ONCE))
   })
 })

@@ -137,11 +137,14 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   })
 
   it('gives up attempts of all commands where somebody wrote junk into what only that reads', async () => {
-    const { clock, node, ask } = await waiting()
-    const junk = { c1: 'max_attempts', c2: 'recoveries' }
+    const { clock, node, spoilt } = await waiting()
+    const junk = [
+      ['c1', 'max_attempts'],
+      ['c2', 'recovered'],
+    ] as const
     for (const id of ['c1', 'c2', 'c3', 'c4']) await node.admit(id)
-    for (const [id, field] of Object.entries(junk)) await ask('HSET', recordOf(id), field, 'junk')
-    await ask('HSET', recordOf('c4'), 'max_attempts', 'junk', 'recoveries', 'junk')
+    for (const [id, field] of junk) await spoilt(id, field, 'junk')
+    for (const field of ['max_attempts', 'recovered'] as const) await spoilt('c4', field, 'junk')
     for (const claim of [1, 2, 3]) await node.claim('i1', claim)
     clock.advance(PATIENCE_MS)
     await node.reconcile()
@@ -154,8 +157,8 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   })
 
   it('ends a command once, and brings it to its end, whatever somebody wrote in the place of its phase', async () => {
-    const { clock, node, ask } = await waiting()
-    const write = (id: string, phase: string) => ask('HSET', recordOf(id), 'phase', phase)
+    const { clock, node, spoilt } = await waiting()
+    const write = (id: string, phase: string) => spoilt(id, 'phase', phase)
     for (const id of ['c1', 'c2']) await node.admit(id, { ttl: 900 })
     await node.end('c1', 'resulted', 'x')
     await write('c1', 'ready')
@@ -168,13 +171,13 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   })
 
   it('fails a command of which nobody knows any more what is to be done, and goes on with the next', async () => {
-    const { node, ask } = await waiting()
+    const { node, spoilt } = await waiting()
     for (const id of ['c1', 'c2']) await node.admit(id)
-    await ask('HDEL', recordOf('c1'), 'action')
+    await spoilt('c1', 'action', '')
     expect((await node.claim('i1', 1)).answer).toMatchObject({ command_id: 'c2' })
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'payload_missing' })
     // Lost when its answer was, it is not handed over by the claim that is made again.
-    await ask('HDEL', recordOf('c2'), 'action')
+    await spoilt('c2', 'action', '')
     expect((await node.claim('i1', 1)).answer).toBe('more')
   })
 

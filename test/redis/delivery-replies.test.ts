@@ -72,13 +72,13 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('makes a claim whose answer was lost once more and not twice, so that the one attempt of a command reaches its client', async () => {
-    const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 10_000 })
+    const { dispatcher, other } = pair({ ...PATIENT, ackTimeoutMs: 10_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     // The first claim finds nothing.
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
     const lost = plan.meet('lost', await runsOf(CLAIM))
-    await dispatcher.dispatch(command('c1', { maxAttempts: 1 }))
+    await other.dispatch(command('c1', { maxAttempts: 1 }))
     await lost
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     await soon(async () =>
@@ -87,12 +87,12 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   it('puts back what a waiter claimed that has left without learning of it', async () => {
-    const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 600_000 })
+    const { dispatcher, other } = pair({ ...PATIENT, ackTimeoutMs: 600_000 })
     const tab = connection()
     const waiter = await dispatcher.attach(first, tab.deliver)
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
     const lost = plan.meet('lost', await runsOf(CLAIM))
-    await dispatcher.dispatch(command('c1', { maxAttempts: 1, deadlineMs: 600_000 }))
+    await other.dispatch(command('c1', { maxAttempts: 1, deadlineMs: 600_000 }))
     await lost
     await waiter.detach()
     const status = await dispatcher.inspector.status(key('c1'), ASK)

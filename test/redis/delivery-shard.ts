@@ -12,6 +12,7 @@ import { runScript } from '../../src/redis/store/script.js'
 import { createStore, type Store } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'
 import { client as mailbox } from '../contract/delivery-commands.js'
+import { spoil } from './record.js'
 
 export const PATIENCE_MS = 10_000
 export const LEASE_MS = 5_000
@@ -31,13 +32,13 @@ export async function runAlone<Given, Answer>(
   node: NodeArguments,
   given: Given,
 ) {
-  const { answers, failed, counted, ...beside } = await runScript(store, script, 0, {
+  const { answers, failed, counted, claims, ...beside } = await runScript(store, script, 0, {
     ...node,
     given: [script.callOf(given)],
   })
   for (const text of failed.values()) throw toScriptError(text)
   const all = [...counted].flatMap(([entry, times]) => Array<string>(times).fill(entry))
-  return { ...beside, counted: all, answer: script.answerOf(answers[0] ?? null) }
+  return { ...beside, counted: all, answer: script.answerOf(answers[0] ?? null), claimed: claims.get(1) }
 }
 
 let shards = 0
@@ -49,6 +50,8 @@ export function openShard(client: RedisClient) {
   const key = (...parts: string[]) => store.key(0, 'delivery', ...parts)
   const ask = (name: string, end: string[], ...rest: string[]) =>
     store.command([name, key(...end), ...rest], key(...end))
+  const spoilt = (command_id: string, field: Parameters<typeof spoil>[2], value: string) =>
+    spoil((...command) => store.command(command, key()), key(...recordOf(command_id)), field, value)
 
   /** A node by its incarnation. What is not given is as any dispatcher has it. */
   function node(incarnation: string, max_per_user = 100) {
@@ -56,7 +59,7 @@ export function openShard(client: RedisClient) {
     const bounds = { incarnation, ...kept, max_tracked: 100, max_per_user }
     const run = <Given, Answer>(script: DeliveryScript<Given, Answer>, given: Given) =>
       runAlone(store, script, bounds, given)
-    const ends = { ...about, reason: '', instance: '', was_asked: '', current: '' }
+    const ends = { ...about, reason: '', instance: '', was_asked: '', current: '', next_claim: '' }
     return {
       order: () => run(ORDER, {}),
       /** `token` is the instance unless it is another. */
@@ -64,10 +67,14 @@ export function openShard(client: RedisClient) {
         run(ATTACH, { ...about, token, instance, lease_ms: LEASE_MS, own_order }),
       detach: (token: string, own_order: number | string, unsure: number | '' = '') =>
         run(DETACH, { ...about, token, own_order, unsure }),
-      admit: (id: string, more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string }> = {}) =>
+      admit: (
+        id: string,
+        more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; next_claim: string }> = {},
+      ) =>
         run(ADMIT, {
           ...about,
           id,
+          next_claim: '',
           action: 'refresh',
           scope: about.user,
           scope_shard: '',
@@ -84,10 +91,11 @@ export function openShard(client: RedisClient) {
         }),
       claim: (token: string, claim: number) => run(CLAIM, { ...about, token, node: incarnation, claim }),
       conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
-        run(CONCLUDE, { ...about, id, attempt, outcome }),
-      acknowledge: (id: string, instance: string, attempt: string) =>
-        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt }),
-      end: (id: string, state: 'resulted' | 'cancelled', attempt: string) => run(END, { ...ends, id, state, attempt }),
+        run(CONCLUDE, { ...about, id, attempt, outcome, next_claim: '' }),
+      acknowledge: (id: string, instance: string, attempt: string, next_claim = '') =>
+        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt, next_claim }),
+      end: (id: string, state: 'resulted' | 'cancelled', attempt: string, next_claim = '') =>
+        run(END, { ...ends, id, state, attempt, next_claim }),
       reserve: (scope: string, id: string, ttl: number, attempt = id) =>
         run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1', attempt }),
       release: (scope: string, id: string, attempt: string) => run(RELEASE, { scope, ref: refOf(id), attempt }),
@@ -101,5 +109,5 @@ export function openShard(client: RedisClient) {
     }
   }
 
-  return { clock, store, node, ask, key }
+  return { clock, store, node, ask, spoilt, key }
 }

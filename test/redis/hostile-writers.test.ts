@@ -10,6 +10,7 @@ import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK } from '../contract/clock.js'
+import { spoil } from './record.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -237,9 +238,9 @@ describeRedis('a writer to a store that others write to', () => {
     const delivery = 'relayscope:{loop:0}:delivery'
     for (const index of ['deadlines', 'wakes', 'ended', 'rejected', 'scope-until'])
       await send('ZADD', `${delivery}:${index}`, '0', 'junk')
-    await send('HSET', `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
-    await send('HSET', `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
-    await send('HDEL', `${delivery}:command:ada:c:k3`, 'scope_id')
+    await spoil(send, `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
+    await spoil(send, `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
+    await spoil(send, `${delivery}:command:ada:c:k3`, 'scope_id', '')
     now += 500
     await dispatcher.reconcile()
     const status = await dispatcher.inspector.status({ ...client, command_id: 'k4' }, ASK)

@@ -1,6 +1,7 @@
 /** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
 import type { CommandKey } from '../../src/contract/delivery.js'
 import { CLAIMS } from '../../src/redis/deduplicator/scripts.js'
+import { RECORD_LUA, withFields } from '../../src/redis/delivery/format.js'
 import { FAIR_SHARE } from '../../src/redis/store/fair-share.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
@@ -43,9 +44,9 @@ for i = 2, #ARGV do
 end
 return 1`
 
-// ARGV: 1 user, 2 client, 3 command, 4 scope, 5 state, 6 deadline or '', 7 the fields of the record, 8… numbers.
-const COMMANDS = `
-local prefix, fields = KEYS[1] .. 'delivery:', cjson.decode(ARGV[7])
+// ARGV: 1 user, 2 client, 3 command, 4 scope, 5 state, 6 deadline or '', 7 the record, 8… numbers.
+const COMMANDS = withFields(`${RECORD_LUA}
+local prefix = KEYS[1] .. 'delivery:'
 local seq = redis.call('INCRBY', prefix .. 'seq', #ARGV - 7) - (#ARGV - 7)
 for i = 8, #ARGV do
   local number = string.format('tpl%05d', ARGV[i])
@@ -53,17 +54,18 @@ for i = 8, #ARGV do
   local user, client, id, scope = own(ARGV[1]), own(ARGV[2]), own(ARGV[3]), own(ARGV[4])
   local key, ref = prefix .. 'command:' .. user .. ':' .. client .. ':' .. id, user .. '\\n' .. client .. '\\n' .. id
   seq = seq + 1
-  redis.call('HSET', key, unpack(fields))
-  redis.call('HSET', key, 'ref', ref, 'scope_id', scope, 'seq', string.format('%.0f', seq))
+  local c = fields_of(ARGV[7])
+  c.ref, c.scope_id, c.seq = ref, scope, string.format('%.0f', seq)
   redis.call('ZADD', prefix .. 'state:' .. ARGV[5], seq, ref)
   redis.call('ZADD', prefix .. 'of-id:' .. user, seq, ref)
   redis.call('ZADD', prefix .. 'of-id:' .. scope, seq, ref)
   if ARGV[6] ~= '' then
-    redis.call('HSET', key, 'deadline_at', ARGV[6])
+    c.deadline_at = ARGV[6]
     redis.call('ZADD', prefix .. 'deadlines', ARGV[6], ref)
   end
+  redis.call('SET', key, text_of(c))
 end
-return seq`
+return seq`)
 
 // ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; where the mark stands, each copy has its number.
 const SITES = `
@@ -177,9 +179,9 @@ export async function copyCommand(
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   const { user_id, client_id, command_id, scope_id } = of
   const key = store.key(await store.shardOf(user_id), 'delivery', 'command', user_id, client_id, command_id)
-  const fields = JSON.stringify(await store.command(['HGETALL', key], key))
+  const record = String(await store.command(['GET', key], key))
   for await (const { shard, some } of batches(store, count, (number) => user_id.replaceAll(MARK, number)))
-    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, state, deadline, fields, ...some)
+    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, state, deadline, record, ...some)
 }
 
 /** Claims `count` messages of `user` in one step. */

@@ -41,10 +41,12 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
       deliver,
       claim: 0,
       isUnanswered: false,
+      carried: null,
       isReturned: false,
       isCalled: false,
       isDraining: false,
-      release: null,
+      isMore: false,
+      held: null,
     }
     await waiters.attach(waiter, mailboxes.call)
     if (isClosed()) {

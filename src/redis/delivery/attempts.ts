@@ -4,7 +4,7 @@ import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import type { ClaimedReply } from './scripts.js'
+import type { ClaimReply } from './script-claims.js'
 
 /** A command as it was claimed; instants are epoch ms on the store's clock. */
 export interface Claimed {
@@ -22,7 +22,7 @@ export interface Claimed {
 /** What a claim for `client` answered. */
 export function toClaimed(
   { user_id, client_id }: { user_id: string; client_id: string },
-  { behind: _behind, payload, ...claimed }: ClaimedReply,
+  { behind: _behind, payload, ...claimed }: Exclude<ClaimReply, string>,
 ): Claimed {
   return { user_id, client_id, ...claimed, payload: JSON.parse(payload) }
 }
@@ -74,13 +74,13 @@ export function createDeliveryAttempts(onChange: () => void) {
     /**
      * Hands a command over; `concluded` is told how that ended, however late, and
      * whether the command is known to have ended before. Resolves when the mailbox may go on: then,
-     * or when the attempt is over for another reason. `onHeld` is given the means to end the wait.
+     * or when the attempt is over for another reason. `onHeld` is given what is held, and with it the means to end the wait.
      */
     async handOver(
       claimed: Claimed,
       deliver: Deliver,
       concluded: (outcome: 'handed_over' | 'rejected', isLate: boolean) => void,
-      onHeld: (release: () => void) => void,
+      onHeld: (held: { ref: string; release(): void }) => void,
     ): Promise<void> {
       const { deadlineAt, untilMs, ...rest } = claimed
       const ref = commandKey(claimed)
@@ -98,7 +98,7 @@ export function createDeliveryAttempts(onChange: () => void) {
         inFlight.add(held)
         byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
         onChange()
-        onHeld(held.release)
+        onHeld(held)
         const finish = (outcome: 'handed_over' | 'rejected') => {
           concluded(outcome, !signals.has(ref))
           held.release()

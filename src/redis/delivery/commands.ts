@@ -8,7 +8,7 @@ import type { Store } from '../store/store.js'
 import { type IndexPosition, type Run, reachOf, type Stretch, walkPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
-import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
+import { RECORD_BYTES, RECORD_LUA, readDeliveryStatus, withFields } from './format.js'
 
 /** Records that are looked at in one go: a few milliseconds of the store. */
 const RECORDS_MAX = 1_000
@@ -17,9 +17,6 @@ const ANSWER_BYTES = 8_388_608
 /** Entries that are read of a list at a time. */
 const BATCH = 64
 
-const FIELDS = [...SHOWN_FIELDS, 'seq'] as const
-/** A field of the record `v`, in Lua. */
-const of = (field: (typeof FIELDS)[number]) => `v[${FIELDS.indexOf(field) + 1}]`
 const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
 // One list or several merged, whichever are the shortest that hold all that is asked for: a list is in the same order as
@@ -38,7 +35,7 @@ const COMMANDS = defineReadScript(
       }),
     }),
   },
-  `
+  withFields(`${RECORD_LUA}
 local D, now, most, bytes = 'delivery', tonumber(at), tonumber(max_records), tonumber(max_bytes)
 local lists, least
 local function offer(keys)
@@ -52,9 +49,14 @@ offer(states)
 if user ~= '' then offer({ K(D, 'of-id', user) }) end
 if scope ~= '' then offer({ K(D, 'of-id', scope) }) end
 
-local function record(ref, ...)
+-- What stands in the place of a record, by its fields, and whose it is.
+local function record(ref)
   local user_id, client_id, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
-  return id and read('HMGET', K(D, 'command', user_id, client_id, id), ...) or {}, user_id, client_id
+  local key = id and K(D, 'command', user_id, client_id, id)
+  local found = key and read('GETRANGE', key, 0, ${RECORD_BYTES})
+  local c = fields_of(found)
+  if not c and found and found ~= '' then note(key) end
+  return found, c or {}, user_id, client_id
 end
 
 local heads, examined = {}, 0
@@ -66,7 +68,8 @@ if overdue == 'true' then
     -- So few that they can be put into the order of the lists.
     local found, sorted = {}, {}
     for _, ref in ipairs(read('ZRANGE', key, '-inf', at, 'BYSCORE') or {}) do
-      local seq = tonumber(record(ref, 'seq')[1])
+      local _, c = record(ref)
+      local seq = tonumber(c.seq)
       if seq and seq > tonumber(after) then found[#found + 1] = { ref, seq } else examined = examined + 1 end
     end
     table.sort(found, function(a, b) return a[2] < b[2] end)
@@ -90,15 +93,15 @@ local function first()
   return best
 end
 
-local function isWanted(v, seq, user_id, client_id)
-  if tonumber(${of('seq')}) ~= seq then return false end
-  local over = ${of('terminal')}
-  if over and (tonumber(${of('until_ms')}) or 0) <= now then return false end
+local function isWanted(c, seq, user_id, client_id)
+  if tonumber(c.seq) ~= seq then return false end
+  local over = c.terminal ~= '' and c.terminal
+  if over and (tonumber(c.until_ms) or 0) <= now then return false end
   if user ~= '' and user_id ~= user or client ~= '' and client_id ~= client then return false end
-  if scope ~= '' and ${of('scope_id')} ~= scope then return false end
-  local open = ${of('acknowledged')} and 'acknowledged' or (tonumber(${of('attempts')}) or 0) > 0 and 'attempted' or 'waiting'
+  if scope ~= '' and c.scope_id ~= scope then return false end
+  local open = c.acknowledged ~= '' and 'acknowledged' or (tonumber(c.attempts) or 0) > 0 and 'attempted' or 'waiting'
   if state ~= '' and (over or open) ~= state then return false end
-  local late = not over and (tonumber(${of('deadline_at')}) or 0) <= now
+  local late = not over and (tonumber(c.deadline_at) or 0) <= now
   return overdue == '' or tostring(late) == overdue
 end
 
@@ -107,13 +110,13 @@ for head in first do
   if examined == most or #found == tonumber(wanted) or bytes <= 0 then cut = 1 break end
   local ref, seq = head.found[head.at], tonumber(head.found[head.at + 1])
   head.at, examined, last = head.at + 2, examined + 1, head.found[head.at + 1]
-  local v, user_id, client_id = record(ref, ${names(FIELDS)})
-  if isWanted(v, seq, user_id, client_id) then
-    found[#found + 1] = { last, ref, v }
-    for i = 1, ${FIELDS.length} do bytes = bytes - #(v[i] or '') end
+  local text, c, user_id, client_id = record(ref)
+  if isWanted(c, seq, user_id, client_id) then
+    found[#found + 1] = { last, ref, text }
+    bytes = bytes - #text
   end
 end
-return { foreign, cut, last, examined, found }`,
+return { foreign, cut, last, examined, found }`),
 )
 
 /** What a stretch of one shard holds under `filter`. */

@@ -16,6 +16,7 @@ import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { fenceOf, NO_FENCE } from './ends.js'
 import { admittedStatus, readDeliveryStatus } from './format.js'
+import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
 import { ADMIT, LOOK, RELEASE, RESERVE } from './scripts.js'
 
@@ -28,6 +29,7 @@ export interface DispatchOptions {
   deadlineMs: number
   isClosed: () => boolean
   nudge: (delayMs: number) => void
+  mailboxes: Pick<Mailboxes, 'claimAtOnce'>
 }
 
 /** Scopes whose capacity the store is known to have been told; that of any other is told again. */
@@ -45,11 +47,11 @@ function createToldCapacities() {
   }
 }
 
-type Admission = Parameters<typeof ADMIT.callOf>[0]
+type Admission = Parameters<typeof ADMIT.callOf>[0] & { next_claim: string }
 type Input = z.output<typeof DispatchInput>
 
 export function createDispatch(options: DispatchOptions): CommandDispatcher['dispatch'] {
-  const { store, delivery, connections, capacityOf } = options
+  const { store, delivery, connections, capacityOf, mailboxes } = options
   const told = createToldCapacities()
 
   /**
@@ -80,6 +82,14 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     return admitted
   }
 
+  function admitHere(input: Input, shard: number, admission: Admission) {
+    const { next_claim, sent } = mailboxes.claimAtOnce(input)
+    admission.next_claim = next_claim
+    const running = delivery.run(ADMIT, shard, admission)
+    sent(running)
+    return running
+  }
+
   return async (given) => {
     const input = parseInput(DispatchInput, given)
     requireIdentity(input)
@@ -95,6 +105,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     const deadlineMs = input.deadlineMs ?? options.deadlineMs
     // Written out: an object that begins with a spread costs more than the rest of the admission.
     const admission = {
+      next_claim: '',
       user: user_id,
       client: client_id,
       id: command_id,
@@ -114,7 +125,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     }
     const { now, answer } =
       scopeShard === shard
-        ? await delivery.run(ADMIT, shard, admission)
+        ? await admitHere(input, shard, admission)
         : await admitElsewhere(input, shard, scopeShard, admission)
     const { became, record } = answer
     if (became === 'admitted') {

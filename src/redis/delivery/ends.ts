@@ -4,6 +4,7 @@ import type { CommandKey } from '../../contract/delivery.js'
 import { AcknowledgeInput, CancelInput, type CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
+import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
 import { ACKNOWLEDGE, END } from './script-ends.js'
 
@@ -26,19 +27,22 @@ export async function fenceOf(registry: Registry, client: { user_id: string; cli
 
 export function createEnds(
   delivery: DeliveryRun,
+  { claimAfter }: Pick<Mailboxes, 'claimAfter'>,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
-  const end = (
-    { user_id, client_id, command_id }: CommandKey,
+  async function end(
+    command: CommandKey,
     state: 'resulted' | 'failed' | 'cancelled',
     reason: string | undefined,
     instance = '',
     { was_asked, current } = NO_FENCE,
-  ) =>
-    delivery.runFor(END, user_id, {
-      user: user_id,
-      client: client_id,
-      id: command_id,
+  ) {
+    const { next_claim, sent } = claimAfter(command, current)
+    const running = delivery.runFor(END, command.user_id, {
+      next_claim,
+      user: command.user_id,
+      client: command.client_id,
+      id: command.command_id,
       state,
       reason: toReason(reason) ?? '',
       instance,
@@ -46,15 +50,20 @@ export function createEnds(
       current,
       attempt: crypto.randomUUID(),
     })
+    sent(running)
+    return (await running).answer
+  }
 
   return {
     async acknowledge(given) {
-      const { user_id, client_id, command_id, instance_id, state, reason } = parseInput(AcknowledgeInput, given)
-      const { was_asked, current } = await fenceOf(registry, { user_id, client_id })
-      return delivery.runFor(ACKNOWLEDGE, user_id, {
-        user: user_id,
-        client: client_id,
-        id: command_id,
+      const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
+      const { was_asked, current } = await fenceOf(registry, command)
+      const { next_claim, sent } = claimAfter(command, current)
+      const running = delivery.runFor(ACKNOWLEDGE, command.user_id, {
+        next_claim,
+        user: command.user_id,
+        client: command.client_id,
+        id: command.command_id,
         state: state ?? 'acknowledged',
         reason: toReason(reason) ?? 'refused',
         instance: instance_id,
@@ -62,6 +71,8 @@ export function createEnds(
         current,
         attempt: crypto.randomUUID(),
       })
+      sent(running)
+      return (await running).answer
     },
 
     async settle(given) {

@@ -124,8 +124,8 @@ export function commandDispatcherOn(
   }
 
   return {
-    dispatch: createDispatch({ ...parts, ...bounds, isClosed: () => loop.closed, nudge }),
-    ...createEnds(delivery, connections),
+    dispatch: createDispatch({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed, nudge }),
+    ...createEnds(delivery, mailboxes, connections),
     attach: createAttach({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()

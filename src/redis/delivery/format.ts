@@ -5,33 +5,16 @@ import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/timestamp.js'
 
 /**
- * What leaves as a `DeliveryStatus`, in the order in which it is read. `ref` is the key of the command, instants are epoch ms,
- * and a count that is not there is 0.
+ * A record is one text: these fields in this order, each with a zero byte behind it, and '' for what there is not. A script
+ * reads it by one command and writes it by one. Instants are epoch ms, `ref` is the key of the command, `seq` the number of its
+ * admission. What only whoever looks at the record asks for stands together, a line each:
+ * - `attempted`, the last attempt: its instant, the instance, the node (the rest, whatever it is);
+ * - `acknowledged`: its state, instant, and the instance;
+ * - `recovered`: how often, when last, and why;
+ * - `over`: the instant of its end, and why.
  */
-export const SHOWN_FIELDS = [
+export const RECORD_FIELDS = [
   'ref',
-  'scope_id',
-  'admitted_at',
-  'deadline_at',
-  'attempts',
-  'confirmed',
-  'last_at',
-  'last_node_id',
-  'last_outcome',
-  'acknowledged',
-  'acknowledged_at',
-  'acknowledged_by',
-  'recoveries',
-  'recovered_at',
-  'recovery_reason',
-  'terminal',
-  'terminal_at',
-  'terminal_reason',
-  'until_ms',
-] as const
-
-/** What scripts read of a record before each move; whatever else there is, when a move asks for it. */
-export const RULING_FIELDS = [
   'phase',
   'seq',
   'deadline_at',
@@ -39,10 +22,53 @@ export const RULING_FIELDS = [
   'scope_shard',
   'attempts',
   'incarnation',
+  'last_outcome',
   'terminal',
+  'until_ms',
+  'ended_by',
+  'action',
+  'fingerprint',
+  'max_attempts',
+  'admitted_at',
+  'attempted',
+  'confirmed',
+  'acknowledged',
+  'recovered',
+  'over',
 ] as const
 
-type ShownField = (typeof SHOWN_FIELDS)[number]
+/** Bytes of a record at most, with room: nothing longer is one. */
+export const RECORD_BYTES = 16_384
+
+type RecordField = (typeof RECORD_FIELDS)[number]
+
+/** The text of a new record, in Lua: each field by its expression. */
+export const recordText = (fields: Partial<Record<RecordField, string>>) =>
+  `table.concat({ ${RECORD_FIELDS.map((field) => fields[field] ?? "''").join(', ')}, '' }, '\\0')`
+
+/**
+ * For scripts that read records, before \`withFields\`. In Lua a record is a list: whether it is one, its fields, and '', so that what
+ * was read by one call is written by one, and no table of names is made for it.
+ */
+export const RECORD_LUA = `
+local RECORD = '${'s'.repeat(RECORD_FIELDS.length)}'
+-- The text of a record that was read, and changed since.
+local function text_of(c)
+  c[${RECORD_FIELDS.length + 2}] = ''
+  return table.concat(c, '\\0', 2, ${RECORD_FIELDS.length + 2})
+end
+-- The record that a reply is, or nil.
+local function fields_of(reply)
+  local c = { pcall(struct.unpack, RECORD, reply) }
+  return c[1] and c or nil
+end`
+
+/** `c.phase` of a record, in Lua, as its place in the list. */
+export const withFields = (lua: string) =>
+  lua.replace(/(\w+)\.(\w+)/g, (whole, record: string, field) => {
+    const at = RECORD_FIELDS.indexOf(field)
+    return at < 0 ? whole : `${record}[${at + 2}]`
+  })
 
 /** Of a command that was admitted just now. */
 export const admittedStatus = (
@@ -61,49 +87,62 @@ export const admittedStatus = (
   terminal: null,
 })
 
-/** A record as a script of ours has just answered it: nothing is checked. @throws RangeError for anything else. */
-function toDeliveryStatus(reply: StoreReply, { user_id, client_id, command_id }: CommandKey): DeliveryStatus {
-  const values = Array.isArray(reply) ? reply : []
-  const text = (field: ShownField) => {
-    const value = values[SHOWN_FIELDS.indexOf(field)]
-    return typeof value === 'string' ? value : null
-  }
-  const number = (field: ShownField) => {
-    const value = text(field)
-    return value === null ? null : Number(value)
-  }
-  const instant = (field: ShownField) => {
-    const at = number(field)
-    return at === null ? null : toTimestamp(at)
-  }
-  const terminal = text('terminal')
+/** The lines of a group: the last has whatever is left. */
+function linesOf(group: string, count: number): (string | null)[] {
+  if (group === '') return Array(count).fill(null)
+  const lines = group.split('\n')
+  const last = lines.splice(count - 1).join('\n')
+  return [...lines, last].map((line) => (line === '' ? null : line))
+}
+
+const numberOf = (text: string | null) => (text === null || text === '' ? 0 : Number(text))
+
+/** @throws RangeError for an instant that no `Date` can hold. */
+const instantOf = (text: string | null | undefined) => (text ? toTimestamp(Number(text)) : null)
+
+/** Nothing is checked. @throws RangeError as above. */
+function toDeliveryStatus(
+  record: Record<RecordField, string>,
+  { user_id, client_id, command_id }: CommandKey,
+): DeliveryStatus {
+  const { terminal } = record
   const isRejected = terminal === 'rejected'
+  const [lastAt, , lastNode = null] = linesOf(record.attempted, 3)
+  const [acknowledged, acknowledgedAt, acknowledgedBy = null] = linesOf(record.acknowledged, 3)
+  const [recoveries = null, recoveredAt, recoveryReason = null] = linesOf(record.recovered, 3)
+  const [overAt, overReason = null] = linesOf(record.over, 2)
   return {
     user_id,
     client_id,
     command_id,
     admission: {
       state: isRejected ? 'rejected' : 'admitted',
-      at: instant('admitted_at'),
-      scope_id: text('scope_id'),
-      deadline_at: isRejected ? null : instant('deadline_at'),
+      at: instantOf(record.admitted_at),
+      scope_id: record.scope_id,
+      deadline_at: isRejected ? null : instantOf(record.deadline_at),
     },
     attempts: {
-      count: number('attempts') ?? 0,
-      confirmed: number('confirmed') ?? 0,
-      last_at: instant('last_at'),
-      last_node_id: text('last_node_id'),
-      last_outcome: text('last_outcome'),
+      count: numberOf(record.attempts),
+      confirmed: numberOf(record.confirmed),
+      last_at: instantOf(lastAt),
+      last_node_id: lastNode,
+      last_outcome: record.last_outcome || null,
     },
     acknowledgement: {
-      state: text('acknowledged') ?? 'none',
-      at: instant('acknowledged_at'),
-      instance_id: text('acknowledged_by'),
+      state: acknowledged ?? 'none',
+      at: instantOf(acknowledgedAt),
+      instance_id: acknowledgedBy,
     },
-    recovery: { count: number('recoveries') ?? 0, last_at: instant('recovered_at'), reason: text('recovery_reason') },
-    terminal:
-      terminal === null ? null : { state: terminal, at: instant('terminal_at'), reason: text('terminal_reason') },
+    recovery: { count: numberOf(recoveries), last_at: instantOf(recoveredAt), reason: recoveryReason },
+    terminal: terminal === '' ? null : { state: terminal, at: instantOf(overAt), reason: overReason },
   } as DeliveryStatus
+}
+
+function fieldsOf(reply: StoreReply): Record<RecordField, string> | undefined {
+  if (typeof reply !== 'string') return undefined
+  const texts = reply.split('\0')
+  if (texts.length !== RECORD_FIELDS.length + 1) return undefined
+  return Object.fromEntries(RECORD_FIELDS.map((field, i) => [field, texts[i]])) as Record<RecordField, string>
 }
 
 /** A record as it was found under `key`, or `undefined` for anything else. `untilMs`: when it is forgotten, `null` before its end. */
@@ -111,11 +150,11 @@ export function readDeliveryStatus(
   reply: StoreReply,
   key: CommandKey,
 ): { status: DeliveryStatus; untilMs: number | null } | undefined {
-  const until = Array.isArray(reply) ? reply[SHOWN_FIELDS.indexOf('until_ms')] : null
+  const record = fieldsOf(reply)
+  if (record?.ref !== commandKey(key)) return undefined
   try {
-    if (!Array.isArray(reply) || reply[0] !== commandKey(key)) return undefined
-    const read = DeliveryStatus.safeParse(toDeliveryStatus(reply, key))
-    return read.success ? { status: read.data, untilMs: typeof until === 'string' ? Number(until) : null } : undefined
+    const read = DeliveryStatus.safeParse(toDeliveryStatus(record, key))
+    return read.success ? { status: read.data, untilMs: record.until_ms ? Number(record.until_ms) : null } : undefined
   } catch {
     // An instant that no Date can hold.
     return undefined

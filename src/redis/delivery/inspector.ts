@@ -7,7 +7,7 @@ import { readPage } from '../table/pages.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { versioned } from '../table/version.js'
 import { listCommands } from './commands.js'
-import { readDeliveryStatus, SHOWN_FIELDS } from './format.js'
+import { RECORD_BYTES, readDeliveryStatus } from './format.js'
 import type { LegacyStream } from './legacy.js'
 import { NODES } from './nodes.js'
 import { getScope, listScopes } from './scopes.js'
@@ -36,9 +36,11 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const { user_id, client_id, command_id } = read.data
       const shard = await store.shardOf(user_id, ask)
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
-      const [now, values] = await Promise.all([store.time(ask), readIndex(store, ['HMGET', key, ...SHOWN_FIELDS], ask)])
-      if (!Array.isArray(values) || values.every((value) => value === null)) return null
-      const found = readDeliveryStatus(values, read.data)
+      // What is longer was not written by us, and its beginning says so.
+      const range = ['GETRANGE', key, '0', String(RECORD_BYTES)]
+      const [now, record] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
+      if (typeof record !== 'string' || record === '') return null
+      const found = readDeliveryStatus(record, read.data)
       if (!found) {
         store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ask)
         return null

@@ -1,9 +1,12 @@
 /** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
+import type { CommandKey } from '../../contract/delivery.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
-import { clientKey } from '../../contract/ids.js'
+import { clientKey, commandKey } from '../../contract/ids.js'
 import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
-import type { DeliveryRun } from './run.js'
+import { nextClaim } from './node-script.js'
+import type { Answered, DeliveryRun } from './run.js'
+import type { ClaimReply } from './script-claims.js'
 import { CLAIM, CONCLUDE } from './scripts.js'
 import type { LocalWaiter, Waiters } from './waiters.js'
 
@@ -23,6 +26,16 @@ export interface MailboxesOptions {
 }
 
 export type Mailboxes = ReturnType<typeof createMailboxes>
+
+/** A claim that travels with another call about its client, which saves the mailbox a way to the store. */
+export interface CarriedClaim {
+  /** What the script is given; '' for none. */
+  next_claim: string
+  /** Must be told the call. */
+  sent(call: Promise<Answered<unknown>>): void
+}
+
+const NO_CLAIM: CarriedClaim = { next_claim: '', sent() {} }
 
 export function createMailboxes(options: MailboxesOptions) {
   const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
@@ -56,8 +69,11 @@ export function createMailboxes(options: MailboxesOptions) {
     const untilAt = performance.now() + ackTimeoutMs
     const record = () => {
       unrecorded.delete(record)
-      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome }
-      delivery.run(CONCLUDE, shard, about).catch((error) => {
+      const { next_claim, sent } = claimAfter(claimed)
+      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim }
+      const running = delivery.run(CONCLUDE, shard, about)
+      sent(running)
+      running.catch((error) => {
         // Left open, the attempt ends with its patience.
         if (performance.now() < untilAt) unrecorded.add(record)
         onError(error)
@@ -78,15 +94,62 @@ export function createMailboxes(options: MailboxesOptions) {
     return answer
   }
 
+  /** What became of the claim that travelled with another call; nothing where there was none, or it did not come through. */
+  async function takeCarried(waiter: LocalWaiter): Promise<ClaimReply | undefined> {
+    const { carried } = waiter
+    waiter.carried = null
+    const answer = await carried?.catch(() => undefined)
+    if (answer !== undefined) waiter.isUnanswered = false
+    return answer
+  }
+
+  /** The next claim of a mailbox that would make it now, and is given its answer by whoever sends it. */
+  function carry(waiter: LocalWaiter): CarriedClaim {
+    if (waiter.isUnanswered || steps >= STEPS_MAX || !isWaiting(waiter)) return NO_CLAIM
+    waiter.claim++
+    waiter.isUnanswered = true
+    waiter.isCalled = false
+    return {
+      next_claim: nextClaim(waiter.claim, waiter.token, nodeId),
+      sent(running) {
+        waiter.carried = running.then(({ claimed }) => claimed)
+        // Why it failed hears whoever made the call.
+        waiter.carried.catch(() => {})
+        if (!waiter.isDraining) call(waiter)
+      },
+    }
+  }
+
+  /**
+   * For what is said of a command: where its client waits here and has just that in hand, the claim of the next. `current` is the
+   * instance that the registry has named, if there is one.
+   */
+  function claimAfter(command: CommandKey, current?: string): CarriedClaim {
+    const waiter = waiters.find(command)
+    if (waiter?.held?.ref !== commandKey(command) || !(waiter.isMore || waiter.isCalled)) return NO_CLAIM
+    if (connections && current !== waiter.instance_id) return NO_CLAIM
+    return carry(waiter)
+  }
+
+  /** For the admission of a command: where its client waits here for nothing else, the claim of what comes first. */
+  function claimAtOnce(client: { user_id: string; client_id: string }): CarriedClaim {
+    const waiter = waiters.find(client)
+    return connections || !waiter || waiter.isDraining ? NO_CLAIM : carry(waiter)
+  }
+
   /** One command further; whether there may be another. */
   async function step(waiter: LocalWaiter): Promise<boolean> {
-    if (!(await isCurrent(waiter))) return false
-    const answer = await claim(waiter)
+    let answer = await takeCarried(waiter)
+    if (answer === undefined) {
+      if (!(await isCurrent(waiter))) return false
+      answer = await claim(waiter)
+    }
     if (answer === 'more') return true
     if (answer === 'empty') return false
     // `replaced` too may be old by now: the orders decide who is to wait.
     if (answer === 'missing' || answer === 'replaced') return waiters.reattach(waiter)
     if (waiter.isReturned) return false
+    waiter.isMore = answer.behind > 0
     const claimed = toClaimed(waiter, answer)
     nudge(ackTimeoutMs)
     steps--
@@ -98,14 +161,14 @@ export function createMailboxes(options: MailboxesOptions) {
         if (isLate) delivery.count('other', 'late_outcome')
         else conclude(claimed, waiter.shard, outcome)
       },
-      (release) => {
-        waiter.release = release
+      (held) => {
+        waiter.held = held
       },
     )
-    waiter.release = null
+    waiter.held = null
     await turn()
     // Whatever has come since has called.
-    return answer.behind > 0
+    return waiter.isMore || waiter.carried !== null
   }
 
   function takeTurn() {
@@ -160,6 +223,8 @@ export function createMailboxes(options: MailboxesOptions) {
 
   return {
     call,
+    claimAfter,
+    claimAtOnce,
 
     /** What the store of `shard`, or another node, has to say to this one. */
     notice(notice: string, shard: number) {

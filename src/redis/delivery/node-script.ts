@@ -6,10 +6,9 @@ import type { Arguments } from '../store/arguments.js'
 import { pathOf } from '../store/keys.js'
 import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
+import { withFields } from './format.js'
+import { type ClaimReply, readClaim, SEPARATOR } from './script-claims.js'
 import { DELIVERY_MOVES } from './script-moves.js'
-
-/** Between the parts of a call or an answer, but for the last, which may be any text: no id, number or JSON has it. */
-export const SEPARATOR = '\0'
 
 const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms', 'max_tracked', 'max_per_user'] as const
 
@@ -29,6 +28,8 @@ export interface NodeReply {
   answers: StoreReply[]
   /** What the store said to calls that failed. */
   failed: Map<number, string>
+  /** What claims came to that travelled with calls: none for one that failed. */
+  claims: Map<number, ClaimReply>
   /** What this node is told about its own mailboxes and attempts. */
   notices: string[]
   /** What was counted, by its kind and name, and how often. */
@@ -53,7 +54,7 @@ function pairsOf<K, V>(reply: StoreReply | undefined, key: (of: unknown) => K, v
 }
 
 function read(reply: StoreReply): NodeReply {
-  const [now, answers, notices = null, counted, released, failed] = listOf(reply)
+  const [now, answers, notices = null, counted, released, failed, claims] = listOf(reply)
   return {
     now: Number(now),
     answers: listOf(answers),
@@ -64,6 +65,7 @@ function read(reply: StoreReply): NodeReply {
       return { call: Number(call), shard: Number(shard), scope: String(scope), ref: String(ref) }
     }),
     failed: pairsOf(failed, Number, String),
+    claims: pairsOf(claims, Number, (claim) => readClaim(claim as StoreReply)),
   }
 }
 
@@ -74,25 +76,33 @@ function readCall(args: readonly string[]): string {
   const rest = `local ${last} = string.sub(packed, rest_at)`
   const names = [...args.slice(0, -1), 'rest_at'].join(', ')
   // Each ends with a zero byte, which is the separator: half the cost of a pattern.
-  return `local ${names} = struct.unpack('${'s'.repeat(args.length - 1)}', packed)\n${rest}\n`
+  return `  local ${names} = struct.unpack('${'s'.repeat(args.length - 1)}', packed)\n  ${rest}\n`
+}
+
+/** What a call of a script that `claims` may bring, '' for nothing: the next claim of the client that it is about. */
+const NEXT_CLAIM = 'next_claim'
+/** @param waiter whose number, and token, it is. */
+export const nextClaim = (claim: number, token: string, nodeId: string) => `${claim} ${token} ${nodeId}`
+
+interface DeliveryScriptOptions<Names extends string, Answer, Claims extends boolean>
+  extends Omit<ScriptOptions<Names, Answer>, 'rest'> {
+  /** Its calls may bring a claim: \`NEXT_CLAIM\`. */
+  claims?: Claims
 }
 
 /** Lua over the arguments of one call, which answers by `return`. */
-export function deliveryScript<Names extends string, Answer>(
+export function deliveryScript<Names extends string, Answer, Claims extends boolean = false>(
   name: string,
-  { args, answer, ...options }: Omit<ScriptOptions<Names, Answer>, 'rest'>,
+  { args: own, answer, claims, ...options }: DeliveryScriptOptions<Names, Answer, Claims>,
   lua: string,
-): DeliveryScript<Arguments<Names>, Answer> {
-  const names: readonly string[] = args
-  const paths = Object.entries(PATHS).filter(([, ids]) => ids.every((id) => names.includes(id)))
+): DeliveryScript<Arguments<Names | (Claims extends true ? typeof NEXT_CLAIM : never)>, Answer> {
+  const args: readonly string[] = claims ? [NEXT_CLAIM, ...own] : own
+  const paths = Object.entries(PATHS).filter(([, ids]) => ids.every((id) => args.includes(id)))
+  const all = [...paths.map(([path]) => path), ...args]
   const script = defineScript(
     name,
     { ...options, args: NODE_ARGS, rest: 'given', answer: read, hasTables: false },
-    `${DELIVERY_MOVES}
-local function run(packed)
-${readCall([...paths.map(([path]) => path), ...args])}${lua}
-end
-local answers, failed = {}, {}
+    withFields(`local answers, failed = {}, {}
 local function fail(n, met)
   if not answers[n] then return end
   answers[n] = false
@@ -101,23 +111,30 @@ local function fail(n, met)
   -- What Lua itself says begins with a place in the script.
   failed[#failed + 1] = string.find(said, '^%u+ ') and said or 'ERR ' .. said
 end
+${DELIVERY_MOVES}
+local function move(${all.join(', ')})
+${lua}
+end
+local function run(packed)
+${readCall(all)}  local answer = move(${all.join(', ')})
+${claims ? `  claim_behind(user, client, mailbox, ${NEXT_CLAIM})\n` : ''}  return answer
+end
 for n = 1, #given do
   number = n
   local good, answer = pcall(run, given[n])
   answers[n] = answer
   if not good then fail(n, answer) end
 end
-write_lists(fail)
+write_all()
 local counts = {}
 for entry, times in pairs(counted) do counts[#counts + 1], counts[#counts + 2] = entry, times end
-return { now, answers, notices, counts, released, failed }`,
+return { now, answers, notices, counts, released, failed, claims }`),
   )
-  function callOf(values: Arguments<Names>) {
-    const given = (arg: string) => values[arg as Names]
+  function callOf(values: Arguments<string>) {
     let text = ''
-    for (const [, ids] of paths) text += pathOf(ids.map((id) => String(given(id)))) + SEPARATOR
+    for (const [, ids] of paths) text += pathOf(ids.map((id) => String(values[id]))) + SEPARATOR
     for (const [i, arg] of args.entries()) {
-      const value = given(arg)
+      const value = values[arg]
       if (i === args.length - 1) return text + value
       // Ids are checked long before: whoever forgets it must not shift what another argument says.
       if (typeof value === 'string' && value.includes(SEPARATOR)) throw new TypeError(`${arg} holds a separator`)

@@ -6,12 +6,13 @@ import { toScriptError } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryScript, NodeArguments, NodeReply } from './node-script.js'
+import type { ClaimReply } from './script-claims.js'
 import { RELEASE } from './scripts.js'
 
 type Counters = Record<CounterKind, Record<string, number>>
 
 /** Calls that run together at most: less than a millisecond in which the store serves nobody else. */
-const CALLS_MAX = 16
+const CALLS_MAX = 32
 /** Bytes of them, payloads above all. */
 const BYTES_MAX = 262_144
 /** Characters of a call that are not counted in bytes. */
@@ -36,9 +37,11 @@ export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
 type AnyScript = DeliveryScript<never, unknown>
 
-interface Answered<Answer> {
+export interface Answered<Answer> {
   now: number
   answer: Answer
+  /** What the claim came to that travelled with the call. */
+  claimed: ClaimReply | undefined
 }
 
 interface Call {
@@ -60,6 +63,12 @@ const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
   patience_ms: options.ackTimeoutMs,
   max_tracked: options.maxTracked,
   max_per_user: options.maxTrackedPerUser,
+})
+
+const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<unknown> => ({
+  now: reply.now,
+  answer: script.answerOf(reply.answers[call] ?? null),
+  claimed: reply.claims.get(call + 1),
 })
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
@@ -98,7 +107,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
       apply(reply, shard)
       for (const [i, { resolve, reject }] of calls.entries()) {
         const failure = reply.failed.get(i + 1)
-        const answered = () => resolve({ now: reply.now, answer: script.answerOf(reply.answers[i] ?? null) })
+        const answered = () => resolve(answerOf(script, reply, i))
         if (failure !== undefined) reject(unusable(store, toScriptError(failure)))
         else if (reply.released.length === 0) answered()
         else void release(reply.released.filter(({ call }) => call === i + 1)).then(answered)
@@ -153,8 +162,8 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     count,
     run,
     /** Runs `script` in the shard of the user's records. */
-    async runFor<Given, Answer>(script: DeliveryScript<Given, Answer>, userId: string, given: Given): Promise<Answer> {
-      return (await run(script, shardOf(userId, await store.claimShards()), given)).answer
+    async runFor<Given, Answer>(script: DeliveryScript<Given, Answer>, userId: string, given: Given) {
+      return run(script, shardOf(userId, await store.claimShards()), given)
     },
   }
 }

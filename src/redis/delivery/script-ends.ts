@@ -4,27 +4,20 @@ import { deliveryScript } from './node-script.js'
 
 // Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
 const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
-/** A call that arrives again, because its reply was lost, hears that it was this one that ended the command. */
-const OWN_END = `
-local function is_own_end(c)
-  return c and c.terminal and c.ended_by == attempt
-end
-`
 
 export const ACKNOWLEDGE = deliveryScript(
   'delivery.acknowledge',
-  { args: END_ARGS, answer: isOne, freesMemory: true },
+  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true },
   `
-${OWN_END}
 local c = look(user, client, id, mailbox, path)
-if is_own_end(c) then
+if was_ended_by(c, attempt) then
   renotify(c)
   return 1
 end
-local refusal = (not c or c.terminal) and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
+local refusal = (not c or c.terminal ~= '') and 'late' or fenced(c, instance, was_asked, current) and 'fenced'
 if refusal then
   count('acknowledgement ' .. refusal)
-  if c and c.terminal then renotify(c) end
+  if c and c.terminal ~= '' then renotify(c) end
   return 0
 end
 if c.phase == 'acknowledged' then
@@ -33,8 +26,8 @@ if c.phase == 'acknowledged' then
 else
   local from = state_of(c)
   unwait(c)
-  c.phase = 'acknowledged'
-  set(c, 'phase', 'acknowledged', 'acknowledged', state, 'acknowledged_at', now_text, 'acknowledged_by', instance)
+  c.phase, c.acknowledged = 'acknowledged', state .. '\\n' .. now_text .. '\\n' .. instance
+  save(c)
   relist(c, from)
   count('acknowledgement ' .. state)
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
@@ -46,14 +39,13 @@ return 1`,
 /** `instance` may be ''. */
 export const END = deliveryScript(
   'delivery.end',
-  { args: END_ARGS, answer: isOne, freesMemory: true },
+  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true },
   `
-${OWN_END}
 local c = look(user, client, id, mailbox, path)
 if not c then return 0 end
-if c.terminal then
+if c.terminal ~= '' then
   renotify(c)
-  return is_own_end(c) and 1 or 0
+  return was_ended_by(c, attempt) and 1 or 0
 end
 if instance ~= '' and fenced(c, instance, was_asked, current) then
   count('other settle_fenced')

@@ -1,86 +1,88 @@
-/** The lists of commands of a shard, for the scripts of the dispatcher: by state, by user and by scope, by admission. */
+/**
+ * Sorted sets of a shard that every move writes, for the scripts of the dispatcher: what the calls of a run say of one is written
+ * by one command, when they have been run.
+ */
 import { CommandState } from '../../contract/delivery-words.js'
 
 const ALL = CommandState.options.map((state) => `'${state}'`).join(', ')
 
 /**
  * `state:<state>` has the references of all commands in that state, `of-id:<id>` those of a user and of a scope of that
- * name, which are one for most commands; by the number of the admission. A list ends with its last record.
- *
- * No script of the dispatcher reads them. So each is written once, when the calls of a script have been run.
+ * name, which are one for most commands; by the number of the admission. A list ends with its last record. No script of the
+ * dispatcher reads these. Whoever reads `wakes`, `ended`, `rejected` or `todo:<incarnation>` says so first: `written`.
  */
 export const DELIVERY_LISTS = `
 local function state_of(c)
-  return c.terminal or c.phase == 'acknowledged' and c.phase or tonumber(c.attempts) > 0 and 'attempted' or 'waiting'
+  return c.terminal ~= '' and c.terminal or c.phase == 'acknowledged' and c.phase or c.attempts ~= '0' and 'attempted' or 'waiting'
 end
 
--- By the kind and name of a list: references to stand there, each behind its number; left, those that are not to; and the
--- calls that say so.
-local gathered = { state = {}, ['of-id'] = {} }
+-- By the name of a sorted set: members to stand there, each behind its score; left, those that are not to; and the calls
+-- that say so.
+local gathered = {}
 
 -- Of what is said of one place the last is so.
-local function list(kind, name, seq, ref)
-  local of = gathered[kind][name]
+local function list(name, score, member)
+  local of = gathered[name]
   if not of then
-    gathered[kind][name] = { seq, ref, calls = { number } }
+    gathered[name] = { score, member, calls = { number } }
     return
   end
   local last = #of
-  of[last + 1], of[last + 2] = seq, ref
+  of[last + 1], of[last + 2] = score, member
   of.calls[#of.calls + 1] = number
-  if of.left then of.left[ref] = nil end
+  if of.left then of.left[member] = nil end
 end
 
-local function leave_list(kind, name, ref)
-  local of = gathered[kind][name]
+local function leave_list(name, member)
+  local of = gathered[name]
   if not of then
-    gathered[kind][name] = { calls = { number }, left = { [ref] = true } }
+    gathered[name] = { calls = { number }, left = { [member] = true } }
     return
   end
   of.calls[#of.calls + 1] = number
   of.left = of.left or {}
-  of.left[ref] = true
+  of.left[member] = true
 end
 
--- fail is told of the calls whose list is none.
-local function write_list(key, of, fail)
-  local function check(reply)
+-- The calls whose list is none have failed.
+local function written(name)
+  local of = gathered[name]
+  if not of then return end
+  gathered[name] = nil
+  local function write(command, members)
+    local reply = redis.pcall(command, KEYS[1] .. 'delivery:' .. name, unpack(members))
     if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
   end
-  if #of > 0 then check(redis.pcall('ZADD', key, unpack(of))) end
-  if not of.left then return end
+  if #of > 0 then write('ZADD', of) end
   local left = {}
-  for ref in pairs(of.left) do left[#left + 1] = ref end
-  if #left > 0 then check(redis.pcall('ZREM', key, unpack(left))) end
+  for member in pairs(of.left or {}) do left[#left + 1] = member end
+  if #left > 0 then write('ZREM', left) end
 end
 
-local function write_lists(fail)
-  for kind, lists in pairs(gathered) do
-    for name, of in pairs(lists) do write_list(ended(D, kind, encode(name)), of, fail) end
-  end
-end
+local function of_id(name) return 'of-id:' .. encode(name) end
 
 local function enlist(state, user, scope, seq, ref)
   raise(D)
-  list('state', state, seq, ref)
-  list('of-id', user, seq, ref)
-  if scope ~= user then list('of-id', scope, seq, ref) end
+  list('state:' .. state, seq, ref)
+  list(of_id(user), seq, ref)
+  if scope ~= user then list(of_id(scope), seq, ref) end
 end
 
 local function relist(c, from)
   local to = state_of(c)
   if to == from then return end
-  leave_list('state', from, c.ref)
-  list('state', to, c.seq, c.ref)
+  leave_list('state:' .. from, c.ref)
+  list('state:' .. to, c.seq, c.ref)
 end
 
 -- Before its record goes. One that says nothing of itself may be in any state.
 local function unlist(user, ref, key)
   -- First: what a full store refuses must not have been taken off its lists.
   raise(D)
-  local was = redis.pcall('HMGET', key, 'terminal', 'scope_id')
-  for _, state in ipairs(was[1] and { was[1] } or { ${ALL} }) do leave_list('state', state, ref) end
-  leave_list('of-id', user, ref)
-  if was[2] and was[2] ~= user then leave_list('of-id', was[2], ref) end
+  local was = fields_of(redis.pcall('GET', key))
+  local terminal, scope = was and was.terminal or '', was and was.scope_id or ''
+  for _, state in ipairs(terminal ~= '' and { terminal } or { ${ALL} }) do leave_list('state:' .. state, ref) end
+  leave_list(of_id(user), ref)
+  if scope ~= '' and scope ~= user then leave_list(of_id(scope), ref) end
 end
 `

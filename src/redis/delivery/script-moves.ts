@@ -2,7 +2,7 @@
  * Every move that a command can make in a shard, for the scripts of the dispatcher: each script is one move or a few.
  *
  * Of a shard, under `delivery:`
- * - `command:<user>:<client>:<command>`: a hash, the evidence; it outlives the command by its retention;
+ * - `command:<user>:<client>:<command>`: a text, the evidence, as `format.ts` says; it outlives the command by its retention;
  * - `payload:<user>:<client>:<command>`: JSON, as long as the command is not terminal;
  * - `box:<user>:<client>`: ids of commands that are ready for an attempt, by their admission;
  * - `waiter:<user>:<client>`: a hash, the connection that waits, on which node, by which order, and its last claim;
@@ -21,12 +21,12 @@
  * A command reference is `user \n client \n command`: ids hold no line break. An incarnation is one life of one node.
  */
 import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
-import { RULING_FIELDS, SHOWN_FIELDS } from './format.js'
+import { RECORD_LUA } from './format.js'
+import { DELIVERY_CLAIMS } from './script-claims.js'
+import { FORMER_RECORDS } from './script-former.js'
 import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
 import { DELIVERY_PLACES } from './script-places.js'
-
-const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(', ')
 
 // `incarnation` is the node that asks; what else a node gives stands in `node-script.ts`.
 export const DELIVERY_MOVES = `
@@ -47,54 +47,49 @@ local function zcall(command, name, ...)
   keys[name] = keys[name] or KEYS[1] .. 'delivery:' .. name
   return redis.call(command, keys[name], ...)
 end
-local function due(key, limit) return zcall('ZRANGE', key, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit) end
+${RECORD_LUA}
+${DELIVERY_LISTS}
+local function due(name, limit)
+  written(name)
+  return zcall('ZRANGE', name, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit)
+end
+${DELIVERY_NOTICES}
 
-${DELIVERY_NOTICES}${DELIVERY_LISTS}
-
--- What is not read with a record is not looked at before: junk in its place counts as none.
+-- What not every move reckons with is not looked at before: junk in its place counts as none.
 local function count_of(value) return tonumber(value) or 0 end
 
--- A record as it was read: what only some moves ask for is read when one does.
-local RECORD = {
-  __index = function(c, field)
-    c[field] = redis.call('HGET', c.key, field)
-    return c[field]
-  end
-}
+-- What the store answered for the record of a command, false or nil for none: nil where there is none; then whether something
+-- else stands in its place.
+local function record_of(reply, user, client, id, mailbox, path)
+  if not reply then return nil, false end
+  local c = {
+    user_id = user, client_id = client, command_id = id, mailbox = mailbox, path = path,
+    pcall(struct.unpack, RECORD, reply)
+  }
+  -- Anything else was not written by us; reckoning with it would end the pass over the whole shard.
+  local good = c[1] and tonumber(c.deadline_at) and tonumber(c.attempts)
+  if good and c.terminal ~= '' then good = tonumber(c.until_ms)
+  else good = good and tonumber(c.seq) and c.scope_id ~= '' end
+  if not good then return nil, true end
+  return c
+end
 
--- nil where there is none; then whether something else stands in its place. mailbox and path are what its keys end in,
--- where that is known.
+local function key_of(c) return ended(D, 'command', c.path) end
+
+${FORMER_RECORDS}
+-- mailbox and path are what the keys of a command end in, where that is known.
 local function read(user, client, id, mailbox, path)
   mailbox = mailbox or ids(user, client)
   path = path or mailbox .. ':' .. encode(id)
   local key = ended(D, 'command', path)
-  local v = redis.pcall('HMGET', key, ${names(RULING_FIELDS)})
-  if v.err then return nil, true end
-  if not v[1] then return nil, false end
-  -- With room for all that is put into it: to grow is dearer.
-  local c = {
-    user_id = user, client_id = client, command_id = id, ref = user .. '\\n' .. client .. '\\n' .. id,
-    mailbox = mailbox, path = path, key = key, until_ms = false,
-    deadline = tonumber(v[${RULING_FIELDS.indexOf('deadline_at') + 1}]),
-${RULING_FIELDS.map((field, i) => `    ${field} = v[${i + 1}],`).join('\n')}
-  }
-  c.attempts = c.attempts or '0'
-  -- Anything else was not written by us; reckoning with it would end the pass over the whole shard.
-  local good = c.deadline and tonumber(c.attempts)
-  if c.terminal then
-    c.until_ms = redis.call('HGET', key, 'until_ms')
-    good = good and tonumber(c.until_ms)
-  else
-    good = good and tonumber(c.seq) and c.scope_id
-  end
-  if not good then return nil, true end
-  return setmetatable(c, RECORD)
+  local reply = redis.pcall('GET', key)
+  if type(reply) == 'table' then reply = taken_over(key, reply) end
+  return record_of(reply, user, client, id, mailbox, path)
 end
 
--- Names and texts. Those that were read before are the caller's to change in c, too.
-local function set(c, ...)
+local function save(c)
   raise(D)
-  redis.call('HSET', c.key, ...)
+  redis.call('SET', key_of(c), text_of(c))
 end
 
 local function of_ref(ref) return string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$') end
@@ -105,23 +100,51 @@ local function payload(c) return ended(D, 'payload', c.path) end
 ${DELIVERY_PLACES}
 local function forget(kind, ref)
   local user, client, id = of_ref(ref)
-  zcall('ZREM', kind, ref)
+  leave_list(kind, ref)
   if not user then return end
   local key = K(D, 'command', user, client, id)
   unlist(user, ref, key)
   redis.call('DEL', key)
 end
 
--- Keeps the record of what is over, as long as the retention and the number of such records allow.
+-- Keeps the record of what is over, as long as the retention allows, and their number: the oldest go when all are written.
+local kept = {}
 local function keep(kind, ref, until_ms)
-  zcall('ZADD', kind, until_ms, ref)
-  if zcall('ZCARD', kind) > kept_max then forget(kind, zcall('ZRANGE', kind, 0, 0)[1]) end
+  list(kind, until_ms, ref)
+  kept[kind] = (kept[kind] or 0) + 1
 end
+
+local function forget_oldest(kind)
+  local over = zcall('ZCARD', kind) - kept_max
+  -- Where the bound was lowered, so many a run that it is reached in time.
+  local most = math.min(over, 2 * kept[kind])
+  if most > 0 then for _, ref in ipairs(zcall('ZRANGE', kind, 0, most - 1)) do forget(kind, ref) end end
+end
+
+-- What the calls of a run have left to its end.
+local doomed = {}
+local function write_all()
+  for kind in pairs(kept) do
+    local of = gathered[kind]
+    written(kind)
+    local good, met = pcall(forget_oldest, kind)
+    if not good then for _, n in ipairs(of.calls) do fail(n, met) end end
+  end
+  while true do
+    local name = next(gathered)
+    if not name then break end
+    written(name)
+  end
+  if #doomed > 0 then redis.call('DEL', unpack(doomed)) end
+end
+
+-- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.
+local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
 
 -- The end, once more for whoever has not heard of it; what is released twice is released.
 local function renotify(c)
   notify(c.incarnation, c.terminal .. '\\n' .. c.ref)
-  if c.scope_shard then released[#released + 1] = { number, c.scope_shard, c.scope_id, c.ref } end
+  if c.scope_shard ~= '' then released[#released + 1] = { number, c.scope_shard, c.scope_id, c.ref } end
 end
 
 -- Out of its mailbox, or of what has a time to wait for.
@@ -130,24 +153,24 @@ local function unwait(c)
     -- In place of its mailbox may stand what nobody of ours wrote: the command ends all the same.
     redis.pcall('ZREM', box(c), c.command_id)
   elseif c.phase ~= 'acknowledged' then
-    zcall('ZREM', 'wakes', c.ref)
+    leave_list('wakes', c.ref)
   end
 end
 
 -- Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. by: the
 -- attempt of the call that ended it, if it was one.
 local function finish(c, state, reason, at, by)
+  -- First: what a full store refuses to end must still be tracked.
+  raise(D)
   local from = state_of(c)
   untrack(c.user_id, c.ref)
   unwait(c)
-  redis.call('DEL', payload(c))
+  doomed[#doomed + 1] = payload(c)
   c.phase, c.terminal, c.until_ms = 'ended', state, retained_text
-  -- Without a reason, or a call, the first pair stands again.
-  set(c, 'phase', 'ended', 'terminal', state, 'terminal_at', at or now_text, 'until_ms', retained_text,
-    reason ~= '' and 'terminal_reason' or 'phase', reason ~= '' and reason or 'ended',
-    by and 'ended_by' or 'phase', by or 'ended')
+  c.over, c.ended_by = (at or now_text) .. '\\n' .. reason, by or ''
+  save(c)
   relist(c, from)
-  if not c.scope_shard then release(c.scope_id, c.ref) end
+  if c.scope_shard == '' then release(c.scope_id, c.ref) end
   count('outcome ' .. state)
   renotify(c)
   keep('ended', c.ref, c.until_ms)
@@ -155,48 +178,57 @@ end
 
 -- The command as it is now: one that is past its deadline is brought to its end first. Without one, whether its key
 -- is taken all the same.
+local function looked_at(c, isTaken)
+  if not c then return nil, isTaken end
+  if c.terminal ~= '' then
+    if tonumber(c.until_ms) <= now then return nil, true end
+    return c
+  end
+  if tonumber(c.deadline_at) <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
+  return c
+end
 local function look(user, client, id, mailbox, path)
   -- A reference that cannot be read.
   if not id then return nil, false end
-  local c, isTaken = read(user, client, id, mailbox, path)
-  if not c then return nil, isTaken end
-  if c.terminal and tonumber(c.until_ms) <= now then return nil, true end
-  if c.terminal then return c end
-  if c.deadline <= now then finish(c, 'expired', 'deadline_passed', c.deadline_at) end
-  return c
+  return looked_at(read(user, client, id, mailbox, path))
 end
 
 local function look_ref(ref) return look(of_ref(ref)) end
+
+local function note_recovery(c, reason)
+  c.recovered = text(count_of(string.match(c.recovered, '^[^\\n]*')) + 1) .. '\\n' .. now_text .. '\\n' .. reason
+  count('recovery ' .. reason)
+end
 
 -- After an attempt that led to nothing: another one after a pause, or the end.
 local function recover(c, reason)
   local attempts = tonumber(c.attempts)
   if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
   c.phase = 'backoff'
-  set(c, 'phase', 'backoff', 'recoveries', text(count_of(c.recoveries) + 1), 'recovered_at', now_text, 'recovery_reason', reason)
-  count('recovery ' .. reason)
-  zcall('ZADD', 'wakes', now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1)), c.ref)
+  note_recovery(c, reason)
+  save(c)
+  list('wakes', text(now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1))), c.ref)
 end
 
+-- Whoever calls it saves the record.
 local function conclude(c, outcome)
-  set(c, 'last_outcome', outcome)
-  if outcome == 'handed_over' then redis.call('HINCRBY', c.key, 'confirmed', 1) end
+  c.last_outcome = outcome
+  if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
   count('other attempt_' .. outcome)
 end
 
 local function ready(c)
   c.phase = 'ready'
-  set(c, 'phase', 'ready')
-  zcall('ZREM', 'wakes', c.ref)
+  save(c)
+  leave_list('wakes', c.ref)
   redis.call('ZADD', box(c), c.seq, c.command_id)
   call(c.user_id, c.client_id, c.mailbox)
 end
 
 -- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
 local function requeue(c)
-  set(c, 'max_attempts', text(count_of(c.max_attempts) + 1), 'recoveries', text(count_of(c.recoveries) + 1), 'recovered_at', now_text,
-    'recovery_reason', 'requeued')
-  count('recovery requeued')
+  c.max_attempts = text(count_of(c.max_attempts) + 1)
+  note_recovery(c, 'requeued')
   ready(c)
 end
 
@@ -204,8 +236,8 @@ end
 -- lives or at one that has fallen silent.
 local function give_up(c)
   local reason = 'ack_timeout'
-  if not c.last_outcome then
-    local lease = c.incarnation and zcall('ZSCORE', 'incarnations', c.incarnation)
+  if c.last_outcome == '' then
+    local lease = c.incarnation ~= '' and zcall('ZSCORE', 'incarnations', c.incarnation)
     reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
   end
   conclude(c, 'timed_out')
@@ -217,7 +249,7 @@ end
 local function fenced(c, instance, asked, current)
   if asked ~= '' then return current ~= instance end
   local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
-  return (attached or c.last_instance_id) ~= instance
+  return (attached or string.match(c.attempted, '^[^\\n]*\\n([^\\n]*)')) ~= instance
 end
 
 -- Whether anybody waits for the client at a node that lives, or that instance if one is given.
@@ -227,8 +259,4 @@ local function waited_for(mailbox, instance)
   local lease = zcall('ZSCORE', 'incarnations', waiter[1])
   return waiter[1] == incarnation or (lease and tonumber(lease) > now)
 end
-
-local function shown(key)
-  return redis.call('HMGET', key, ${names(SHOWN_FIELDS)})
-end
-`
+${DELIVERY_CLAIMS}`

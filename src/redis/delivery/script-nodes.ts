@@ -83,7 +83,7 @@ redis.call('ZREM', K(D, 'of', incarnation), place)
 redis.call('ZREM', K(D, 'todo', incarnation), place)
 if unsure ~= '' and waiter[2] == unsure then
   local c = look(user, client, waiter[3])
-  if c and c.phase == 'attempted' and c.attempts == waiter[4] and not c.last_outcome then requeue(c) end
+  if c and c.phase == 'attempted' and c.attempts == waiter[4] and c.last_outcome == '' then requeue(c) end
 end
 return 1`,
 )
@@ -137,7 +137,7 @@ local last = 3 * tonumber(waiters)
 for i = 1, last, 3 do confirm(held[i], held[i + 1], held[i + 2]) end
 for i = last + 1, #held do
   local c = look_ref(held[i])
-  if not c or c.phase == 'ended' then say((c and c.terminal or 'forgotten') .. '\\n' .. held[i])
+  if not c or c.phase == 'ended' then say((c and c.terminal ~= '' and c.terminal or 'forgotten') .. '\\n' .. held[i])
   elseif c.phase == 'acknowledged' then say('acknowledged\\n' .. held[i]) end
 end
 for _, place in ipairs(redis.call('ZRANGE', K(D, 'of', incarnation), '-inf', stored_now - ${CONFIRMED_MS}, 'BYSCORE', 'LIMIT', 0, ${UNCONFIRMED_MAX})) do
@@ -172,7 +172,7 @@ end
 for _, ref in ipairs(left > 0 and zcall('ZRANGE', 'queued', 0, left - 1) or {}) do
   left = left - 1
   local c = look_ref(ref)
-  if c and not c.terminal then enlist(state_of(c), c.user_id, c.scope_id, c.seq, c.ref) end
+  if c and c.terminal == '' then enlist(state_of(c), c.user_id, c.scope_id, c.seq, c.ref) end
   zcall('ZREM', 'queued', ref)
 end
 for _, ref in ipairs(due('wakes', left)) do
@@ -180,7 +180,7 @@ for _, ref in ipairs(due('wakes', left)) do
   local c = look_ref(ref)
   if c and c.phase == 'attempted' then give_up(c)
   elseif c and c.phase == 'backoff' then ready(c)
-  else zcall('ZREM', 'wakes', ref) end
+  else leave_list('wakes', ref) end
 end
 for _, kind in ipairs({ 'ended', 'rejected' }) do
   for _, ref in ipairs(due(kind, left)) do
@@ -197,6 +197,7 @@ end
 
 local next_at = now + ${NODE_KEPT_MS}
 for _, key in ipairs({ 'deadlines', 'wakes' }) do
+  written(key)
   local first = zcall('ZRANGE', key, 0, 0, 'WITHSCORES')
   if first[2] then next_at = math.min(next_at, tonumber(first[2])) end
 end

@@ -38,6 +38,7 @@ const BATCH = 100
 export const DELIVERY_NOTICES = `
 local notices, by_news, called = {}, false, {}
 
+local function todo_of(to) return 'todo:' .. encode(to) end
 local function wake(to) redis.call('SPUBLISH', K(D, 'wake-ups', to), 'call') end
 
 -- The shard's one counter, on which commands are numbered too. It grows also in a store that has lost what it stood at.
@@ -59,7 +60,7 @@ end
 
 -- Whoever asked reads it in the reply. A pass takes its own from the store instead, where it stays until it is heard.
 local function notify(to, notice)
-  if not to then return end
+  if not to or to == '' then return end
   if to == incarnation and not by_news then
     notices[#notices + 1] = notice
     return
@@ -80,13 +81,14 @@ local function call(user, client, mailbox)
   if not to then return end
   local place = user .. '\\n' .. client
   local isHere = to == incarnation and not by_news
-  redis.call('ZADD', K(D, 'todo', to), text(stored_now + (isHere and ${RENOTIFY_MS} or 0)), place)
+  list(todo_of(to), text(stored_now + (isHere and ${RENOTIFY_MS} or 0)), place)
   if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
 
 -- What this node has not heard yet, after the number up to which it has. Answers the new number, and whether there is more.
 local function take(after)
   local news, todo = K(D, 'news', incarnation), K(D, 'todo', incarnation)
+  written(todo_of(incarnation))
   redis.call('ZREMRANGEBYSCORE', news, '-inf', after)
   local got = redis.call('ZRANGE', news, 0, ${BATCH - 1}, 'WITHSCORES')
   for i = 1, #got, 2 do

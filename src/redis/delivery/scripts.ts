@@ -1,25 +1,8 @@
 /** The scripts of the dispatcher for admission and attempts, one atomic step each. */
-import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
-import { deliveryScript, SEPARATOR } from './node-script.js'
-
-/** Entries at the head of a mailbox that one claim looks at: expired ones that the loop has not reached. */
-const CLAIM_LOOKS = 16
-
-/** A command as it was claimed: how many wait behind it, and until when the attempt has patience. */
-export type ClaimedReply = Exclude<ReturnType<typeof readClaimed>, string>
-
-function readClaimed(reply: StoreReply) {
-  if (reply === 'missing' || reply === 'replaced' || reply === 'empty' || reply === 'more') return reply
-  const [attempt, deadlineAt, behind, untilMs, command_id = '', action = '', ...payload] =
-    String(reply).split(SEPARATOR)
-  const numbers = {
-    attempt: Number(attempt),
-    deadlineAt: Number(deadlineAt),
-    behind: Number(behind),
-    untilMs: Number(untilMs),
-  }
-  return { command_id, action, payload: payload.join(SEPARATOR), ...numbers }
-}
+import { isOne, listOf, nothing } from '../store/reply.js'
+import { recordText } from './format.js'
+import { deliveryScript } from './node-script.js'
+import { readClaim } from './script-claims.js'
 
 /**
  * In the shard of the scope, where that is another than the command's. `ttl` is the time to the deadline, `attempt` names the
@@ -60,8 +43,32 @@ export const LOOK = deliveryScript(
   { args: ['user', 'client', 'id'], answer: (record) => (record === 0 ? null : record) },
   `
 local c = look(user, client, id, mailbox, path)
-return c and shown(c.key) or 0`,
+return c and text_of(c) or 0`,
 )
+
+const ADMITTED = {
+  ref: 'ref',
+  seq: 'seq',
+  deadline_at: 'deadline',
+  scope_id: 'scope',
+  attempts: "'0'",
+  fingerprint: 'fingerprint',
+  admitted_at: 'now_text',
+}
+const READY = recordText({
+  ...ADMITTED,
+  phase: "'ready'",
+  scope_shard: 'scope_shard',
+  action: 'action',
+  max_attempts: 'max_attempts',
+})
+const REJECTED = recordText({
+  ...ADMITTED,
+  phase: "'ended'",
+  terminal: "'rejected'",
+  until_ms: 'retained_text',
+  over: "now_text .. '\\n' .. refusal",
+})
 
 /**
  * `scope_shard` is that of the scope where it is another one, `ttl` the time to the deadline, `needs` which waiter it needs
@@ -81,12 +88,11 @@ export const ADMIT = deliveryScript(
       const [became, record = null] = listOf(reply)
       return { became, record }
     },
+    claims: true,
   },
   `
 local key, waiting = ended(D, 'command', path), ended(D, 'box', mailbox)
-local known, isTaken
--- A tenth of what it costs to read a record that is not there.
-if redis.call('EXISTS', key) == 1 then known, isTaken = look(user, client, id, mailbox, path) end
+local known, isTaken = look(user, client, id, mailbox, path)
 if known and known.terminal ~= 'rejected' then
   local same = known.fingerprint == fingerprint
   count(same and 'other dispatch_repeated' or 'other dispatch_conflict')
@@ -96,7 +102,7 @@ if known and known.terminal ~= 'rejected' then
     -- The first admission's word to the node may have been lost.
     call(user, client, mailbox)
   end
-  return { same and 'known' or 'conflict', shown(key) }
+  return { same and 'known' or 'conflict', text_of(known) }
 end
 
 local ref = user .. '\\n' .. client .. '\\n' .. id
@@ -117,24 +123,20 @@ end
 if known or isTaken then
   unlist(user, ref, key)
   redis.call('DEL', key)
-  zcall('ZREM', 'rejected', ref)
-  zcall('ZREM', 'ended', ref)
+  leave_list('rejected', ref)
+  leave_list('ended', ref)
 end
 local seq = next_number()
 raise(D)
 if refusal ~= '' then
-  redis.call('HSET', key, 'phase', 'ended', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text,
-    'deadline_at', deadline, 'seq', seq, 'terminal', 'rejected', 'terminal_at', now_text, 'terminal_reason', refusal,
-    'until_ms', retained_text)
+  local record = ${REJECTED}
+  redis.call('SET', key, record)
   count('outcome rejected')
   enlist('rejected', user, scope, seq, ref)
   keep('rejected', ref, retained_text)
-  return { 'rejected', shown(key) }
+  return { 'rejected', record }
 end
-redis.call('HSET', key, 'phase', 'ready', 'ref', ref, 'scope_id', scope, 'fingerprint', fingerprint, 'admitted_at', now_text,
-  'deadline_at', deadline, 'action', action, 'max_attempts', max_attempts, 'seq', seq)
-if scope_shard ~= '' then redis.call('HSET', key, 'scope_shard', scope_shard) end
-redis.call('SET', ended(D, 'payload', path), payload_text)
+redis.call('MSET', key, ${READY}, ended(D, 'payload', path), payload_text)
 track(user, ref, deadline)
 enlist('waiting', user, scope, seq, ref)
 redis.call('ZADD', waiting, seq, id)
@@ -146,78 +148,32 @@ return deadline`,
 // About one attempt by its number: late, it is about another one.
 const OF_ATTEMPT = { freesMemory: true, anyTime: true }
 
-/**
- * The next attempt of a mailbox, for the waiter of that token and by the number of its claim. Answers `missing` or
- * `replaced` for a waiter that is unknown, `empty`, `more` where another claim is to look again, or the command as one text.
- */
+/** The next attempt of a mailbox, for the waiter of that token and by the number of its claim. */
 export const CLAIM = deliveryScript(
   'delivery.claim',
-  { args: ['user', 'client', 'token', 'node', 'claim'], answer: readClaimed, ...OF_ATTEMPT },
+  { args: ['user', 'client', 'token', 'node', 'claim'], answer: readClaim, ...OF_ATTEMPT },
   `
-local wanted = tonumber(claim)
-local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
-local waiter = redis.call('HMGET', key, 'token', 'instance', 'claim', 'claimed', 'attempt')
-if waiter[1] ~= token then return waiter[1] and 'replaced' or 'missing' end
-local function done() redis.call('ZREM', K(D, 'todo', incarnation), user .. '\\n' .. client) end
-local function claimed(c, payload_text, until_ms)
-  local behind = redis.call('ZCARD', waiting)
-  if behind == 0 then done() end
-  -- One text: the store looks at a table seven times, and at each of its values, before it answers it.
-  return table.concat({ c.attempts, c.deadline_at, behind, until_ms, c.command_id, c.action, payload_text }, '\\0')
-end
-local function note(id, attempt) redis.call('HSET', key, 'claim', claim, 'claimed', id, 'attempt', attempt) end
-local last = tonumber(waiter[3]) or 0
-if wanted < last then return 'more' end
-if wanted == last then
-  -- The same claim again: its answer was lost.
-  local c = waiter[4] and look(user, client, waiter[4], mailbox)
-  local payload_text = c and c.phase == 'attempted' and c.attempts == waiter[5] and not c.last_outcome and redis.call('GET', payload(c))
-  if not payload_text or not c.action then return 'more' end
-  return claimed(c, payload_text, zcall('ZSCORE', 'wakes', c.ref) or '')
-end
-for _ = 1, ${CLAIM_LOOKS} do
-  local id = redis.call('ZPOPMIN', waiting)[1]
-  if not id then
-    note('', '')
-    done()
-    return 'empty'
-  end
-  local c = look(user, client, id, mailbox)
-  if c and c.phase == 'ready' then
-    local payload_text = redis.pcall('GET', payload(c))
-    if type(payload_text) == 'string' and c.action then
-      local from = state_of(c)
-      if c.attempts ~= '0' then redis.call('HDEL', c.key, 'last_outcome') end
-      c.phase, c.attempts = 'attempted', text(c.attempts + 1)
-      set(c, 'phase', 'attempted', 'attempts', c.attempts, 'last_at', now_text, 'last_node_id', node,
-        'last_instance_id', waiter[2], 'incarnation', incarnation)
-      relist(c, from)
-      note(id, c.attempts)
-      zcall('ZADD', 'wakes', patience_text, c.ref)
-      return claimed(c, payload_text, patience_text)
-    end
-    finish(c, 'failed', 'payload_missing')
-  end
-end
-note('', '')
-return 'more'`,
+return claim_next(user, client, mailbox, token, node, claim)`,
 )
 
 /** What became of an attempt. */
 export const CONCLUDE = deliveryScript(
   'delivery.conclude',
-  { args: ['user', 'client', 'id', 'attempt', 'outcome'], answer: nothing, ...OF_ATTEMPT },
+  { args: ['user', 'client', 'id', 'attempt', 'outcome'], answer: nothing, ...OF_ATTEMPT, claims: true },
   `
 local c = read(user, client, id, mailbox, path)
-if not c or c.terminal or c.attempts ~= attempt or c.last_outcome then
+if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' then
   local isRepeated = c and c.attempts == attempt and c.last_outcome == outcome
   if not isRepeated then count('other late_outcome') end
-  if c and c.terminal then renotify(c) end
+  if c and c.terminal ~= '' then renotify(c) end
   return 0
 end
 conclude(c, outcome)
-if c.phase == 'attempted' then
-  if outcome == 'handed_over' then zcall('ZADD', 'wakes', patience_text, c.ref) else recover(c, 'deliver_rejected') end
+if c.phase == 'attempted' and outcome ~= 'handed_over' then
+  recover(c, 'deliver_rejected')
+else
+  save(c)
+  if c.phase == 'attempted' then list('wakes', patience_text, c.ref) end
 end
 return 1`,
 )

@@ -10,6 +10,7 @@ import { BadRow } from '../table/rows.js'
 import { timestampsOf } from '../table/scores.js'
 import { allShards } from '../table/shards.js'
 import { Millis } from '../table/timestamp.js'
+import { RECORD_BYTES, RECORD_LUA, withFields } from './format.js'
 import { type LegacyStream, readLegacy } from './legacy.js'
 
 const NAME = 'delivery'
@@ -29,14 +30,14 @@ const SHARD = defineReadScript(
       sample: listOf(sample).map((one) => listOf(one).map(String)),
     }),
   },
-  `
+  withFields(`${RECORD_LUA}
 local function key(...) return K('${NAME}', ...) end
 local now, after, most, records = tonumber(at), '(' .. at, tonumber(max_sample), tonumber(max_records)
 local states = { key('state', 'waiting'), key('state', 'attempted') }
 
-local function record(ref, ...)
+local function record(ref)
   local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
-  return id and read('HMGET', key('command', user, client, id), ...) or {}
+  return id and fields_of(read('GETRANGE', key('command', user, client, id), 0, ${RECORD_BYTES}))
 end
 
 local function due_of(from, to)
@@ -47,8 +48,8 @@ local function due_of(from, to)
     isLater[ref] = true
   end
   for _, ref in ipairs(refs) do
-    local v = record(ref, 'deadline_at', 'acknowledged', 'terminal')
-    if v[1] and not v[2] and not v[3] and not isLater[ref] then due = due + 1 end
+    local c = record(ref)
+    if c and c.acknowledged == '' and c.terminal == '' and not isLater[ref] then due = due + 1 end
   end
   return due
 end
@@ -71,11 +72,11 @@ for _, state in ipairs(states) do
 end
 table.sort(oldest, function(a, b) return a[2] < b[2] end)
 for _, one in ipairs(oldest) do
-  local v = #sample < most and record(one[1], 'admitted_at', 'deadline_at') or {}
-  if v[1] and (tonumber(v[2]) or 0) > now then sample[#sample + 1] = { one[1], v[1] } end
+  local c = #sample < most and record(one[1])
+  if c and (tonumber(c.deadline_at) or 0) > now then sample[#sample + 1] = { one[1], c.admitted_at } end
 end
 local deadline = read('ZRANGE', key('deadlines'), after, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-return { foreign, tracked, due, deadline or {}, sample }`,
+return { foreign, tracked, due, deadline or {}, sample }`),
 )
 
 async function partOf(store: Store, shard: number, now: number, ask: Ask) {

@@ -5,6 +5,7 @@ import type { Deliver } from '../../contract/delivery-dispatch.js'
 import { clientKey } from '../../contract/ids.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
 import type { DeliveryRun } from './run.js'
+import type { ClaimReply } from './script-claims.js'
 import { ATTACH, DETACH, ORDER } from './script-nodes.js'
 
 /** Longer than the loop's sleep by far, and as long as a node may be silent before it counts as stale. */
@@ -27,11 +28,16 @@ export interface LocalWaiter {
   /** The number of the latest claim; one whose answer did not come is made again under its number. */
   claim: number
   isUnanswered: boolean
+  /** The latest claim where it travels with another call, until the mailbox has looked at what it came to. */
+  carried: Promise<ClaimReply | undefined> | null
   /** It left with its claim unanswered: the store gives what that took to another. */
   isReturned: boolean
   isCalled: boolean
   isDraining: boolean
-  release: (() => void) | null
+  /** Behind the command that was claimed last there were others. */
+  isMore: boolean
+  /** What is being handed over, and how to wait no longer for that. */
+  held: { ref: string; release(): void } | null
 }
 
 interface WaitersOptions {
@@ -64,7 +70,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     if (!isWaiting(waiter)) return
     waiters.delete(clientKey(waiter))
     countOf(waiter.user_id, -1)
-    waiter.release?.()
+    waiter.held?.release()
     onChange()
   }
 

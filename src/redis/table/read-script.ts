@@ -29,12 +29,13 @@ const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
 const OPENING = `${KEY_LUA}
 local foreign = {}
+local function note(key) if #foreign < ${FOREIGN_MAX} then foreign[#foreign + 1] = key end end
 -- What a command answers; nothing, and the key noted, where somebody else has put another type there.
 local function read(name, key, ...)
   local reply = redis.pcall(name, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
   if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
-  if #foreign < ${FOREIGN_MAX} then foreign[#foreign + 1] = key end
+  note(key)
   return nil
 end
 -- A row, false for none, ${FOREIGN} for another type; cut where it is too long to be one of ours: the reader sees that, and
@@ -47,7 +48,7 @@ end`
 
 /**
  * A script whose Lua finds its arguments by their names, `K(...)` (a key of the shard from raw ids),
- * `read(command, key, ...)` and `row(table, id)`, and answers a table that begins with `foreign`. Its commands are those that an observer
+ * `read(command, key, ...)`, `note(key)` and `row(table, id)`, and answers a table that begins with `foreign`. Its commands are those that an observer
  * may send by itself: the store holds a script to the permissions of whoever sends it.
  */
 export function defineReadScript<Names extends string, Answer, Rest extends string = never>(
