@@ -64,6 +64,8 @@ byte moved;
 byte faults;
 byte crashes;
 bool given;
+/* The command is yet to be dispatched, at a node where its client waits for nothing else. */
+bool carried;
 
 #define alive(n) (!dead[n])
 /* What was to be shown has been: nothing after it is looked at. */
@@ -249,6 +251,24 @@ active proctype Client() {
   od
 }
 
+/* script-claims.ts: claim_next(). */
+inline claim_next() {
+  if
+  :: came(f) && waiter != token -> is_missing = waiter == 0; is_replaced = waiter != 0
+  :: came(f) && waiter == token && unsure && claim_of == token && claim_no == number ->
+    got = phase == attempted && attempts == claim_at && !concluded
+  :: came(f) && waiter == token && !(unsure && claim_of == token && claim_no == number) ->
+    claim_of = token; claim_no = number; claim_at = 0;
+    if
+    :: boxed && phase == ready ->
+      boxed = false; phase = attempted; attempts++; concluded = false; claim_at = attempts; got = true
+    :: else
+    fi;
+    todo[n] = false
+  :: else
+  fi
+}
+
 /* mailboxes.ts: drain(), step(), claim(). Claims are numbered; one bit tells a claim from the one before. */
 proctype Drain(byte n) {
   mtype:fate f; bool got; bool is_missing; bool is_replaced; bool is_late; byte token; bit number; byte hand; bool unsure;
@@ -259,28 +279,23 @@ proctype Drain(byte n) {
       detach(token, order_of[token]);
       token = 0
     }
-  :: atomic { !over && called[n] && mine[n] != 0 && alive(n) && instance == mine[n] ->
-      called[n] = false; token = mine[n];
+  :: atomic { !over && mine[n] != 0 && alive(n) && ((called[n] && instance == mine[n]) || (carried && !called[n] && !unsure)) ->
+      token = mine[n];
       if
       :: !unsure -> number = 1 - number
       :: else
       fi;
       send(f);
-      /* scripts.ts: CLAIM. */
+      /* claimAtOnce(): ADMIT and the claim behind it are one step, and have one reply. */
       if
-      :: came(f) && waiter != token -> is_missing = waiter == 0; is_replaced = waiter != 0
-      :: came(f) && waiter == token && unsure && claim_of == token && claim_no == number ->
-        got = phase == attempted && attempts == claim_at && !concluded
-      :: came(f) && waiter == token && !(unsure && claim_of == token && claim_no == number) ->
-        claim_of = token; claim_no = number; claim_at = 0;
-        if
-        :: boxed && phase == ready ->
-          boxed = false; phase = attempted; attempts++; concluded = false; claim_at = attempts; got = true
-        :: else
-        fi;
-        todo[n] = false
+      :: !called[n] && came(f) -> phase = ready; boxed = true; call_waiter()
       :: else
       fi;
+      if
+      :: !called[n] -> carried = false
+      :: else -> called[n] = false
+      fi;
+      claim_next();
       unsure = !answered(f);
       hand = attempts
     };
@@ -464,6 +479,7 @@ init {
     if
     :: run Dispatch(0)
     :: run Dispatch(1)
+    :: carried = true
     fi
   }
 }
