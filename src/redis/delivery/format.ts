@@ -47,7 +47,7 @@ export const recordText = (fields: Partial<Record<RecordField, string>>) =>
   `table.concat({ ${RECORD_FIELDS.map((field) => fields[field] ?? "''").join(', ')}, '' }, '\\0')`
 
 /**
- * For scripts that read records, before \`withFields\`. In Lua a record is a list: whether it is one, its fields, and '', so that what
+ * For scripts that read records, before `withFields`. In Lua a record is a list: whether it is one, its fields, and '', so that what
  * was read by one call is written by one, and no table of names is made for it.
  */
 export const RECORD_LUA = `

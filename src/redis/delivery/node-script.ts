@@ -81,12 +81,12 @@ function readCall(args: readonly string[]): string {
 
 /** What a call of a script that `claims` may bring, '' for nothing: the next claim of the client that it is about. */
 const NEXT_CLAIM = 'next_claim'
-/** @param waiter whose number, and token, it is. */
+/** The same as it travels: its number, and the token and node of its waiter. */
 export const nextClaim = (claim: number, token: string, nodeId: string) => `${claim} ${token} ${nodeId}`
 
 interface DeliveryScriptOptions<Names extends string, Answer, Claims extends boolean>
   extends Omit<ScriptOptions<Names, Answer>, 'rest'> {
-  /** Its calls may bring a claim: \`NEXT_CLAIM\`. */
+  /** Its calls may bring a claim: `NEXT_CLAIM`. */
   claims?: Claims
 }
 
