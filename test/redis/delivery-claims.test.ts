@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
 import { DETACH } from '../../src/redis/delivery/script-nodes.js'
-import { ADMIT, CLAIM, CONCLUDE } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CLAIM, CONCLUDE, RELEASE, RESERVE } from '../../src/redis/delivery/scripts.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { ASK } from '../contract/clock.js'
 import { command, connection, first, key, client as mailbox, second } from '../contract/delivery-commands.js'
@@ -30,6 +30,15 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
     const tab = connection(deliver)
     const waiter = await dispatcher.attach(first, tab.deliver)
     await soon(async () => expect(await runs(CLAIM)).not.toBe(0))
+    // Scripts that the store does not know yet are sent twice, and it is the first that would be met.
+    const away = { ...mailbox, client_id: 'away', instance_id: 'i1' }
+    const known = { ...away, command_id: 'known' }
+    const other = await dispatcher.attach(away, () => {})
+    await dispatcher.dispatch({ ...command('known', long), client_id: 'away' })
+    await soon(async () => expect((await dispatcher.inspector.status(known, ASK))?.attempts.confirmed).toBe(1))
+    await dispatcher.acknowledge(known)
+    await dispatcher.settle({ ...known, state: 'resulted' })
+    await other.detach()
     // A pass behind the answer.
     await dispatcher.reconcile()
     plan.forget()
@@ -100,6 +109,90 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
     expect(tab.ids()).toEqual([])
   })
 
+  /** Two commands, of which the first is in hand until the test is over. */
+  async function busy(options: Parameters<typeof make>[0] = {}) {
+    const { dispatcher, tab } = await idle(
+      ({ command_id }) => (command_id === 'c1' ? new Promise(() => {}) : null),
+      options,
+    )
+    for (const id of ['c1', 'c2']) {
+      await dispatcher.dispatch(command(id, { ...long, maxAttempts: 1 }))
+      await tab.got(1)
+    }
+    return { dispatcher, tab }
+  }
+  const attemptsOf = async (dispatcher: Node, id: string) =>
+    (await dispatcher.inspector.status(key(id), ASK))?.attempts.count
+
+  it('takes nothing while what is in hand stays there', async () => {
+    const { dispatcher, tab } = await busy()
+    expect(await dispatcher.acknowledge({ ...key('c1'), instance_id: 'i0' })).toBe(false)
+    expect(await dispatcher.settle({ ...key('c1'), instance_id: 'i2', state: 'resulted' })).toBe(false)
+    expect(await attemptsOf(dispatcher, 'c2')).toBe(0)
+    const next = connection()
+    await dispatcher.attach(second, next.deliver)
+    await next.got(1)
+    expect([next.ids(), tab.ids()]).toEqual([['c2'], ['c1']])
+  })
+
+  it('reaches the connection that made it, though another one has taken its place', async () => {
+    const { dispatcher, tab } = await busy()
+    const held = plan.meet('held', await runsOf(ACKNOWLEDGE))
+    const acknowledged = dispatcher.acknowledge({ ...first, command_id: 'c1' })
+    await held
+    await dispatcher.attach(second, connection().deliver)
+    await plan.release()
+    expect(await acknowledged).toBe(true)
+    await tab.got(2)
+    expect(tab.ids()).toEqual(['c1', 'c2'])
+  })
+
+  it('travels with no outcome that is told again', async () => {
+    let attempts = 0
+    const { dispatcher, tab } = await idle(
+      () => (++attempts === 1 ? Promise.reject(new Error('not now')) : new Promise(() => {})),
+      { commandTimeoutMs: 500 },
+    )
+    const held = plan.meet('held', await runsOf(CONCLUDE))
+    await dispatcher.dispatch(command('c1', long))
+    await held
+    await soon(() => expect(tab.ids()).toEqual(['c1', 'c1']))
+    await dispatcher.dispatch(command('c2', long))
+    await soon(async () => expect(await runs(CONCLUDE)).toBeGreaterThan(1))
+    await dispatcher.reconcile()
+    expect(await attemptsOf(dispatcher, 'c2')).toBe(0)
+    await plan.release()
+  })
+
+  it('waits for no release in another shard', async () => {
+    const { dispatcher } = make({ client: lossy, ...PATIENT, shards: 4 })
+    // Some scope that lies in another shard than its user.
+    for (let n = 0; ; n++) {
+      const ids = { user_id: `u${n}`, client_id: 'tab' }
+      const tab = connection(({ command_id }) => (command_id === 'c1' ? new Promise(() => {}) : null))
+      await dispatcher.attach({ ...ids, instance_id: 'i1' }, tab.deliver)
+      plan.forget()
+      for (const [id, scope_id] of [
+        ['c1', 'elsewhere'],
+        ['c2', 'elsewhere'],
+      ]) {
+        await dispatcher.dispatch({ ...command(id as string, long), ...ids, scope_id })
+        await tab.got(1)
+      }
+      if ((await runs(RESERVE)) === 0) continue
+      // Once unheld, or the store does not know the script yet.
+      await dispatcher.cancel({ ...ids, command_id: 'c2' })
+      await dispatcher.dispatch({ ...command('c3', long), ...ids, scope_id: 'elsewhere' })
+      const held = plan.meet('held', await runsOf(RELEASE))
+      const settled = dispatcher.settle({ ...ids, command_id: 'c1', state: 'resulted' })
+      await held
+      await tab.got(2)
+      expect(tab.ids()).toEqual(['c1', 'c3'])
+      await plan.release()
+      return expect(await settled).toBe(true)
+    }
+  })
+
   it('is made only for the instance that the registry names', async () => {
     let current = 'i1'
     let hold: Promise<unknown> = Promise.resolve()
@@ -154,6 +247,16 @@ describeNode('a shard that is brought a claim behind another call', ({ client })
     await node.detach('i1', 1)
     expect((await node.admit('c1', { next_claim: '2 i1 n' })).claimed).toBe('missing')
     expect((await node.status('c1'))?.attempts.count).toBe(0)
+  })
+
+  it('gives nothing behind a call that leaves the mailbox as it was', async () => {
+    const { node } = await waiting()
+    for (const id of ['c1', 'c2']) await node.admit(id)
+    await node.claim('i1', 1)
+    expect((await node.acknowledge('c1', 'i0', 'x', '2 i1 n')).claimed).toBeUndefined()
+    expect((await node.end('none', 'resulted', 'x', '2 i1 n')).claimed).toBeUndefined()
+    expect((await node.status('c2'))?.attempts.count).toBe(0)
+    expect((await node.acknowledge('c1', 'i1', 'x', '2 i1 n')).claimed).toMatchObject({ command_id: 'c2' })
   })
 
   it('answers a call whose claim failed', async () => {

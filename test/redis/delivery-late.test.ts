@@ -1,6 +1,11 @@
 /** What is said of a command late, twice or by somebody who is not asked any more: the shard holds to what has become of it. */
 import { expect, it } from 'vitest'
-import { openShard, PATIENCE_MS, PLACE, RETENTION_MS, recordOf, refOf } from './delivery-shard.js'
+import type { DeliveryScript } from '../../src/redis/delivery/node-script.js'
+import { RECONCILE } from '../../src/redis/delivery/script-nodes.js'
+import { ADMIT } from '../../src/redis/delivery/scripts.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { client as mailbox } from '../contract/delivery-commands.js'
+import { ADMISSION, openShard, PATIENCE_MS, PLACE, RETENTION_MS, recordOf, refOf } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 
 describeNode('what a shard of a dispatcher is told late', ({ client }) => {
@@ -154,6 +159,63 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     expect((await node.claim('i1', 4)).answer).toMatchObject({ command_id: 'c4' })
     await node.detach('i1', 1, 4)
     expect((await node.status('c4'))?.recovery).toMatchObject({ count: 1, reason: 'requeued' })
+  })
+
+  it('goes on in its passes where somebody put another type in the place of what has ended', async () => {
+    const { clock, node, ask } = await waiting()
+    await node.admit('c1', { ttl: 2 * PATIENCE_MS })
+    await node.admit('c2')
+    for (const claim of [1, 2]) await node.claim('i1', claim)
+    await node.conclude('c2', 1, 'rejected')
+    expect((await node.claim('i1', 3)).answer).toBe('empty')
+    clock.advance(2 * PATIENCE_MS)
+    await ask('SET', ['ended'], 'foreign')
+    await expect(node.reconcile()).rejects.toThrow('another type')
+    // What the same pass wrote elsewhere is there.
+    const members = (...name: string[]) => ask('ZRANGE', name, '0', '-1')
+    expect(await members('state', 'expired')).toEqual([refOf('c1')])
+    expect(await members('state', 'attempted')).toEqual([refOf('c2')])
+    expect(await members('todo', 'a')).toEqual([PLACE])
+    expect(await ask('EXISTS', ['payload', mailbox.user_id, mailbox.client_id, 'c1'])).toBe(0)
+    await ask('DEL', ['ended'])
+    expect((await node.claim('i1', 4)).answer).toMatchObject({ command_id: 'c2', attempt: 2 })
+  })
+
+  it('takes no record for that of another command', async () => {
+    const { node, ask, key } = await waiting()
+    await node.admit('c1')
+    await ask('COPY', recordOf('c1'), key(...recordOf('c2')))
+    expect((await node.end('c2', 'cancelled', 'x')).answer).toBe(false)
+    expect((await node.status('c1'))?.terminal).toBeNull()
+  })
+
+  it('lists the others where the number of one is junk', async () => {
+    const { clock, node, ask, spoilt } = await waiting()
+    for (const id of ['c1', 'c2', 'c3']) await node.admit(id, { ttl: 900 })
+    await spoilt('c1', 'seq', ' 7')
+    await spoilt('c2', 'attempts', 'nan')
+    clock.advance(900)
+    await node.reconcile()
+    expect(await ask('ZRANGE', ['state', 'expired'], '0', '-1')).toEqual([refOf('c3')])
+  })
+
+  it('lists all that several passes of one run have ended', async () => {
+    const { clock, store, ask } = await waiting()
+    const many = { max_kept: 10_000, max_tracked: 10_000, max_per_user: 10_000 }
+    const node = { incarnation: 'a', retention_ms: RETENTION_MS, patience_ms: PATIENCE_MS, ...many }
+    const run = <Given>(script: DeliveryScript<Given, unknown>, calls: Given[]) =>
+      runScript(store, script, 0, { ...node, given: calls.map((call) => script.callOf(call)) })
+    // More than fit into one command.
+    for (let from = 0; from < 1_200; from += 100)
+      await run(
+        ADMIT,
+        Array.from({ length: 100 }, (_, i) => ({ ...ADMISSION, id: `c${from + i}`, ttl: 900, capacity: 10_000 })),
+      )
+    clock.advance(900)
+    const pass = { max_commands: 200, lease_ms: 5_000, after: '0', waiters: 0, held_json: '[]' }
+    expect((await run(RECONCILE, Array(7).fill(pass))).failed).toEqual(new Map())
+    expect(await ask('ZCARD', ['state', 'expired'])).toBe(1_200)
+    expect(await ask('EXISTS', ['state', 'waiting'])).toBe(0)
   })
 
   it('ends a command once, and brings it to its end, whatever somebody wrote in the place of its phase', async () => {

@@ -25,6 +25,24 @@ export const refOf = (command_id: string) => commandKey({ ...mailbox, command_id
 /** What the key of its record ends in. */
 export const recordOf = (command_id: string) => ['command', mailbox.user_id, mailbox.client_id, command_id]
 
+/** An admission of the mailbox's user in its own scope, but for its id. */
+export const ADMISSION = {
+  ...about,
+  next_claim: '',
+  action: 'refresh',
+  scope: about.user,
+  scope_shard: '',
+  capacity: 100,
+  news: '',
+  ttl: 600_000,
+  max_attempts: 3,
+  fingerprint: 'f',
+  payload_text: '1',
+  needs: '',
+  current: '',
+  refused: '',
+}
+
 /** One call by itself: its answer, and all that was answered beside it. */
 export async function runAlone<Given, Answer>(
   store: Store,
@@ -70,25 +88,7 @@ export function openShard(client: RedisClient) {
       admit: (
         id: string,
         more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; next_claim: string }> = {},
-      ) =>
-        run(ADMIT, {
-          ...about,
-          id,
-          next_claim: '',
-          action: 'refresh',
-          scope: about.user,
-          scope_shard: '',
-          capacity: 100,
-          news: '',
-          ttl: 600_000,
-          max_attempts: 3,
-          fingerprint: 'f',
-          payload_text: '1',
-          needs: '',
-          current: '',
-          refused: '',
-          ...more,
-        }),
+      ) => run(ADMIT, { ...ADMISSION, id, ...more }),
       claim: (token: string, claim: number) => run(CLAIM, { ...about, token, node: incarnation, claim }),
       conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
         run(CONCLUDE, { ...about, id, attempt, outcome, next_claim: '' }),

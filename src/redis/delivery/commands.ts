@@ -8,7 +8,7 @@ import type { Store } from '../store/store.js'
 import { type IndexPosition, type Run, reachOf, type Stretch, walkPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
-import { RECORD_BYTES, RECORD_LUA, readDeliveryStatus, withFields } from './format.js'
+import { RECORD_LUA, RECORD_TEXT_BYTES, readDeliveryStatus, withFields } from './format.js'
 
 /** Records that are looked at in one go: a few milliseconds of the store. */
 const RECORDS_MAX = 1_000
@@ -53,7 +53,7 @@ if scope ~= '' then offer({ K(D, 'of-id', scope) }) end
 local function record(ref)
   local user_id, client_id, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
   local key = id and K(D, 'command', user_id, client_id, id)
-  local found = key and read('GETRANGE', key, 0, ${RECORD_BYTES})
+  local found = key and read('GETRANGE', key, 0, ${RECORD_TEXT_BYTES})
   local c = fields_of(found)
   if not c and found and found ~= '' then note(key) end
   return found, c or {}, user_id, client_id

@@ -83,9 +83,9 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   }
 
   function admitHere(input: Input, shard: number, admission: Admission) {
-    const { next_claim, sent } = mailboxes.claimAtOnce(input)
+    const { next_claim, claimed, sent } = mailboxes.claimAtOnce(input)
     admission.next_claim = next_claim
-    const running = delivery.run(ADMIT, shard, admission)
+    const running = delivery.run(ADMIT, shard, admission, claimed)
     sent(running)
     return running
   }

@@ -37,19 +37,24 @@ export function createEnds(
     instance = '',
     { was_asked, current } = NO_FENCE,
   ) {
-    const { next_claim, sent } = claimAfter(command, current)
-    const running = delivery.runFor(END, command.user_id, {
-      next_claim,
-      user: command.user_id,
-      client: command.client_id,
-      id: command.command_id,
-      state,
-      reason: toReason(reason) ?? '',
-      instance,
-      was_asked,
-      current,
-      attempt: crypto.randomUUID(),
-    })
+    const { next_claim, claimed, sent } = claimAfter(command, current)
+    const running = delivery.runFor(
+      END,
+      command.user_id,
+      {
+        next_claim,
+        user: command.user_id,
+        client: command.client_id,
+        id: command.command_id,
+        state,
+        reason: toReason(reason) ?? '',
+        instance,
+        was_asked,
+        current,
+        attempt: crypto.randomUUID(),
+      },
+      claimed,
+    )
     sent(running)
     return (await running).answer
   }
@@ -58,19 +63,24 @@ export function createEnds(
     async acknowledge(given) {
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
       const { was_asked, current } = await fenceOf(registry, command)
-      const { next_claim, sent } = claimAfter(command, current)
-      const running = delivery.runFor(ACKNOWLEDGE, command.user_id, {
-        next_claim,
-        user: command.user_id,
-        client: command.client_id,
-        id: command.command_id,
-        state: state ?? 'acknowledged',
-        reason: toReason(reason) ?? 'refused',
-        instance: instance_id,
-        was_asked,
-        current,
-        attempt: crypto.randomUUID(),
-      })
+      const { next_claim, claimed, sent } = claimAfter(command, current)
+      const running = delivery.runFor(
+        ACKNOWLEDGE,
+        command.user_id,
+        {
+          next_claim,
+          user: command.user_id,
+          client: command.client_id,
+          id: command.command_id,
+          state: state ?? 'acknowledged',
+          reason: toReason(reason) ?? 'refused',
+          instance: instance_id,
+          was_asked,
+          current,
+          attempt: crypto.randomUUID(),
+        },
+        claimed,
+      )
       sent(running)
       return (await running).answer
     },

@@ -38,7 +38,7 @@ export const RECORD_FIELDS = [
 ] as const
 
 /** Bytes of a record at most, with room: nothing longer is one. */
-export const RECORD_BYTES = 16_384
+export const RECORD_TEXT_BYTES = 16_384
 
 type RecordField = (typeof RECORD_FIELDS)[number]
 

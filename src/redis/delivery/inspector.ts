@@ -7,7 +7,7 @@ import { readPage } from '../table/pages.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { versioned } from '../table/version.js'
 import { listCommands } from './commands.js'
-import { RECORD_BYTES, readDeliveryStatus } from './format.js'
+import { RECORD_TEXT_BYTES, readDeliveryStatus } from './format.js'
 import type { LegacyStream } from './legacy.js'
 import { NODES } from './nodes.js'
 import { getScope, listScopes } from './scopes.js'
@@ -37,7 +37,7 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const shard = await store.shardOf(user_id, ask)
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
       // What is longer was not written by us, and its beginning says so.
-      const range = ['GETRANGE', key, '0', String(RECORD_BYTES)]
+      const range = ['GETRANGE', key, '0', String(RECORD_TEXT_BYTES)]
       const [now, record] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
       if (typeof record !== 'string' || record === '') return null
       const found = readDeliveryStatus(record, read.data)

@@ -5,7 +5,7 @@ import { backoffMs } from '../../contract/delivery-rules.js'
 import { clientKey, commandKey } from '../../contract/ids.js'
 import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
 import { nextClaim } from './node-script.js'
-import type { Answered, DeliveryRun } from './run.js'
+import type { DeliveryRun } from './run.js'
 import type { ClaimReply } from './script-claims.js'
 import { CLAIM, CONCLUDE } from './scripts.js'
 import type { LocalWaiter, Waiters } from './waiters.js'
@@ -31,11 +31,13 @@ export type Mailboxes = ReturnType<typeof createMailboxes>
 export interface CarriedClaim {
   /** What the script is given; '' for none. */
   next_claim: string
+  /** Is told what it came to, before whatever else the call waits for. */
+  claimed(answer: ClaimReply): void
   /** Must be told the call. */
-  sent(call: Promise<Answered<unknown>>): void
+  sent(call: Promise<unknown>): void
 }
 
-const NO_CLAIM: CarriedClaim = { next_claim: '', sent() {} }
+const NO_CLAIM: CarriedClaim = { next_claim: '', claimed() {}, sent() {} }
 
 export function createMailboxes(options: MailboxesOptions) {
   const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
@@ -67,19 +69,18 @@ export function createMailboxes(options: MailboxesOptions) {
   function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
     const { user_id, client_id, command_id, attempt } = claimed
     const untilAt = performance.now() + ackTimeoutMs
-    const record = () => {
+    const record = (claim = NO_CLAIM) => {
       unrecorded.delete(record)
-      const { next_claim, sent } = claimAfter(claimed)
-      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim }
-      const running = delivery.run(CONCLUDE, shard, about)
-      sent(running)
+      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim: claim.next_claim }
+      const running = delivery.run(CONCLUDE, shard, about, claim.claimed)
+      claim.sent(running)
       running.catch((error) => {
         // Left open, the attempt ends with its patience.
         if (performance.now() < untilAt) unrecorded.add(record)
         onError(error)
       })
     }
-    record()
+    record(claimAfter(claimed))
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
 
@@ -98,7 +99,7 @@ export function createMailboxes(options: MailboxesOptions) {
   async function takeCarried(waiter: LocalWaiter): Promise<ClaimReply | undefined> {
     const { carried } = waiter
     waiter.carried = null
-    const answer = await carried?.catch(() => undefined)
+    const answer = (await carried) ?? undefined
     if (answer !== undefined) waiter.isUnanswered = false
     return answer
   }
@@ -109,12 +110,18 @@ export function createMailboxes(options: MailboxesOptions) {
     waiter.claim++
     waiter.isUnanswered = true
     waiter.isCalled = false
+    let claimed: (answer: ClaimReply | undefined) => void = () => {}
+    const carried = new Promise<ClaimReply | undefined>((resolve) => {
+      claimed = resolve
+    })
     return {
       next_claim: nextClaim(waiter.claim, waiter.token, nodeId),
+      claimed,
       sent(running) {
-        waiter.carried = running.then(({ claimed }) => claimed)
+        waiter.carried = carried
         // Why it failed hears whoever made the call.
-        waiter.carried.catch(() => {})
+        const none = () => claimed(undefined)
+        running.then(none, none)
         if (!waiter.isDraining) call(waiter)
       },
     }
@@ -141,7 +148,7 @@ export function createMailboxes(options: MailboxesOptions) {
   async function step(waiter: LocalWaiter): Promise<boolean> {
     let answer = await takeCarried(waiter)
     if (answer === undefined) {
-      if (!(await isCurrent(waiter))) return false
+      if (!isWaiting(waiter) || !(await isCurrent(waiter))) return false
       answer = await claim(waiter)
     }
     if (answer === 'more') return true
@@ -190,9 +197,10 @@ export function createMailboxes(options: MailboxesOptions) {
     waiter.isDraining = true
     await turn()
     try {
-      while (waiter.isCalled && isWaiting(waiter)) {
+      // What was claimed for one that was replaced meanwhile is handed over all the same.
+      while ((waiter.isCalled && isWaiting(waiter)) || waiter.carried) {
         waiter.isCalled = false
-        while (isWaiting(waiter) && (await step(waiter)));
+        while ((isWaiting(waiter) || waiter.carried) && (await step(waiter)));
       }
     } catch (error) {
       if (isWaiting(waiter)) failed.add(waiter)

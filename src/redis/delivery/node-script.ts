@@ -120,7 +120,7 @@ ${readCall(all)}  local answer = move(${all.join(', ')})
 ${claims ? `  claim_behind(user, client, mailbox, ${NEXT_CLAIM})\n` : ''}  return answer
 end
 for n = 1, #given do
-  number = n
+  number, freed = n, false
   local good, answer = pcall(run, given[n])
   answers[n] = answer
   if not good then fail(n, answer) end

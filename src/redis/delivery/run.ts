@@ -37,16 +37,17 @@ export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
 type AnyScript = DeliveryScript<never, unknown>
 
-export interface Answered<Answer> {
+interface Answered<Answer> {
   now: number
   answer: Answer
-  /** What the claim came to that travelled with the call. */
-  claimed: ClaimReply | undefined
 }
+
+type Claimed = (answer: ClaimReply) => void
 
 interface Call {
   text: string
   resolve(answered: Answered<unknown>): void
+  claimed: Claimed | undefined
   reject(error: unknown): void
 }
 
@@ -65,22 +66,25 @@ const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
   max_per_user: options.maxTrackedPerUser,
 })
 
-const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<unknown> => ({
-  now: reply.now,
-  answer: script.answerOf(reply.answers[call] ?? null),
-  claimed: reply.claims.get(call + 1),
-})
-
-export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, onNotice, onCount } = options
+function createCounters(onCount: () => void) {
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
-  const open = new Map<AnyScript, Map<number, Batch>>()
-
   function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>, times = 1) {
     const named: Record<string, number> = counters[kind]
     named[name] = (named[name] ?? 0) + times
     onCount()
   }
+  return { counters, count }
+}
+
+const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<unknown> => ({
+  now: reply.now,
+  answer: script.answerOf(reply.answers[call] ?? null),
+})
+
+export function createDeliveryRun(options: DeliveryRunOptions) {
+  const { store, onNotice, onCount } = options
+  const { counters, count } = createCounters(onCount)
+  const open = new Map<AnyScript, Map<number, Batch>>()
 
   const node = nodeArguments(options)
 
@@ -105,6 +109,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     try {
       const reply = await runScript(store, script, shard, { ...node, given: calls.map(({ text }) => text) })
       apply(reply, shard)
+      for (const [n, answer] of reply.claims) calls[n - 1]?.claimed?.(answer)
       for (const [i, { resolve, reject }] of calls.entries()) {
         const failure = reply.failed.get(i + 1)
         const answered = () => resolve(answerOf(script, reply, i))
@@ -138,13 +143,15 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   }
 
   /**
-   * Runs `script` in `shard`, together with the other calls of this turn. @throws Refusal `unavailable`; then it may have
+   * Runs `script` in `shard`, together with the other calls of this turn. `claimed` hears what a claim that it brings has come to,
+   * before whatever the call waits for in other shards. @throws Refusal `unavailable`; then it may have
    * run or not.
    */
   function run<Given, Answer>(
     script: DeliveryScript<Given, Answer>,
     shard: number,
     given: Given,
+    claimed?: Claimed,
   ): Promise<Answered<Answer>> {
     const text = script.callOf(given)
     // So many short ones never come to the bound.
@@ -152,7 +159,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     const batch = batchOf(script as AnyScript, shard, bytes)
     batch.bytes += bytes
     return new Promise((resolve, reject) => {
-      batch.calls.push({ text, resolve: resolve as Call['resolve'], reject })
+      batch.calls.push({ text, resolve: resolve as Call['resolve'], claimed, reject })
       if (batch.calls.length === CALLS_MAX) close(script as AnyScript, shard)
     })
   }
@@ -162,8 +169,13 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     count,
     run,
     /** Runs `script` in the shard of the user's records. */
-    async runFor<Given, Answer>(script: DeliveryScript<Given, Answer>, userId: string, given: Given) {
-      return run(script, shardOf(userId, await store.claimShards()), given)
+    async runFor<Given, Answer>(
+      script: DeliveryScript<Given, Answer>,
+      userId: string,
+      given: Given,
+      claimed?: Claimed,
+    ) {
+      return run(script, shardOf(userId, await store.claimShards()), given, claimed)
     },
   }
 }

@@ -101,10 +101,11 @@ local function claim_next(user, client, mailbox, token, node, claim)
   return 'more'
 end
 
--- Behind another call, as '' for none or its number, token and node: its failure is its own.
+-- Behind another call, as '' for none or its number, token and node: its failure is its own. Only where that call has left the
+-- mailbox free: whoever waits there may have the command before in hand yet.
 local claims = {}
 local function claim_behind(user, client, mailbox, next_claim)
-  if next_claim == '' then return end
+  if next_claim == '' or not freed then return end
   local claim, token, node = string.match(next_claim, '^(%d+) (%S+) (.*)$')
   local good, answer = pcall(claim_next, user, client, mailbox, token, node, claim)
   if good then claims[#claims + 1], claims[#claims + 2] = number, answer end

@@ -11,6 +11,7 @@ export const ACKNOWLEDGE = deliveryScript(
   `
 local c = look(user, client, id, mailbox, path)
 if was_ended_by(c, attempt) then
+  freed = true
   renotify(c)
   return 1
 end
@@ -20,6 +21,7 @@ if refusal then
   if c and c.terminal ~= '' then renotify(c) end
   return 0
 end
+freed = true
 if c.phase == 'acknowledged' then
   count('acknowledgement repeated')
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
@@ -44,6 +46,7 @@ export const END = deliveryScript(
 local c = look(user, client, id, mailbox, path)
 if not c then return 0 end
 if c.terminal ~= '' then
+  freed = true
   renotify(c)
   return was_ended_by(c, attempt) and 1 or 0
 end
@@ -51,6 +54,7 @@ if instance ~= '' and fenced(c, instance, was_asked, current) then
   count('other settle_fenced')
   return 0
 end
+freed = true
 finish(c, state, reason, nil, attempt)
 return 1`,
 )

@@ -29,4 +29,10 @@ local function taken_over(key, otherwise)
   redis.call('SET', key, record)
   return record
 end
+
+-- What the store has for a record.
+local function stored(key)
+  local reply = redis.pcall('GET', key)
+  return type(reply) == 'table' and taken_over(key, reply) or reply
+end
 `

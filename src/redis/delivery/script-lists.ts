@@ -4,6 +4,9 @@
  */
 import { CommandState } from '../../contract/delivery-words.js'
 
+/** Words of one command: scores and members, so an even number. */
+const SLICE = 2_000
+
 const ALL = CommandState.options.map((state) => `'${state}'`).join(', ')
 
 /**
@@ -44,19 +47,23 @@ local function leave_list(name, member)
   of.left[member] = true
 end
 
--- The calls whose list is none have failed.
+-- So many words at a time as Lua's stack has room for by far.
+local function in_slices(command, key, words)
+  for i = 1, #words, ${SLICE} do
+    local reply = redis.pcall(command, key, unpack(words, i, math.min(#words, i + ${SLICE - 1})))
+    if type(reply) == 'table' then return reply end
+  end
+end
+
+-- The calls whose list is none have failed. One that is running is not told: it asks for what it reads next, and hears it then.
 local function written(name)
   local of = gathered[name]
   if not of then return end
   gathered[name] = nil
-  local function write(command, members)
-    local reply = redis.pcall(command, KEYS[1] .. 'delivery:' .. name, unpack(members))
-    if type(reply) == 'table' then for _, n in ipairs(of.calls) do fail(n, reply) end end
-  end
-  if #of > 0 then write('ZADD', of) end
-  local left = {}
+  local key, left = KEYS[1] .. 'delivery:' .. name, {}
   for member in pairs(of.left or {}) do left[#left + 1] = member end
-  if #left > 0 then write('ZREM', left) end
+  local met = in_slices('ZADD', key, of) or in_slices('ZREM', key, left)
+  if met then for _, n in ipairs(of.calls) do fail(n, met) end end
 end
 
 local function of_id(name) return 'of-id:' .. encode(name) end
@@ -79,7 +86,7 @@ end
 local function unlist(user, ref, key)
   -- First: what a full store refuses must not have been taken off its lists.
   raise(D)
-  local was = fields_of(redis.pcall('GET', key))
+  local was = fields_of(stored(key))
   local terminal, scope = was and was.terminal or '', was and was.scope_id or ''
   for _, state in ipairs(terminal ~= '' and { terminal } or { ${ALL} }) do leave_list('state:' .. state, ref) end
   leave_list(of_id(user), ref)

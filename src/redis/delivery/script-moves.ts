@@ -32,8 +32,8 @@ import { DELIVERY_PLACES } from './script-places.js'
 export const DELIVERY_MOVES = `
 local D = 'delivery'
 local retention, kept_max, patience = tonumber(retention_ms), tonumber(max_kept), tonumber(patience_ms)
--- number: that of the call at hand.
-local counted, released, number = {}, {}, 0
+-- number: that of the call at hand. freed: it has left the mailbox to the next command.
+local counted, released, number, freed = {}, {}, 0, false
 
 -- of: its kind and name.
 local function count(of) counted[of] = (counted[of] or 0) + 1 end
@@ -47,8 +47,7 @@ local function zcall(command, name, ...)
   keys[name] = keys[name] or KEYS[1] .. 'delivery:' .. name
   return redis.call(command, keys[name], ...)
 end
-${RECORD_LUA}
-${DELIVERY_LISTS}
+${RECORD_LUA}${FORMER_RECORDS}${DELIVERY_LISTS}
 local function due(name, limit)
   written(name)
   return zcall('ZRANGE', name, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit)
@@ -56,6 +55,7 @@ end
 ${DELIVERY_NOTICES}
 
 -- What not every move reckons with is not looked at before: junk in its place counts as none.
+local function is_whole(text) return string.find(text, '^%d+$') end
 local function count_of(value) return tonumber(value) or 0 end
 
 -- What the store answered for the record of a command, false or nil for none: nil where there is none; then whether something
@@ -67,24 +67,20 @@ local function record_of(reply, user, client, id, mailbox, path)
     pcall(struct.unpack, RECORD, reply)
   }
   -- Anything else was not written by us; reckoning with it would end the pass over the whole shard.
-  local good = c[1] and tonumber(c.deadline_at) and tonumber(c.attempts)
-  if good and c.terminal ~= '' then good = tonumber(c.until_ms)
-  else good = good and tonumber(c.seq) and c.scope_id ~= '' end
+  local good = c[1] and is_whole(c.deadline_at) and is_whole(c.attempts) and is_whole(c.seq)
+    and c.ref == user .. '\\n' .. client .. '\\n' .. id
+  if good and c.terminal ~= '' then good = is_whole(c.until_ms) else good = good and c.scope_id ~= '' end
   if not good then return nil, true end
   return c
 end
 
 local function key_of(c) return ended(D, 'command', c.path) end
 
-${FORMER_RECORDS}
 -- mailbox and path are what the keys of a command end in, where that is known.
 local function read(user, client, id, mailbox, path)
   mailbox = mailbox or ids(user, client)
   path = path or mailbox .. ':' .. encode(id)
-  local key = ended(D, 'command', path)
-  local reply = redis.pcall('GET', key)
-  if type(reply) == 'table' then reply = taken_over(key, reply) end
-  return record_of(reply, user, client, id, mailbox, path)
+  return record_of(stored(ended(D, 'command', path)), user, client, id, mailbox, path)
 end
 
 local function save(c)
@@ -125,17 +121,16 @@ end
 local doomed = {}
 local function write_all()
   for kind in pairs(kept) do
-    local of = gathered[kind]
     written(kind)
-    local good, met = pcall(forget_oldest, kind)
-    if not good then for _, n in ipairs(of.calls) do fail(n, met) end end
+    -- A foreign value in the place of what is kept: what was to be put there has failed by it.
+    pcall(forget_oldest, kind)
   end
   while true do
     local name = next(gathered)
     if not name then break end
     written(name)
   end
-  if #doomed > 0 then redis.call('DEL', unpack(doomed)) end
+  if #doomed > 0 then in_slices('DEL', doomed[1], doomed) end
 end
 
 -- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.

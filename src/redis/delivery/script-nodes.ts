@@ -154,6 +154,7 @@ local function reap(dead)
     redis.call('ZREM', K(D, 'of', dead), places[i])
   end
   if #places < ${BATCH} then
+    gathered[todo_of(dead)] = nil
     redis.call('DEL', K(D, 'todo', dead), K(D, 'news', dead))
     zcall('ZREM', 'incarnations', dead)
   end

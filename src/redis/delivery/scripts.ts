@@ -91,6 +91,8 @@ export const ADMIT = deliveryScript(
     claims: true,
   },
   `
+-- Whoever brings a claim has nothing in hand.
+freed = true
 local key, waiting = ended(D, 'command', path), ended(D, 'box', mailbox)
 local known, isTaken = look(user, client, id, mailbox, path)
 if known and known.terminal ~= 'rejected' then
@@ -168,6 +170,7 @@ if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' th
   if c and c.terminal ~= '' then renotify(c) end
   return 0
 end
+freed = true
 conclude(c, outcome)
 if c.phase == 'attempted' and outcome ~= 'handed_over' then
   recover(c, 'deliver_rejected')

@@ -10,7 +10,7 @@ import { BadRow } from '../table/rows.js'
 import { timestampsOf } from '../table/scores.js'
 import { allShards } from '../table/shards.js'
 import { Millis } from '../table/timestamp.js'
-import { RECORD_BYTES, RECORD_LUA, withFields } from './format.js'
+import { RECORD_LUA, RECORD_TEXT_BYTES, withFields } from './format.js'
 import { type LegacyStream, readLegacy } from './legacy.js'
 
 const NAME = 'delivery'
@@ -37,7 +37,7 @@ local states = { key('state', 'waiting'), key('state', 'attempted') }
 
 local function record(ref)
   local user, client, id = string.match(ref, '^([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)$')
-  return id and fields_of(read('GETRANGE', key('command', user, client, id), 0, ${RECORD_BYTES}))
+  return id and fields_of(read('GETRANGE', key('command', user, client, id), 0, ${RECORD_TEXT_BYTES}))
 end
 
 local function due_of(from, to)
