@@ -80,4 +80,16 @@ describeNode('a command of an earlier build', ({ make, server }) => {
       terminal: { state: 'cancelled', at: '2023-11-14T22:13:21.000Z', reason: 'no_longer' },
     })
   })
+
+  it('leaves the list of its scope when it is forgotten', async () => {
+    const { deploymentId, dispatcher } = make()
+    await dispatcher.dispatch(command('c1', { scope_id: 'team' }))
+    await dispatcher.cancel(key('c1'))
+    await toHash(deploymentId, 'c1', { phase: 'ended', terminal: 'cancelled', terminal_at: '1', until_ms: '2' })
+    const place = (...parts: string[]) => keyOf(shardPrefix(deploymentId, 0), ['delivery', ...parts])
+    await server().cli('ZADD', place('ended'), '2', 'ada\ntab\nc1')
+    await dispatcher.reconcile()
+    for (const list of [place('of-id', 'team'), place('command', 'ada', 'tab', 'c1')])
+      expect(await server().cli('EXISTS', list)).toBe('0')
+  })
 })
