@@ -487,7 +487,6 @@ export const REDIS_DELIVERY = [
       '(isWaiting(waiter) || waiter.carried) &&',
       'isWaiting(waiter) &&',
     ],
-    ['an outcome that is told again brings no claim', '(claim = NO_CLAIM)', '(claim = claimAfter(claimed))'],
     ['a claim travels with what releases the mailbox', 'return carry(waiter)', 'return NO_CLAIM'],
     [
       'a claim travels for whom the registry names',

@@ -69,8 +69,9 @@ export function createMailboxes(options: MailboxesOptions) {
   function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
     const { user_id, client_id, command_id, attempt } = claimed
     const untilAt = performance.now() + ackTimeoutMs
-    const record = (claim = NO_CLAIM) => {
+    const record = () => {
       unrecorded.delete(record)
+      const claim = claimAfter(claimed)
       const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim: claim.next_claim }
       const running = delivery.run(CONCLUDE, shard, about, claim.claimed)
       claim.sent(running)
@@ -80,7 +81,7 @@ export function createMailboxes(options: MailboxesOptions) {
         onError(error)
       })
     }
-    record(claimAfter(claimed))
+    record()
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
 
