@@ -74,9 +74,15 @@ describeRedis('a node of the dispatcher', () => {
     const { dispatcher } = open({ client })
     const given: string[] = []
     const deliver = (whose: string) => () => void given.push(whose)
-    const former = await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('former'))
-    const held = plan.meet('held', await runsOf(CLAIM))
+    // The store knows the script from then on: one that it does not is sent twice, and it is the first that would be held.
+    const other = { ...ALICE, client_id: 'other' }
+    await dispatcher.dispatch({ ...other, command_id: 'k', action: 'a' })
+    await dispatcher.attach({ ...other, instance_id: 'i' }, deliver('other'))
+    await soon(() => expect(given.splice(0)).toEqual(['other']))
+    // Before anybody waits for it, or its claim might travel with its admission.
     await dispatcher.dispatch({ ...ALICE, command_id: 'k', action: 'a' })
+    const held = plan.meet('held', await runsOf(CLAIM))
+    const former = await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('former'))
     await held
     await former.detach()
     await plan.release()
