@@ -202,7 +202,7 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
   it('lists all that several passes of one run have ended', async () => {
     const { clock, store, ask } = await waiting()
     const many = { max_kept: 10_000, max_tracked: 10_000, max_per_user: 10_000 }
-    const node = { incarnation: 'a', retention_ms: RETENTION_MS, patience_ms: PATIENCE_MS, ...many }
+    const node = { incarnation: 'a', node: 'a', retention_ms: RETENTION_MS, patience_ms: PATIENCE_MS, ...many }
     const run = <Given>(script: DeliveryScript<Given, unknown>, calls: Given[]) =>
       runScript(store, script, 0, { ...node, given: calls.map((call) => script.callOf(call)) })
     // More than fit into one command.

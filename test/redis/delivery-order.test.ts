@@ -31,6 +31,7 @@ describeNode('a mailbox that two instances ask for', ({ client, make, server }) 
     const attach = async (incarnation: string, instance: string, order: number) => {
       const node = {
         incarnation,
+        node: incarnation,
         retention_ms: 1_000,
         max_kept: 10,
         patience_ms: 1_000,

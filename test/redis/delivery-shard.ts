@@ -74,7 +74,7 @@ export function openShard(client: RedisClient) {
   /** A node by its incarnation. What is not given is as any dispatcher has it. */
   function node(incarnation: string, max_per_user = 100) {
     const kept = { retention_ms: RETENTION_MS, max_kept: 100, patience_ms: PATIENCE_MS }
-    const bounds = { incarnation, ...kept, max_tracked: 100, max_per_user }
+    const bounds = { incarnation, node: incarnation, ...kept, max_tracked: 100, max_per_user }
     const run = <Given, Answer>(script: DeliveryScript<Given, Answer>, given: Given) =>
       runAlone(store, script, bounds, given)
     const ends = { ...about, reason: '', instance: '', was_asked: '', current: '', next_claim: '' }
@@ -89,7 +89,7 @@ export function openShard(client: RedisClient) {
         id: string,
         more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; next_claim: string }> = {},
       ) => run(ADMIT, { ...ADMISSION, id, ...more }),
-      claim: (token: string, claim: number) => run(CLAIM, { ...about, token, node: incarnation, claim }),
+      claim: (token: string, claim: number) => run(CLAIM, { ...about, token, claim }),
       conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
         run(CONCLUDE, { ...about, id, attempt, outcome, next_claim: '' }),
       acknowledge: (id: string, instance: string, attempt: string, next_claim = '') =>

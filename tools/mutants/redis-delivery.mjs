@@ -76,6 +76,24 @@ export const REDIS_DELIVERY = [
       `if needs ~= '' and not waited_for(mailbox, needs == 'current' and current) then`,
       'if false then',
     ],
+    [
+      'in a store, a command that needs a waiter needs a current one',
+      `or (instance and waiter[2] ~= instance) then return false end`,
+      'then return false end',
+      LATE,
+    ],
+    [
+      'a waiter at a dead node is none',
+      'return waiter[1] == incarnation or (lease and tonumber(lease) > now)',
+      'return true',
+      [PRESENCE, CONTRACT],
+    ],
+    [
+      'commands of one run have numbers of their own',
+      'return text(before + number)',
+      'return text(before + 1)',
+      BATCHES,
+    ],
     ['in a store, commands are bounded', `elseif tracked_now() >= tracked_max then`, 'elseif false then', BOUNDS],
     ['in a store, a user has so many commands', `elseif held_by(user) >= held_max then`, 'elseif false then', BOUNDS],
     [
@@ -185,6 +203,11 @@ export const REDIS_DELIVERY = [
       'if instance',
     ],
     [
+      'without a registry the attached instance speaks for its client',
+      String.raw`return (attached or string.match(c.attempted, '^[^\\n]*\\n([^\\n]*)')) ~= instance`,
+      'return false',
+    ],
+    [
       'in a store, a stale instance does not settle',
       `if instance ~= '' and fenced(c, instance, was_asked, current) then`,
       'if false then',
@@ -230,11 +253,6 @@ export const REDIS_DELIVERY = [
   ]),
   ...weaken('src/redis/delivery/script-moves.ts', CONTRACT, [
     [
-      'in a store, attempts are bounded',
-      `if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
-      '',
-    ],
-    [
       'a record without its scope stops no pass',
       `else good = good and c.scope_id ~= '' end`,
       'end',
@@ -262,28 +280,18 @@ export const REDIS_DELIVERY = [
       'test/redis/hostile-writers.test.ts',
     ],
     ['a record that is over is none', 'if tonumber(c.until_ms) <= now then return nil, true end', '', LATE],
+  ]),
+  ...weaken('src/redis/delivery/script-recovery.ts', CONTRACT, [
+    [
+      'in a store, attempts are bounded',
+      `if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end`,
+      '',
+    ],
     [
       'a claim that never reached its node counts against no bound',
       '  c.max_attempts = text(count_of(c.max_attempts) + 1)\n',
       '',
       LATE,
-    ],
-    [
-      'in a store, a command that needs a waiter needs a current one',
-      `or (instance and waiter[2] ~= instance) then return false end`,
-      'then return false end',
-      LATE,
-    ],
-    [
-      'a waiter at a dead node is none',
-      'return waiter[1] == incarnation or (lease and tonumber(lease) > now)',
-      'return true',
-      [PRESENCE, CONTRACT],
-    ],
-    [
-      'without a registry the attached instance speaks for its client',
-      String.raw`return (attached or string.match(c.attempted, '^[^\\n]*\\n([^\\n]*)')) ~= instance`,
-      'return false',
     ],
   ]),
   ...weaken('src/redis/delivery/script-nodes.ts', PRESENCE, [
@@ -527,9 +535,6 @@ export const REDIS_DELIVERY = [
   ),
   ...weaken('src/redis/delivery/format.ts', 'test/redis/defences.test.ts', [
     ['an observer shows no status of another command', 'if (record?.ref !== commandKey(key))', 'if (!record)'],
-  ]),
-  ...weaken('src/redis/delivery/script-notices.ts', BATCHES, [
-    ['commands of one run have numbers of their own', 'return text(before + number)', 'return text(before + 1)'],
   ]),
   ...weaken('src/redis/delivery/script-places.ts', BATCHES, [
     ['commands of one run are counted, of all', 'tracked and tracked + 1', 'tracked'],

@@ -74,6 +74,7 @@ export function commandDispatcherOn(
   const delivery = createDeliveryRun({
     store,
     incarnation,
+    nodeId,
     ...bounds,
     onNotice: (notice, shard) => mailboxes.notice(notice, shard),
     onCount: onChange,
@@ -86,7 +87,6 @@ export function commandDispatcherOn(
     delivery,
     attempts,
     waiters,
-    nodeId,
     ackTimeoutMs,
     connections,
     nudge,

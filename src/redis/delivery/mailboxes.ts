@@ -17,7 +17,6 @@ export interface MailboxesOptions {
   delivery: DeliveryRun
   attempts: DeliveryAttempts
   waiters: Waiters
-  nodeId: string
   ackTimeoutMs: number
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   /** Told when something is to be done in `delayMs`. */
@@ -40,7 +39,7 @@ export interface CarriedClaim {
 const NO_CLAIM: CarriedClaim = { next_claim: '', claimed() {}, sent() {} }
 
 export function createMailboxes(options: MailboxesOptions) {
-  const { delivery, attempts, waiters, nodeId, ackTimeoutMs, connections, nudge, onError } = options
+  const { delivery, attempts, waiters, ackTimeoutMs, connections, nudge, onError } = options
   const { isWaiting } = waiters
   /** Whose last step failed: the next pass calls them again. */
   const failed = new Set<LocalWaiter>()
@@ -90,7 +89,7 @@ export function createMailboxes(options: MailboxesOptions) {
     const { user_id, client_id, shard, token } = waiter
     if (!waiter.isUnanswered) waiter.claim++
     waiter.isUnanswered = true
-    const about = { user: user_id, client: client_id, token, node: nodeId, claim: waiter.claim }
+    const about = { user: user_id, client: client_id, token, claim: waiter.claim }
     const { answer } = await delivery.run(CLAIM, shard, about)
     waiter.isUnanswered = false
     return answer
@@ -116,7 +115,7 @@ export function createMailboxes(options: MailboxesOptions) {
       claimed = resolve
     })
     return {
-      next_claim: nextClaim(waiter.claim, waiter.token, nodeId),
+      next_claim: nextClaim(waiter.claim, waiter.token),
       claimed,
       sent(running) {
         waiter.carried = carried

@@ -7,16 +7,24 @@ import { pathOf } from '../store/keys.js'
 import { listOf, type StoreReply, strings } from '../store/reply.js'
 import { defineScript, type Script, type ScriptOptions } from '../store/script.js'
 import { withFields } from './format.js'
-import { type ClaimReply, readClaim, SEPARATOR } from './script-claims.js'
+import { type ClaimReply, DELIVERY_CLAIMS, readClaim, SEPARATOR } from './script-claims.js'
 import { DELIVERY_MOVES } from './script-moves.js'
 
-const NODE_ARGS = ['incarnation', 'retention_ms', 'max_kept', 'patience_ms', 'max_tracked', 'max_per_user'] as const
+const NODE_ARGS = [
+  'incarnation',
+  'node',
+  'retention_ms',
+  'max_kept',
+  'patience_ms',
+  'max_tracked',
+  'max_per_user',
+] as const
 
 /** What the keys of a client and of a command end in: a script whose calls name one finds that beside the ids. */
 const PATHS = { mailbox: ['user', 'client'], path: ['user', 'client', 'id'] } as const
 
 /**
- * `incarnation` is this life of the node; most retained records of a kind, the patience for an attempt, and most commands
+ * `incarnation` is this life of the `node`; most retained records of a kind, the patience for an attempt, and most commands
  * that are tracked, of all and of a user.
  */
 export type NodeArguments = Arguments<(typeof NODE_ARGS)[number]>
@@ -81,19 +89,21 @@ function readCall(args: readonly string[]): string {
 
 /** What a call of a script that `claims` may bring, '' for nothing: the next claim of the client that it is about. */
 const NEXT_CLAIM = 'next_claim'
-/** The same as it travels: its number, and the token and node of its waiter. */
-export const nextClaim = (claim: number, token: string, nodeId: string) => `${claim} ${token} ${nodeId}`
+/** The same as it travels: its number, and the token of its waiter. */
+export const nextClaim = (claim: number, token: string) => `${claim} ${token}`
 
 interface DeliveryScriptOptions<Names extends string, Answer, Claims extends boolean>
   extends Omit<ScriptOptions<Names, Answer>, 'rest'> {
   /** Its calls may bring a claim: `NEXT_CLAIM`. */
   claims?: Claims
+  /** Lua functions that it needs beside those of every move: a run defines each anew, which costs more than most calls of one. */
+  parts?: readonly string[]
 }
 
 /** Lua over the arguments of one call, which answers by `return`. */
 export function deliveryScript<Names extends string, Answer, Claims extends boolean = false>(
   name: string,
-  { args: own, answer, claims, ...options }: DeliveryScriptOptions<Names, Answer, Claims>,
+  { args: own, answer, claims, parts = [], ...options }: DeliveryScriptOptions<Names, Answer, Claims>,
   lua: string,
 ): DeliveryScript<Arguments<Names | (Claims extends true ? typeof NEXT_CLAIM : never)>, Answer> {
   const args: readonly string[] = claims ? [NEXT_CLAIM, ...own] : own
@@ -102,7 +112,7 @@ export function deliveryScript<Names extends string, Answer, Claims extends bool
   const script = defineScript(
     name,
     { ...options, args: NODE_ARGS, rest: 'given', answer: read, hasTables: false },
-    withFields(`local answers, failed = {}, {}
+    withFields(`local answers, failed, claims = {}, {}, {}
 local function fail(n, met)
   if not answers[n] then return end
   answers[n] = false
@@ -111,7 +121,7 @@ local function fail(n, met)
   -- What Lua itself says begins with a place in the script.
   failed[#failed + 1] = string.find(said, '^%u+ ') and said or 'ERR ' .. said
 end
-${DELIVERY_MOVES}
+${DELIVERY_MOVES}${claims ? DELIVERY_CLAIMS : ''}${parts.join('')}
 local function move(${all.join(', ')})
 ${lua}
 end

@@ -22,6 +22,7 @@ interface DeliveryRunOptions {
   store: Store
   /** This life of this node: what a former one of the same name claimed is not ours. */
   incarnation: string
+  nodeId: string
   retentionMs: number
   maxRetained: number
   ackTimeoutMs: number
@@ -59,6 +60,7 @@ interface Batch {
 
 const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
   incarnation: options.incarnation,
+  node: options.nodeId,
   retention_ms: options.retentionMs,
   max_kept: options.maxRetained,
   patience_ms: options.ackTimeoutMs,

@@ -49,7 +49,7 @@ local function claimed(c, waiting, payload_text, until_ms)
   local behind = redis.call('ZCARD', waiting)
   if behind == 0 then is_emptied(c.user_id, c.client_id) end
   -- One text: the store looks at a table seven times, and at each of its values, before it answers it.
-  return table.concat({ c.attempts, c.deadline_at, behind, until_ms, c.command_id, c.action, payload_text }, '\\0')
+  return c.attempts .. '\\0' .. c.deadline_at .. '\\0' .. behind .. '\\0' .. until_ms .. '\\0' .. c.command_id .. '\\0' .. c.action .. '\\0' .. payload_text
 end
 
 -- The same claim again: its answer was lost.
@@ -61,7 +61,7 @@ local function claimed_before(user, client, mailbox, waiter, waiting)
   return claimed(c, waiting, payload_text, zcall('ZSCORE', 'wakes', c.ref) or '')
 end
 
-local function claim_next(user, client, mailbox, token, node, claim)
+local function claim_next(user, client, mailbox, token, claim)
   local wanted = tonumber(claim)
   local key, waiting = ended(D, 'waiter', mailbox), ended(D, 'box', mailbox)
   local waiter = redis.call('HMGET', key, 'token', 'instance', 'claim', 'claimed', 'attempt')
@@ -101,13 +101,13 @@ local function claim_next(user, client, mailbox, token, node, claim)
   return 'more'
 end
 
--- Behind another call, as '' for none or its number, token and node: its failure is its own. Only where that call has left the
+-- Behind another call, as '' for none or its number and token: its failure is its own. Only where that call has left the
 -- mailbox free: whoever waits there may have the command before in hand yet.
-local claims = {}
 local function claim_behind(user, client, mailbox, next_claim)
   if next_claim == '' or not freed then return end
-  local claim, token, node = string.match(next_claim, '^(%d+) (%S+) (.*)$')
-  local good, answer = pcall(claim_next, user, client, mailbox, token, node, claim)
+  local gap = string.find(next_claim, ' ', 1, true)
+  local claim, token = string.sub(next_claim, 1, gap - 1), string.sub(next_claim, gap + 1)
+  local good, answer = pcall(claim_next, user, client, mailbox, token, claim)
   if good then claims[#claims + 1], claims[#claims + 2] = number, answer end
 end
 `

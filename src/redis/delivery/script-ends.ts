@@ -2,12 +2,25 @@
 import { isOne } from '../store/reply.js'
 import { deliveryScript } from './node-script.js'
 
+const ENDS = `
+-- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.
+local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
+
+-- Whether the instance does not speak for the client: by the registry, which the caller asked, or the one attached or
+-- last attempted.
+local function fenced(c, instance, asked, current)
+  if asked ~= '' then return current ~= instance end
+  local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
+  return (attached or string.match(c.attempted, '^[^\\n]*\\n([^\\n]*)')) ~= instance
+end
+`
+
 // Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
 const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
 
 export const ACKNOWLEDGE = deliveryScript(
   'delivery.acknowledge',
-  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true },
+  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
   `
 local c = look(user, client, id, mailbox, path)
 if was_ended_by(c, attempt) then
@@ -41,7 +54,7 @@ return 1`,
 /** `instance` may be ''. */
 export const END = deliveryScript(
   'delivery.end',
-  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true },
+  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
   `
 local c = look(user, client, id, mailbox, path)
 if not c then return 0 end

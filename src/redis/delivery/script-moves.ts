@@ -20,9 +20,7 @@
  *
  * A command reference is `user \n client \n command`: ids hold no line break. An incarnation is one life of one node.
  */
-import { BACKOFF_MAX_MS, BACKOFF_MS } from '../../contract/delivery-rules.js'
 import { RECORD_LUA } from './format.js'
-import { DELIVERY_CLAIMS } from './script-claims.js'
 import { FORMER_RECORDS } from './script-former.js'
 import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
@@ -39,6 +37,12 @@ local counted, released, number, freed = {}, {}, 0, false
 local function count(of) counted[of] = (counted[of] or 0) + 1 end
 -- A whole number as text. The store would make one itself, call by call, as of any number, and that is dearer than the call.
 local function text(number) return string.format('%d', number) end
+-- The instant in so many ms, which most calls of a run have in common.
+local instants = {}
+local function in_ms(ms)
+  instants[ms] = instants[ms] or text(now + ms)
+  return instants[ms]
+end
 local now_text, patience_text, retained_text = text(now), text(now + patience), text(now + retention)
 
 -- By the name of what a shard has one of: its key.
@@ -48,10 +52,6 @@ local function zcall(command, name, ...)
   return redis.call(command, keys[name], ...)
 end
 ${RECORD_LUA}${FORMER_RECORDS}${DELIVERY_LISTS}
-local function due(name, limit)
-  written(name)
-  return zcall('ZRANGE', name, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit)
-end
 ${DELIVERY_NOTICES}
 
 -- What not every move reckons with is not looked at before: junk in its place counts as none.
@@ -62,12 +62,9 @@ local function count_of(value) return tonumber(value) or 0 end
 -- else stands in its place.
 local function record_of(reply, user, client, id, mailbox, path)
   if not reply then return nil, false end
-  local c = {
-    user_id = user, client_id = client, command_id = id, mailbox = mailbox, path = path,
-    pcall(struct.unpack, RECORD, reply)
-  }
+  local c = { user, client, id, mailbox, path, pcall(struct.unpack, RECORD, reply) }
   -- Anything else was not written by us; reckoning with it would end the pass over the whole shard.
-  local good = c[1] and is_whole(c.deadline_at) and is_whole(c.attempts) and is_whole(c.seq)
+  local good = c.good and is_whole(c.deadline_at) and is_whole(c.attempts) and is_whole(c.seq)
     and c.ref == user .. '\\n' .. client .. '\\n' .. id
   if good and c.terminal ~= '' then good = is_whole(c.until_ms) else good = good and c.scope_id ~= '' end
   if not good then return nil, true end
@@ -133,9 +130,6 @@ local function write_all()
   if #doomed > 0 then in_slices('DEL', doomed[1], doomed) end
 end
 
--- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.
-local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
-
 -- The end, once more for whoever has not heard of it; what is released twice is released.
 local function renotify(c)
   notify(c.incarnation, c.terminal .. '\\n' .. c.ref)
@@ -187,71 +181,4 @@ local function look(user, client, id, mailbox, path)
   if not id then return nil, false end
   return looked_at(read(user, client, id, mailbox, path))
 end
-
-local function look_ref(ref) return look(of_ref(ref)) end
-
-local function note_recovery(c, reason)
-  c.recovered = text(count_of(string.match(c.recovered, '^[^\\n]*')) + 1) .. '\\n' .. now_text .. '\\n' .. reason
-  count('recovery ' .. reason)
-end
-
--- After an attempt that led to nothing: another one after a pause, or the end.
-local function recover(c, reason)
-  local attempts = tonumber(c.attempts)
-  if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end
-  c.phase = 'backoff'
-  note_recovery(c, reason)
-  save(c)
-  list('wakes', text(now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1))), c.ref)
-end
-
--- Whoever calls it saves the record.
-local function conclude(c, outcome)
-  c.last_outcome = outcome
-  if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
-  count('other attempt_' .. outcome)
-end
-
-local function ready(c)
-  c.phase = 'ready'
-  save(c)
-  leave_list('wakes', c.ref)
-  redis.call('ZADD', box(c), c.seq, c.command_id)
-  call(c.user_id, c.client_id, c.mailbox)
-end
-
--- The claim that led to this attempt never reached its node: it goes back, and counts against no bound.
-local function requeue(c)
-  c.max_attempts = text(count_of(c.max_attempts) + 1)
-  note_recovery(c, 'requeued')
-  ready(c)
-end
-
--- The patience for an attempt is over: handed over and not acknowledged, or with the hand-over still open, at a node that
--- lives or at one that has fallen silent.
-local function give_up(c)
-  local reason = 'ack_timeout'
-  if c.last_outcome == '' then
-    local lease = c.incarnation ~= '' and zcall('ZSCORE', 'incarnations', c.incarnation)
-    reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
-  end
-  conclude(c, 'timed_out')
-  recover(c, reason)
-end
-
--- Whether the instance does not speak for the client: by the registry, which the caller asked, or the one attached or
--- last attempted.
-local function fenced(c, instance, asked, current)
-  if asked ~= '' then return current ~= instance end
-  local attached = redis.call('HGET', ended(D, 'waiter', c.mailbox), 'instance')
-  return (attached or string.match(c.attempted, '^[^\\n]*\\n([^\\n]*)')) ~= instance
-end
-
--- Whether anybody waits for the client at a node that lives, or that instance if one is given.
-local function waited_for(mailbox, instance)
-  local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'incarnation', 'instance')
-  if not waiter[1] or (instance and waiter[2] ~= instance) then return false end
-  local lease = zcall('ZSCORE', 'incarnations', waiter[1])
-  return waiter[1] == incarnation or (lease and tonumber(lease) > now)
-end
-${DELIVERY_CLAIMS}`
+`

@@ -3,6 +3,8 @@ import { listOf, nothing } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { deliveryScript } from './node-script.js'
 import { NODE_KEPT_MS } from './nodes.js'
+import { DELIVERY_NEWS } from './script-notices.js'
+import { DELIVERY_RECOVERY } from './script-recovery.js'
 
 /** A dead node's waiters stay this long after its lease: it may only have been slow. */
 const REAP_MS = 60_000
@@ -15,6 +17,14 @@ const UNCONFIRMED_MAX = 50
 const CONFIRMED_MS = 10_000
 /** Nodes listed: a deployment has tens; more are ids that somebody makes anew at each start. */
 const NODES_MAX = 1_000
+
+const PASS = `${DELIVERY_RECOVERY}${DELIVERY_NEWS}
+local function due(name, limit)
+  written(name)
+  return zcall('ZRANGE', name, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, limit)
+end
+local function look_ref(ref) return look(of_ref(ref)) end
+`
 
 // Whatever is said here carries what it comes after: an order, a token, the number of what was heard.
 const ANY_TIME = { anyTime: true }
@@ -70,7 +80,7 @@ return { 'waits' }`,
 /** From here on an attach of `own_order`, if any, is late. `unsure` is a claim whose answer was lost, or ''. */
 export const DETACH = deliveryScript(
   'delivery.detach',
-  { args: ['user', 'client', 'token', 'own_order', 'unsure'], answer: nothing, ...FREEING },
+  { args: ['user', 'client', 'token', 'own_order', 'unsure'], answer: nothing, ...FREEING, parts: [DELIVERY_RECOVERY] },
   `
 local key, place, left = K(D, 'waiter', user, client), user .. '\\n' .. client, K(D, 'left', user, client)
 local waiter = redis.call('HMGET', key, 'token', 'claim', 'claimed', 'attempt')
@@ -98,6 +108,7 @@ export const TAKE = deliveryScript(
       return { isMore: more === 1, heard: String(heard) }
     },
     ...FREEING,
+    parts: [DELIVERY_NEWS],
   },
   `
 local heard, more = take(after)
@@ -117,6 +128,7 @@ export const RECONCILE = deliveryScript(
       return { isLapsed: lapsed === 1, isMore: more === 1, nextIn: Number(nextIn), heard: String(heard) }
     },
     ...FREEING,
+    parts: [PASS],
   },
   `
 by_news = true

@@ -32,8 +32,6 @@ const NEWS_MS = 60_000
  * so that the next one has it.
  */
 const RENOTIFY_MS = 500
-/** News, and mailboxes, of one look: about a millisecond. */
-const BATCH = 100
 
 export const DELIVERY_NOTICES = `
 local notices, by_news, called = {}, false, {}
@@ -49,13 +47,6 @@ local function order()
   local text = string.format('%.0f', at)
   zcall('SET', 'seq', text)
   return text
-end
-
--- Of the call at hand, for its command: the calls of a run take theirs together.
-local before
-local function next_number()
-  before = before or zcall('INCRBY', 'seq', text(#given)) - #given
-  return text(before + number)
 end
 
 -- Whoever asked reads it in the reply. A pass takes its own from the store instead, where it stays until it is heard.
@@ -84,7 +75,13 @@ local function call(user, client, mailbox)
   list(todo_of(to), text(stored_now + (isHere and ${RENOTIFY_MS} or 0)), place)
   if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
+`
 
+/** News, and mailboxes, of one look: about a millisecond. */
+const BATCH = 100
+
+/** For the scripts that ask what their node is to be told. */
+export const DELIVERY_NEWS = `
 -- What this node has not heard yet, after the number up to which it has. Answers the new number, and whether there is more.
 local function take(after)
   local news, todo = K(D, 'news', incarnation), K(D, 'todo', incarnation)

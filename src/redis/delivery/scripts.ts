@@ -2,7 +2,8 @@
 import { isOne, listOf, nothing } from '../store/reply.js'
 import { recordText } from './format.js'
 import { deliveryScript } from './node-script.js'
-import { readClaim } from './script-claims.js'
+import { DELIVERY_CLAIMS, readClaim } from './script-claims.js'
+import { DELIVERY_RECOVERY } from './script-recovery.js'
 
 /**
  * In the shard of the scope, where that is another than the command's. `ttl` is the time to the deadline, `attempt` names the
@@ -12,7 +13,7 @@ export const RESERVE = deliveryScript(
   'delivery.reserve',
   { args: ['scope', 'ref', 'ttl', 'capacity', 'news', 'attempt'], answer: isOne },
   `
-local deadline = text(now + ttl)
+local deadline = in_ms(ttl)
 if not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then return 0 end
 zcall('ZADD', 'scope-until', 'GT', deadline, scope)
 local sharers = sharers_key(scope, ref)
@@ -45,6 +46,23 @@ export const LOOK = deliveryScript(
 local c = look(user, client, id, mailbox, path)
 return c and text_of(c) or 0`,
 )
+
+const ADMISSIONS = `
+-- Of the call at hand, for its command: the calls of a run take theirs together.
+local before
+local function next_number()
+  before = before or zcall('INCRBY', 'seq', text(#given)) - #given
+  return text(before + number)
+end
+
+-- Whether anybody waits for the client at a node that lives, or that instance if one is given.
+local function waited_for(mailbox, instance)
+  local waiter = redis.call('HMGET', ended(D, 'waiter', mailbox), 'incarnation', 'instance')
+  if not waiter[1] or (instance and waiter[2] ~= instance) then return false end
+  local lease = zcall('ZSCORE', 'incarnations', waiter[1])
+  return waiter[1] == incarnation or (lease and tonumber(lease) > now)
+end
+`
 
 const ADMITTED = {
   ref: 'ref',
@@ -89,6 +107,7 @@ export const ADMIT = deliveryScript(
       return { became, record }
     },
     claims: true,
+    parts: [ADMISSIONS],
   },
   `
 -- Whoever brings a claim has nothing in hand.
@@ -108,7 +127,7 @@ if known and known.terminal ~= 'rejected' then
 end
 
 local ref = user .. '\\n' .. client .. '\\n' .. id
-local deadline = text(now + ttl)
+local deadline = in_ms(ttl)
 local refusal = ''
 if needs ~= '' and not waited_for(mailbox, needs == 'current' and current) then
   refusal = 'no_waiter'
@@ -153,15 +172,21 @@ const OF_ATTEMPT = { freesMemory: true, anyTime: true }
 /** The next attempt of a mailbox, for the waiter of that token and by the number of its claim. */
 export const CLAIM = deliveryScript(
   'delivery.claim',
-  { args: ['user', 'client', 'token', 'node', 'claim'], answer: readClaim, ...OF_ATTEMPT },
+  { args: ['user', 'client', 'token', 'claim'], answer: readClaim, ...OF_ATTEMPT, parts: [DELIVERY_CLAIMS] },
   `
-return claim_next(user, client, mailbox, token, node, claim)`,
+return claim_next(user, client, mailbox, token, claim)`,
 )
 
 /** What became of an attempt. */
 export const CONCLUDE = deliveryScript(
   'delivery.conclude',
-  { args: ['user', 'client', 'id', 'attempt', 'outcome'], answer: nothing, ...OF_ATTEMPT, claims: true },
+  {
+    args: ['user', 'client', 'id', 'attempt', 'outcome'],
+    answer: nothing,
+    ...OF_ATTEMPT,
+    claims: true,
+    parts: [DELIVERY_RECOVERY],
+  },
   `
 local c = read(user, client, id, mailbox, path)
 if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' then
