@@ -39,6 +39,11 @@ export const SettleInput = CommandKey.extend({
   state: z.enum(['resulted', 'failed']),
   reason: z.string().optional(),
   instance_id: Id.optional(),
+  /** It is the client's acknowledgement too, unless there is one already; needs `instance_id`. @default false */
+  acknowledge: z.boolean().optional(),
+}).refine(({ acknowledge, instance_id }) => !acknowledge || instance_id !== undefined, {
+  path: ['instance_id'],
+  error: 'must be given with acknowledge, which is fenced by it',
 })
 export type SettleInput = z.input<typeof SettleInput>
 
@@ -87,7 +92,10 @@ export interface CommandDispatcher {
    * before the terminal state does.
    */
   acknowledge(input: AcknowledgeInput): Promise<boolean>
-  /** The end of a command; works without an acknowledgement. False once it is terminal, unknown, or fenced. */
+  /**
+   * The end of a command; works without an acknowledgement, or with `acknowledge` as one, in one step. False, and nothing
+   * changed, once it is terminal, unknown, or fenced.
+   */
   settle(input: SettleInput): Promise<boolean>
   /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
   cancel(input: CancelInput): Promise<boolean>

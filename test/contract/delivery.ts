@@ -1,5 +1,6 @@
 /** What any command dispatcher must hold, over memory and over a shared store alike. */
 import { expect, it } from 'vitest'
+import { acknowledgedEndContract } from './delivery-acknowledged-end.js'
 import { acknowledgementContract } from './delivery-acknowledgement.js'
 import { admissionContract } from './delivery-admission.js'
 import { command, connection, first } from './delivery-commands.js'
@@ -20,6 +21,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
   recoveryContract(subject)
   acknowledgementContract(subject)
   endContract(subject)
+  acknowledgedEndContract(subject)
   inspectionContract(subject)
   listContract(subject)
 

@@ -91,7 +91,11 @@ describe('the connector over dispatcher and correlator', () => {
     expect(await world.connector.reply(reply)).toBe(false)
     expect(await result).toEqual({ archived: 7 })
     expect(await rpc.inspector.getPending(command_id, ask)).toBeNull()
-    expect(await dispatcher.inspector.status(key, ask)).toMatchObject({ terminal: { state: 'resulted' } })
+    // Whoever has answered has taken it, though he never said so by itself.
+    expect(await dispatcher.inspector.status(key, ask)).toMatchObject({
+      acknowledgement: { state: 'acknowledged', instance_id: 'laptop-1' },
+      terminal: { state: 'resulted' },
+    })
     const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
     expect(items).toMatchObject([
       { kind: 'command', message_id: command_id, payload: { action: 'archive_note', parameters: { id: 7 } } },

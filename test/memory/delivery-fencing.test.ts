@@ -79,7 +79,8 @@ describe('with a connection registry', () => {
     await tab.got(1)
     current = 'i2'
     expect(await dispatcher.acknowledge({ ...first, command_id: 'c1' })).toBe(false)
-    expect(await dispatcher.settle({ ...key('c1'), state: 'resulted', instance_id: 'i1' })).toBe(false)
+    const end = { ...first, command_id: 'c1', state: 'resulted' } as const
+    for (const acknowledge of [false, true]) expect(await dispatcher.settle({ ...end, acknowledge })).toBe(false)
     expect(await dispatcher.acknowledge({ ...second, command_id: 'c1' })).toBe(true)
     expect((await node()).counters.acknowledgement).toEqual({ fenced: 1, acknowledged: 1 })
   })
@@ -96,6 +97,18 @@ describe('with a connection registry', () => {
     expect(await acknowledged).toBe(false)
     expect(await status('c1')).toMatchObject({ acknowledgement: { state: 'none' }, terminal: { state: 'cancelled' } })
     expect((await node()).counters.acknowledgement).toEqual({ late: 1 })
+  })
+
+  it('neither ends nor acknowledges what has ended while the registry was asked', async () => {
+    await dispatcher.dispatch(command('c1'))
+    const answer = holdNext()
+    const settled = dispatcher.settle({ ...first, command_id: 'c1', state: 'resulted', acknowledge: true })
+    expect(await dispatcher.cancel(key('c1'))).toBe(true)
+    answer()
+    expect(await settled).toBe(false)
+    expect(await status('c1')).toMatchObject({ acknowledgement: { state: 'none' }, terminal: { state: 'cancelled' } })
+    const { acknowledgement, outcome } = (await node()).counters
+    expect([acknowledgement, outcome]).toEqual([{}, { cancelled: 1 }])
   })
 
   it('leaves a mailbox to the attach that was begun last, whichever is answered first', async () => {

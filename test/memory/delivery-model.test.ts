@@ -34,7 +34,13 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('acknowledge' as const), client, id, instance }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('settle' as const), client, id, instance: fc.option(instance) }),
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      client,
+      id,
+      instance: fc.option(instance),
+      acknowledge: fc.boolean(),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), client, id }) },
   {
@@ -108,8 +114,11 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
         } else if (s.do === 'settle') {
           const expected = open(name(s))
           const fenced = s.instance !== null && (await current(s)) !== s.instance
-          const fence = s.instance === null ? {} : { instance_id: s.instance }
-          if (expected && !fenced) expected.terminal = 'resulted'
+          const fence = s.instance === null ? {} : { instance_id: s.instance, acknowledge: s.acknowledge }
+          if (expected && !fenced) {
+            expected.terminal = 'resulted'
+            expected.acknowledged ||= s.instance !== null && s.acknowledge
+          }
           expect(await dispatcher.settle({ ...ids(s), state: 'resulted', ...fence })).toBe(Boolean(expected) && !fenced)
         } else if (s.do === 'cancel') {
           const expected = open(name(s))

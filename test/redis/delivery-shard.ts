@@ -95,7 +95,7 @@ export function openShard(client: RedisClient) {
       acknowledge: (id: string, instance: string, attempt: string, next_claim = '') =>
         run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt, next_claim }),
       end: (id: string, state: 'resulted' | 'cancelled', attempt: string, next_claim = '') =>
-        run(END, { ...ends, id, state, attempt, next_claim }),
+        run(END, { ...ends, id, state, attempt, next_claim, acknowledges: '' }),
       reserve: (scope: string, id: string, ttl: number, attempt = id) =>
         run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1', attempt }),
       release: (scope: string, id: string, attempt: string) => run(RELEASE, { scope, ref: refOf(id), attempt }),

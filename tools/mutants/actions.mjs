@@ -318,6 +318,7 @@ export const ACTIONS = [
         '',
       ],
       ['a repeated call is no reply', 'if (given === undefined) return false', ''],
+      ['who replies has taken the command', ', acknowledge: true }', ' }'],
     ],
   ),
 ]

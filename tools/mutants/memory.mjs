@@ -190,6 +190,26 @@ export const MEMORY = [
       ['test/memory/delivery.test.ts', 'test/memory/delivery-fencing.test.ts'],
     ],
     [
+      'an acknowledgement that travels with the end is recorded',
+      'const by = input.acknowledge ? input.instance_id : undefined',
+      'const by = undefined',
+    ],
+    [
+      'an end leaves an earlier acknowledgement as it is',
+      `if (by !== undefined && command.acknowledged === 'none')`,
+      'if (by !== undefined)',
+    ],
+    [
+      'a command that ended while its fence was asked is not ended again',
+      `const command = tracked(input)
+      if (!command) return false
+      const at`,
+      `const command = store.find(commandKey(input))
+      if (!command) return false
+      const at`,
+      'test/memory/delivery-fencing.test.ts',
+    ],
+    [
       'a command that ended while its fence was asked is not acknowledged',
       `const command = tracked(input)
       if (!command) return refuse('late')
@@ -290,6 +310,13 @@ export const MEMORY = [
       "wakeIn(backoffMs(command.attempts), command, 'backoff')",
       "wakeIn(0, command, 'backoff')",
       ['test/memory/delivery.test.ts', 'test/memory/delivery-loop.test.ts'],
+    ],
+  ]),
+  ...weaken('src/contract/delivery-dispatch.ts', DELIVERY, [
+    [
+      'an acknowledgement that travels with the end is refused without an instance',
+      '!acknowledge || instance_id !== undefined',
+      'true',
     ],
   ]),
   ...weaken('src/contract/delivery-rules.ts', 'test/memory/delivery-fencing.test.ts', [

@@ -208,6 +208,16 @@ export const REDIS_DELIVERY = [
       'return false',
     ],
     [
+      'in a store, an acknowledgement that travels with the end is recorded',
+      String.raw`c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance`,
+      '',
+    ],
+    [
+      'in a store, an end leaves an earlier acknowledgement as it is',
+      `if acknowledges ~= '' and c.phase ~= 'acknowledged' then`,
+      `if acknowledges ~= '' then`,
+    ],
+    [
       'in a store, a stale instance does not settle',
       `if instance ~= '' and fenced(c, instance, was_asked, current) then`,
       'if false then',

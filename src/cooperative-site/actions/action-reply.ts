@@ -83,7 +83,9 @@ export function createReply(
     const settled = await rpc.settle(correlation_id, { ...outcome, from: { user_id, client_id, instance_id } })
     if (!settled && !(await hasEnded(correlation_id))) return false
     const end = endOf(outcome)
-    const ended = await dispatcher.settle({ user_id, client_id, instance_id, command_id: correlation_id, ...end })
+    // Who replies has taken the command, whether or not he said so before.
+    const by = { user_id, client_id, instance_id, acknowledge: true }
+    const ended = await dispatcher.settle({ ...by, command_id: correlation_id, ...end })
     if (!settled && !ended && !(await hasEndedWith(from, end))) return false
     await record(from, outcome)
     return settled || ended

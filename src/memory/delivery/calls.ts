@@ -65,19 +65,19 @@ function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions
   return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
 }
 
+/** The record under `key`; one that is past its deadline is brought to its end first. */
+function current(key: CommandKey, { store, attempts }: DeliveryCallsOptions): TrackedCommand | undefined {
+  const command = store.find(commandKey(key))
+  if (command && !command.terminal) attempts.expire(command)
+  return command
+}
+
 export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, clock, attempts, mailboxes, loop } = options
 
-  /** The record under `key`; one that is past its deadline is brought to its end first. */
-  function current(key: CommandKey): TrackedCommand | undefined {
-    const command = store.find(commandKey(key))
-    if (command && !command.terminal) attempts.expire(command)
-    return command
-  }
-
   /** The command under `key` while it is not terminal. */
   function tracked(key: CommandKey): TrackedCommand | undefined {
-    const command = current(key)
+    const command = current(key, options)
     return command?.terminal ? undefined : command
   }
 
@@ -92,7 +92,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const waitedFor = !input.requireWaiter || (await isWaitedFor(input, options))
       // From here to the end nothing waits, so that two equal calls cannot both find the key free.
       if (loop.closed) throw new Refusal('closed')
-      const known = current(input)
+      const known = current(input, options)
       if (known && known.terminal?.state !== 'rejected') {
         store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
         if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')
@@ -150,8 +150,12 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         return false
       }
       const command = tracked(input)
-      if (command) attempts.end(command, input.state, toReason(input.reason))
-      return command !== undefined
+      if (!command) return false
+      const at = clock.now()
+      const by = input.acknowledge ? input.instance_id : undefined
+      if (by !== undefined && command.acknowledged === 'none') store.acknowledge(command, 'acknowledged', by, at)
+      attempts.end(command, input.state, toReason(input.reason), at)
+      return true
     },
 
     async cancel(given) {

@@ -36,6 +36,7 @@ export function createEnds(
     reason: string | undefined,
     instance = '',
     { was_asked, current } = NO_FENCE,
+    acknowledge = false,
   ) {
     const { next_claim, claimed, sent } = claimAfter(command, current)
     const running = delivery.runFor(
@@ -52,6 +53,7 @@ export function createEnds(
         was_asked,
         current,
         attempt: crypto.randomUUID(),
+        acknowledges: acknowledge ? '1' : '',
       },
       claimed,
     )
@@ -86,9 +88,9 @@ export function createEnds(
     },
 
     async settle(given) {
-      const { state, reason, instance_id, ...command } = parseInput(SettleInput, given)
+      const { state, reason, instance_id, acknowledge, ...command } = parseInput(SettleInput, given)
       const fence = instance_id === undefined ? NO_FENCE : await fenceOf(registry, command)
-      return end(command, state, reason, instance_id, fence)
+      return end(command, state, reason, instance_id, fence, acknowledge)
     },
 
     async cancel(given) {

@@ -51,10 +51,10 @@ if state == 'refused' then finish(c, 'failed', reason, nil, attempt) end
 return 1`,
 )
 
-/** `instance` may be ''. */
+/** `instance` may be ''. `acknowledges` (1, else '') says that it has taken the command, too. */
 export const END = deliveryScript(
   'delivery.end',
-  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
+  { args: [...END_ARGS, 'acknowledges'], answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
   `
 local c = look(user, client, id, mailbox, path)
 if not c then return 0 end
@@ -68,6 +68,10 @@ if instance ~= '' and fenced(c, instance, was_asked, current) then
   return 0
 end
 freed = true
+if acknowledges ~= '' and c.phase ~= 'acknowledged' then
+  c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance
+  count('acknowledgement acknowledged')
+end
 finish(c, state, reason, nil, attempt)
 return 1`,
 )
