@@ -45,6 +45,14 @@ describeNode('what a shard of a dispatcher is told late', ({ client }) => {
     expect((await node.claim('i2', 2)).answer).toBe('missing')
   })
 
+  it('lets nobody leave for whoever waits there by now', async () => {
+    const { node } = await waiting()
+    await node.attach('i2', 2)
+    await node.admit('c1')
+    await node.detach('i1', 1)
+    expect((await node.claim('i2', 1)).answer).toMatchObject({ command_id: 'c1' })
+  })
+
   it('takes nothing out of a mailbox for a claim that a later one has overtaken', async () => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)

@@ -332,7 +332,7 @@ export const REDIS_DELIVERY = [
       'only the waiter that waits detaches',
       'if waiter[1] ~= token then return 0 end',
       '',
-      [PRESENCE, REPLIES, 'test/redis/delivery-order.test.ts'],
+      LATE,
     ],
     ['what a waiter claimed without learning of it goes back', `then requeue(c) end`, 'then end', REPLIES],
     [
