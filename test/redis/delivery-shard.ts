@@ -92,10 +92,15 @@ export function openShard(client: RedisClient) {
       claim: (token: string, claim: number) => run(CLAIM, { ...about, token, claim }),
       conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
         run(CONCLUDE, { ...about, id, attempt, outcome, next_claim: '' }),
-      acknowledge: (id: string, instance: string, attempt: string, next_claim = '') =>
-        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, attempt, next_claim }),
-      end: (id: string, state: 'resulted' | 'cancelled', attempt: string, next_claim = '') =>
-        run(END, { ...ends, id, state, attempt, next_claim, acknowledges: '' }),
+      acknowledge: (id: string, instance: string, attempt: string, next_claim = '', handed_over: number | '' = '') =>
+        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, handed_over, attempt, next_claim }),
+      end: (
+        id: string,
+        state: 'resulted' | 'cancelled',
+        attempt: string,
+        next_claim = '',
+        handed_over: number | '' = '',
+      ) => run(END, { ...ends, id, state, handed_over, attempt, next_claim, acknowledges: '' }),
       reserve: (scope: string, id: string, ttl: number, attempt = id) =>
         run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1', attempt }),
       release: (scope: string, id: string, attempt: string) => run(RELEASE, { scope, ref: refOf(id), attempt }),

@@ -13,8 +13,48 @@ const FAULTS = 'test/redis/delivery-faults.test.ts'
 const FULL = 'test/redis/full-store.test.ts'
 const FORMER = 'test/redis/delivery-former.test.ts'
 const CLAIMS = 'test/redis/delivery-claims.test.ts'
+const HAND_OVERS = 'test/redis/delivery-hand-overs.test.ts'
 
 export const REDIS_DELIVERY = [
+  ...weaken('src/redis/delivery/hand-overs.ts', HAND_OVERS, [
+    ['a hand-over of a former attempt is told', 'untold.get(ref)?.tell()\n', ''],
+    ['a hand-over is told after a moment', 'alarm.advance(waitMs)', ''],
+    ['a hand-over waits for a part of the patience', 'Math.min(WAIT_MS, ackTimeoutMs / PATIENCE_PART)', 'WAIT_MS'],
+    ['a hand-over is taken along once', 'untold.delete(ref)\n', ''],
+  ]),
+  ...weaken('src/redis/delivery/mailboxes.ts', HAND_OVERS, [
+    ['a hand-over is told where the word it travelled with does not count', 'answer || handOver.tell()', 'answer'],
+    ['a hand-over is told where the word it travelled with was lost', ', handOver.tell)', ')'],
+    ['a node says at its end what it has handed over', 'closed = true\n      handOvers.tellAll()', 'closed = true'],
+  ]),
+  ...weaken('src/redis/delivery/loop.ts', CONTRACT, [
+    ['a pass tells of hand-overs before it looks for those given up', 'mailboxes.tellHandOvers()\n', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-ends.ts', HAND_OVERS, [
+    [
+      'an acknowledgement tells of the hand-over',
+      'local isNews = note_hand_over(c, handed_over)',
+      'local isNews = false',
+    ],
+    ['an acknowledgement made again tells of the hand-over', 'if isNews then save(c) end', ''],
+    ['an end tells of the hand-over', 'note_hand_over(c, handed_over)\nif acknowledges', 'if acknowledges'],
+    [
+      'a hand-over of another attempt is no news',
+      'local isNews = c.attempts == handed_over and',
+      `local isNews = handed_over ~= '' and`,
+    ],
+    ['a hand-over is news once', `== handed_over and c.last_outcome == ''`, '== handed_over'],
+  ]),
+  ...weaken('src/redis/delivery/script-claims.ts', HAND_OVERS, [
+    ['who has claimed in a run is not called by it', 'withdraw_call(c.user_id, c.client_id, c.mailbox)\n', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-notices.ts', HAND_OVERS, [
+    [
+      'what comes behind a claim is called again',
+      String.raw`called[mailbox], calls[user .. '\\n' .. client] = nil, nil`,
+      String.raw`calls[user .. '\\n' .. client] = nil`,
+    ],
+  ]),
   ...weaken('src/redis/delivery/scripts.ts', LATE, [
     [
       'a dispatch that is refused leaves the place to another one of its command',
@@ -194,8 +234,8 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, a command acknowledged twice is acknowledged once',
-      `if c.phase == 'acknowledged' then\n  count`,
-      'if false then\n  count',
+      `if c.phase == 'acknowledged' then\n  if isNews`,
+      'if false then\n  if isNews',
     ],
     [
       'in a store, a command ends once',
@@ -328,12 +368,7 @@ export const REDIS_DELIVERY = [
       '',
       NODES,
     ],
-    [
-      'only the waiter that waits detaches',
-      'if waiter[1] ~= token then return 0 end',
-      '',
-      LATE,
-    ],
+    ['only the waiter that waits detaches', 'if waiter[1] ~= token then return 0 end', '', LATE],
     ['what a waiter claimed without learning of it goes back', `then requeue(c) end`, 'then end', REPLIES],
     [
       'a waiter that the store lost waits again',

@@ -27,7 +27,7 @@ export async function fenceOf(registry: Registry, client: { user_id: string; cli
 
 export function createEnds(
   delivery: DeliveryRun,
-  { claimAfter }: Pick<Mailboxes, 'claimAfter'>,
+  { carriedAfter }: Pick<Mailboxes, 'carriedAfter'>,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
   async function end(
@@ -38,7 +38,7 @@ export function createEnds(
     { was_asked, current } = NO_FENCE,
     acknowledge = false,
   ) {
-    const { next_claim, claimed, sent } = claimAfter(command, current)
+    const { next_claim, handed_over, claimed, sent } = carriedAfter(command, current)
     const running = delivery.runFor(
       END,
       command.user_id,
@@ -52,6 +52,7 @@ export function createEnds(
         instance,
         was_asked,
         current,
+        handed_over,
         attempt: crypto.randomUUID(),
         acknowledges: acknowledge ? '1' : '',
       },
@@ -65,7 +66,7 @@ export function createEnds(
     async acknowledge(given) {
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
       const { was_asked, current } = await fenceOf(registry, command)
-      const { next_claim, claimed, sent } = claimAfter(command, current)
+      const { next_claim, handed_over, claimed, sent } = carriedAfter(command, current)
       const running = delivery.runFor(
         ACKNOWLEDGE,
         command.user_id,
@@ -79,6 +80,7 @@ export function createEnds(
           instance: instance_id,
           was_asked,
           current,
+          handed_over,
           attempt: crypto.randomUUID(),
         },
         claimed,

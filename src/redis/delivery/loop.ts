@@ -130,6 +130,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
+    mailboxes.tellHandOvers()
     shardCount = await store.claimShards()
     if (!closed) wakeUps.listen(shardCount)
     const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))

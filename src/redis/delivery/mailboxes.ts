@@ -4,6 +4,7 @@ import type { CommandKey } from '../../contract/delivery.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
 import { clientKey, commandKey } from '../../contract/ids.js'
 import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
+import { createHandOvers } from './hand-overs.js'
 import { nextClaim } from './node-script.js'
 import type { DeliveryRun } from './run.js'
 import type { ClaimReply } from './script-claims.js'
@@ -36,6 +37,14 @@ export interface CarriedClaim {
   sent(call: Promise<unknown>): void
 }
 
+/** What travels with a client's or a host's word about a command. */
+export interface Carried extends Omit<CarriedClaim, 'sent'> {
+  /** The attempt that was handed over, of which the store has not been told; '' for none. */
+  handed_over: number | ''
+  /** Must be told the call, which answers whether it counted. */
+  sent(call: Promise<{ answer: boolean }>): void
+}
+
 const NO_CLAIM: CarriedClaim = { next_claim: '', claimed() {}, sent() {} }
 
 export function createMailboxes(options: MailboxesOptions) {
@@ -45,8 +54,10 @@ export function createMailboxes(options: MailboxesOptions) {
   const failed = new Set<LocalWaiter>()
   /** What became of attempts, as far as the store could not be told yet. */
   const unrecorded = new Set<() => void>()
+  const handOvers = createHandOvers(ackTimeoutMs)
   const turns: (() => void)[] = []
   let steps = 0
+  let closed = false
 
   /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
   async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
@@ -77,10 +88,13 @@ export function createMailboxes(options: MailboxesOptions) {
       running.catch((error) => {
         // Left open, the attempt ends with its patience.
         if (performance.now() < untilAt) unrecorded.add(record)
-        onError(error)
+        if (!closed) onError(error)
       })
     }
-    record()
+    const waiter = waiters.find(claimed)
+    // Where others wait, their claim travels with it.
+    if (outcome === 'rejected' || waiter?.isMore || waiter?.isCalled) record()
+    else handOvers.add(commandKey(claimed), { attempt, tell: record })
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
 
@@ -136,6 +150,21 @@ export function createMailboxes(options: MailboxesOptions) {
     if (waiter?.held?.ref !== commandKey(command) || !(waiter.isMore || waiter.isCalled)) return NO_CLAIM
     if (connections && current !== waiter.instance_id) return NO_CLAIM
     return carry(waiter)
+  }
+
+  /** The same, and that it was handed over, where the store has not been told. */
+  function carriedAfter(command: CommandKey, current?: string): Carried {
+    const handOver = handOvers.take(commandKey(command))
+    const { next_claim, claimed, sent } = claimAfter(command, current)
+    return {
+      next_claim,
+      handed_over: handOver?.attempt ?? '',
+      claimed,
+      sent(call) {
+        sent(call)
+        if (handOver) call.then(({ answer }) => answer || handOver.tell(), handOver.tell)
+      },
+    }
   }
 
   /** For the admission of a command: where its client waits here for nothing else, the claim of what comes first. */
@@ -231,8 +260,10 @@ export function createMailboxes(options: MailboxesOptions) {
 
   return {
     call,
-    claimAfter,
+    carriedAfter,
     claimAtOnce,
+    /** Tells the store of every hand-over: before it looks for attempts whose patience is over. */
+    tellHandOvers: handOvers.tellAll,
 
     /** What the store of `shard`, or another node, has to say to this one. */
     notice(notice: string, shard: number) {
@@ -258,6 +289,12 @@ export function createMailboxes(options: MailboxesOptions) {
         failed.delete(waiter)
         if (isWaiting(waiter)) call(waiter)
       }
+    },
+
+    /** Says what is left to say; what does not come through any more is no failure. */
+    close() {
+      closed = true
+      handOvers.tellAll()
     },
   }
 }

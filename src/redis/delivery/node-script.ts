@@ -136,6 +136,7 @@ for n = 1, #given do
   if not good then fail(n, answer) end
 end
 write_all()
+for _, notice in pairs(calls) do notices[#notices + 1] = notice end
 local counts = {}
 for entry, times in pairs(counted) do counts[#counts + 1], counts[#counts + 2] = entry, times end
 return { now, answers, notices, counts, released, failed, claims }`),

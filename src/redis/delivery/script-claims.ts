@@ -47,6 +47,7 @@ local function note_claim(key, claim, id, attempt) redis.call('HSET', key, 'clai
 
 local function claimed(c, waiting, payload_text, until_ms)
   local behind = redis.call('ZCARD', waiting)
+  withdraw_call(c.user_id, c.client_id, c.mailbox)
   if behind == 0 then is_emptied(c.user_id, c.client_id) end
   -- One text: the store looks at a table seven times, and at each of its values, before it answers it.
   return c.attempts .. '\\0' .. c.deadline_at .. '\\0' .. behind .. '\\0' .. until_ms .. '\\0' .. c.command_id .. '\\0' .. c.action .. '\\0' .. payload_text

@@ -6,6 +6,13 @@ const ENDS = `
 -- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.
 local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
 
+-- Whether this was news. Whoever calls it saves the record.
+local function note_hand_over(c, handed_over)
+  local isNews = c.attempts == handed_over and c.last_outcome == ''
+  if isNews then conclude(c, 'handed_over') end
+  return isNews
+end
+
 -- Whether the instance does not speak for the client: by the registry, which the caller asked, or the one attached or
 -- last attempted.
 local function fenced(c, instance, asked, current)
@@ -15,8 +22,12 @@ local function fenced(c, instance, asked, current)
 end
 `
 
-// Where a registry was asked (1, else ''), `current` is the instance that it named. `attempt` names the call.
-const END_ARGS = ['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current', 'attempt'] as const
+// Where a registry was asked (1, else ''), `current` is the instance that it named. `handed_over` is the attempt that was, of which
+// the store has not been told, or ''. `attempt` names the call.
+const END_ARGS = [
+  ...(['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current'] as const),
+  ...(['handed_over', 'attempt'] as const),
+] as const
 
 export const ACKNOWLEDGE = deliveryScript(
   'delivery.acknowledge',
@@ -35,7 +46,9 @@ if refusal then
   return 0
 end
 freed = true
+local isNews = note_hand_over(c, handed_over)
 if c.phase == 'acknowledged' then
+  if isNews then save(c) end
   count('acknowledgement repeated')
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 else
@@ -68,6 +81,7 @@ if instance ~= '' and fenced(c, instance, was_asked, current) then
   return 0
 end
 freed = true
+note_hand_over(c, handed_over)
 if acknowledges ~= '' and c.phase ~= 'acknowledged' then
   c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance
   count('acknowledgement acknowledged')

@@ -181,4 +181,11 @@ local function look(user, client, id, mailbox, path)
   if not id then return nil, false end
   return looked_at(read(user, client, id, mailbox, path))
 end
+
+-- Whoever calls it saves the record.
+local function conclude(c, outcome)
+  c.last_outcome = outcome
+  if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
+  count('other attempt_' .. outcome)
+end
 `

@@ -34,7 +34,9 @@ const NEWS_MS = 60_000
 const RENOTIFY_MS = 500
 
 export const DELIVERY_NOTICES = `
-local notices, by_news, called = {}, false, {}
+local notices, by_news = {}, false
+-- Mailboxes that were called in this run; by the places of those at this node, what it is to be told of them.
+local called, calls = {}, {}
 
 local function todo_of(to) return 'todo:' .. encode(to) end
 local function wake(to) redis.call('SPUBLISH', K(D, 'wake-ups', to), 'call') end
@@ -73,8 +75,11 @@ local function call(user, client, mailbox)
   local place = user .. '\\n' .. client
   local isHere = to == incarnation and not by_news
   list(todo_of(to), text(stored_now + (isHere and ${RENOTIFY_MS} or 0)), place)
-  if isHere then notices[#notices + 1] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
+  if isHere then calls[place] = 'call\\n' .. place elseif to ~= incarnation then wake(to) end
 end
+
+-- Who has claimed there in this run has heard what there is. What comes behind is called again.
+local function withdraw_call(user, client, mailbox) called[mailbox], calls[user .. '\\n' .. client] = nil, nil end
 `
 
 /** News, and mailboxes, of one look: about a millisecond. */

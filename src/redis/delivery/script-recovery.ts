@@ -17,13 +17,6 @@ local function recover(c, reason)
   list('wakes', text(now + math.min(${BACKOFF_MAX_MS}, ${BACKOFF_MS} * 2 ^ (attempts - 1))), c.ref)
 end
 
--- Whoever calls it saves the record.
-local function conclude(c, outcome)
-  c.last_outcome = outcome
-  if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
-  count('other attempt_' .. outcome)
-end
-
 local function ready(c)
   c.phase = 'ready'
   save(c)

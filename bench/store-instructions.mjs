@@ -1,0 +1,133 @@
+/**
+ * What a command costs a store in instructions, which are the same however busy the machine is: admitted, and from there to its
+ * recorded end, beside BullMQ's `add` and its whole life, twenty-five at once and one alone (docs/architecture.md). Each is the
+ * difference of two runs under callgrind, so that what the server takes to start counts for nothing. Build first; needs
+ * redis-server and valgrind. Run with `node bench/store-instructions.mjs [commands]`.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Queue, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import { createRedisCommandDispatcher } from 'relayscope/redis'
+import { report } from './report.mjs'
+
+const COMMANDS = Number(process.argv[2] ?? 1_000)
+/** Commands of the shorter run: scripts are known by then, and lists have some length. */
+const BEFORE = 250
+const TOGETHER = 25
+const PAYLOAD = { page: 7, filter: 'open', note: 'a payload of ordinary size' }
+/** Nothing is to be over because the store is slow. */
+const PATIENT = { commandTimeoutMs: 60_000, ackTimeoutMs: 600_000, deadlineMs: 6_000_000 }
+
+const folder = mkdtempSync(join(tmpdir(), 'relayscope-instructions-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+let servers = 0
+
+/** Instructions of a server from its start to its end, in which `work` is given a connection. */
+async function instructionsOf(work) {
+  const port = await freePort()
+  const out = join(folder, String(++servers))
+  const given = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const valgrind = ['--tool=callgrind', `--callgrind-out-file=${out}`, 'redis-server', ...given]
+  const server = spawn('valgrind', valgrind, { stdio: 'ignore' })
+  const stop = () => server.kill('SIGKILL')
+  process.once('exit', stop)
+  const connection = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => {})
+  await work(connection)
+  connection.disconnect()
+  const ended = once(server, 'exit')
+  server.kill('SIGTERM')
+  await ended
+  process.off('exit', stop)
+  return Number(/^(?:summary|totals): (\d+)/m.exec(readFileSync(out, 'utf8'))?.[1])
+}
+
+const client = (n) => ({ user_id: `user-${(n % TOGETHER) % 10}`, client_id: `client-${n % TOGETHER}` })
+
+/** `life` is `none`, or how the client says that it has a command: `apart`, or `joined` with its result. */
+const relayscope = (life) => async (connection, count, together) => {
+  const dispatcher = createRedisCommandDispatcher({ client: connection, deploymentId: 'counted', ...PATIENT })
+  let arrived = []
+  let all = () => {}
+  if (life !== 'none')
+    for (let n = 0; n < TOGETHER; n++)
+      await dispatcher.attach({ ...client(n), instance_id: 'i1' }, ({ user_id, client_id, command_id }) => {
+        arrived.push({ user_id, client_id, command_id, instance_id: 'i1' })
+        if (arrived.length === together) all()
+      })
+  for (let n = 0; n < count; n += together) {
+    const ids = Array.from({ length: together }, (_, i) => n + i)
+    const delivered = new Promise((resolve) => {
+      all = resolve
+    })
+    const dispatch = (id) =>
+      dispatcher.dispatch({ ...client(id), command_id: `c${id}`, action: 'work', payload: PAYLOAD })
+    await Promise.all(ids.map(dispatch))
+    if (life === 'none') continue
+    await delivered
+    const commands = arrived
+    arrived = []
+    if (life === 'apart') await Promise.all(commands.map((command) => dispatcher.acknowledge(command)))
+    const end = (command) => dispatcher.settle({ ...command, state: 'resulted', acknowledge: life === 'joined' })
+    await Promise.all(commands.map(end))
+  }
+  await dispatcher.close()
+}
+
+const bullmq = (life) => async (connection, count, together) => {
+  const queue = new Queue('counted', { connection })
+  const worker = life ? new Worker('counted', async () => {}, { connection, concurrency: TOGETHER }) : undefined
+  await queue.waitUntilReady()
+  await worker?.waitUntilReady()
+  let left = 0
+  let done = () => {}
+  worker?.on('completed', () => --left === 0 && done())
+  for (let n = 0; n < count; n += together) {
+    left = together
+    const completed = new Promise((resolve) => {
+      done = resolve
+    })
+    const ids = Array.from({ length: together }, (_, i) => n + i)
+    await Promise.all(ids.map((id) => queue.add('work', PAYLOAD, { jobId: `c${id}` })))
+    if (worker) await completed
+  }
+  await worker?.close()
+  await queue.close()
+}
+
+const KINDS = {
+  'admitted: BullMQ': bullmq(false),
+  'admitted: as it is': relayscope('none'),
+  'to its end: BullMQ': bullmq(true),
+  'to its end, acknowledged by its result': relayscope('joined'),
+  'to its end, acknowledged apart': relayscope('apart'),
+}
+
+for (const together of [1, TOGETHER]) {
+  let theirs
+  for (const [what, kind] of Object.entries(KINDS)) {
+    const few = await instructionsOf((connection) => kind(connection, BEFORE, together))
+    const many = await instructionsOf((connection) => kind(connection, BEFORE + COMMANDS, together))
+    const each = (many - few) / COMMANDS
+    if (what.endsWith('BullMQ')) theirs = each
+    console.log(`  ${together} at once, ${what}: ${Math.round(each / 1_000)},000 instructions of the store`)
+    if (what.endsWith('BullMQ')) continue
+    const ratio = `instructions of the store, ${together} at once, ${what}, against BullMQ`
+    report([{ what: ratio, goal: null, found: each / theirs, unit: '×', better: 'lower' }])
+  }
+}
+process.exit(0)

@@ -1,0 +1,161 @@
+/** That a command was handed over travels with the next word about it, and is said by itself where none comes. */
+import { describe, expect, it, vi } from 'vitest'
+import { createHandOvers } from '../../src/redis/delivery/hand-overs.js'
+import { END } from '../../src/redis/delivery/script-ends.js'
+import { ADMIT } from '../../src/redis/delivery/scripts.js'
+import { runScript } from '../../src/redis/store/script.js'
+import { ASK } from '../contract/clock.js'
+import { command, connection, first, key } from '../contract/delivery-commands.js'
+import { ADMISSION, openShard, PLACE } from './delivery-shard.js'
+import { describeNode } from './dispatcher-node.js'
+import { lossyClient } from './lossy-client.js'
+import { runsOf } from './lossy-plan.js'
+import { soon } from './wait-for.js'
+
+describe('hand-overs of which the store has not been told', () => {
+  it('are told after a moment, but for those that somebody has taken along', () => {
+    vi.useFakeTimers()
+    try {
+      const handOvers = createHandOvers(5_000)
+      const told: string[] = []
+      const add = (ref: string, attempt: number) =>
+        handOvers.add(ref, { attempt, tell: () => void told.push(`${ref} ${attempt}`) })
+      add('a', 1)
+      add('b', 1)
+      // A former attempt is not forgotten.
+      add('b', 2)
+      expect(handOvers.take('a')?.attempt).toBe(1)
+      expect(handOvers.take('a')).toBeUndefined()
+      vi.advanceTimersByTime(99)
+      expect(told).toEqual(['b 1'])
+      vi.advanceTimersByTime(1)
+      expect(told).toEqual(['b 1', 'b 2'])
+      add('c', 1)
+      handOvers.tellAll()
+      vi.advanceTimersByTime(1_000)
+      expect(told).toEqual(['b 1', 'b 2', 'c 1'])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('wait for no more than a tenth of the patience', () => {
+    vi.useFakeTimers()
+    try {
+      const tell = vi.fn()
+      createHandOvers(50).add('a', { attempt: 1, tell })
+      vi.advanceTimersByTime(5)
+      expect(tell).toHaveBeenCalledOnce()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describeNode('a shard that is told of a hand-over with another word', ({ client }) => {
+  const claimed = async () => {
+    const shard = openShard(client())
+    const node = shard.node('a')
+    await node.attach('i1', 1)
+    await node.admit('c1')
+    await node.claim('i1', 1)
+    return { ...shard, node, attempts: async () => (await node.status('c1'))?.attempts }
+  }
+  const told = { confirmed: 1, last_outcome: 'handed_over' }
+  const untold = { confirmed: 0, last_outcome: null }
+
+  it('records it with the acknowledgement, once', async () => {
+    const { node, attempts } = await claimed()
+    const counted = ['other attempt_handed_over', 'acknowledgement acknowledged'].sort()
+    const acknowledged = await node.acknowledge('c1', 'i1', 'x', '', 1)
+    expect([acknowledged.answer, acknowledged.counted.sort()]).toEqual([true, counted])
+    expect(await attempts()).toMatchObject(told)
+    expect((await node.acknowledge('c1', 'i1', 'y', '', 1)).counted).toEqual(['acknowledgement repeated'])
+    expect(await attempts()).toMatchObject(told)
+  })
+
+  it('records it with an acknowledgement that is made again', async () => {
+    const { node, attempts } = await claimed()
+    await node.acknowledge('c1', 'i1', 'x')
+    expect(await attempts()).toMatchObject(untold)
+    await node.acknowledge('c1', 'i1', 'y', '', 1)
+    expect(await attempts()).toMatchObject(told)
+  })
+
+  it('records it with the end', async () => {
+    const { node, attempts } = await claimed()
+    expect((await node.end('c1', 'resulted', 'x', '', 1)).answer).toBe(true)
+    expect(await attempts()).toMatchObject(told)
+  })
+
+  it('records none of another attempt, nor with what does not count', async () => {
+    const { node, attempts } = await claimed()
+    expect((await node.acknowledge('c1', 'i0', 'x', '', 1)).answer).toBe(false)
+    await node.acknowledge('c1', 'i1', 'y', '', 2)
+    expect(await attempts()).toMatchObject(untold)
+  })
+
+  it('tells no node of a command that its claim has taken, and of one that came behind it', async () => {
+    const { node, store } = await claimed()
+    await node.end('c1', 'resulted', 'x')
+    const taken = await node.admit('c2', { next_claim: '2 i1' })
+    expect(taken.claimed).toMatchObject({ command_id: 'c2' })
+    expect(taken.notices).toEqual([])
+    await node.end('c2', 'resulted', 'y')
+    const bounds = { incarnation: 'a', node: 'a', retention_ms: 1_000, max_kept: 10, patience_ms: 1_000 }
+    const { notices, claims } = await runScript(store, ADMIT, 0, {
+      ...{ ...bounds, max_tracked: 10, max_per_user: 10 },
+      given: [ADMIT.callOf({ ...ADMISSION, id: 'c3', next_claim: '3 i1' }), ADMIT.callOf({ ...ADMISSION, id: 'c4' })],
+    })
+    expect(claims.get(1)).toMatchObject({ command_id: 'c3', behind: 0 })
+    expect(notices).toEqual([`call\n${PLACE}`])
+  })
+})
+
+describeNode('a node that has handed a command over', ({ client, make, observe }) => {
+  const LONG = { deadlineMs: 600_000 }
+  function open() {
+    const { client: lossy, plan } = lossyClient(client())
+    const made = make({ client: lossy, commandTimeoutMs: 500, ackTimeoutMs: 600_000, onError: null })
+    const attempts = async () => (await observe(made.deploymentId).status(key('c1'), ASK))?.attempts
+    const isTold = () =>
+      soon(async () => expect(await attempts()).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' }))
+    return { ...made, plan, isTold }
+  }
+  const handOver = async ({ dispatcher }: Pick<ReturnType<typeof open>, 'dispatcher'>) => {
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1', LONG))
+    await tab.got(1)
+  }
+
+  it('says so by itself where nobody says anything of it', async () => {
+    const node = open()
+    await handOver(node)
+    await node.isTold()
+  })
+
+  it('says so by itself where the word with which it travelled does not count', async () => {
+    const node = open()
+    await handOver(node)
+    expect(await node.dispatcher.settle({ ...key('c1'), instance_id: 'i0', state: 'resulted' })).toBe(false)
+    await node.isTold()
+  })
+
+  it('says so by itself where that word was lost', async () => {
+    const node = open()
+    await handOver(node)
+    const met = node.plan.meet('unsent', await runsOf(END))
+    const settled = Promise.resolve(node.dispatcher.settle({ ...key('c1'), state: 'resulted' })).catch(() => {})
+    await met
+    await settled
+    await node.isTold()
+  })
+
+  it('says so at its end', async () => {
+    const node = open()
+    await handOver(node)
+    await node.dispatcher.close()
+    await node.isTold()
+  })
+})
