@@ -4,7 +4,7 @@ import { createHandOvers } from '../../src/redis/delivery/hand-overs.js'
 import { END } from '../../src/redis/delivery/script-ends.js'
 import { ADMIT } from '../../src/redis/delivery/scripts.js'
 import { runScript } from '../../src/redis/store/script.js'
-import { ASK } from '../contract/clock.js'
+import { ASK, createClock } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
 import { ADMISSION, openShard, PLACE } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
@@ -114,19 +114,22 @@ describeNode('a shard that is told of a hand-over with another word', ({ client 
 
 describeNode('a node that has handed a command over', ({ client, make, observe }) => {
   const LONG = { deadlineMs: 600_000 }
-  function open() {
+  function open(options: Parameters<typeof make>[0] = {}) {
     const { client: lossy, plan } = lossyClient(client())
-    const made = make({ client: lossy, commandTimeoutMs: 500, ackTimeoutMs: 600_000, onError: null })
-    const attempts = async () => (await observe(made.deploymentId).status(key('c1'), ASK))?.attempts
+    const patient = { commandTimeoutMs: 500, ackTimeoutMs: 600_000, onError: null }
+    const made = make({ client: lossy, ...patient, ...options })
+    const status = async () => observe(made.deploymentId, options.now && { now: options.now }).status(key('c1'), ASK)
     const isTold = () =>
-      soon(async () => expect(await attempts()).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' }))
-    return { ...made, plan, isTold }
+      soon(async () => expect((await status())?.attempts).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' }))
+    return { ...made, plan, status, isTold }
   }
   const handOver = async ({ dispatcher }: Pick<ReturnType<typeof open>, 'dispatcher'>) => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c1', LONG))
     await tab.got(1)
+    // Its node has heard by then that it was handed over.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 
   it('says so by itself where nobody says anything of it', async () => {
@@ -156,6 +159,15 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
     const node = open()
     await handOver(node)
     await node.dispatcher.close()
-    await node.isTold()
+    expect((await node.status())?.attempts).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' })
+  })
+
+  it('says so before it looks for attempts whose patience is over', async () => {
+    const clock = createClock()
+    const node = open({ now: clock.now, ackTimeoutMs: 5_000 })
+    await handOver(node)
+    clock.advance(5_000)
+    await node.dispatcher.reconcile()
+    expect(await node.status()).toMatchObject({ attempts: { confirmed: 1 }, recovery: { reason: 'ack_timeout' } })
   })
 })

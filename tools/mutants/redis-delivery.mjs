@@ -27,7 +27,7 @@ export const REDIS_DELIVERY = [
     ['a hand-over is told where the word it travelled with was lost', ', handOver.tell)', ')'],
     ['a node says at its end what it has handed over', 'closed = true\n      handOvers.tellAll()', 'closed = true'],
   ]),
-  ...weaken('src/redis/delivery/loop.ts', CONTRACT, [
+  ...weaken('src/redis/delivery/loop.ts', HAND_OVERS, [
     ['a pass tells of hand-overs before it looks for those given up', 'mailboxes.tellHandOvers()\n', ''],
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', HAND_OVERS, [
