@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createHandOvers } from '../../src/redis/delivery/hand-overs.js'
 import { END } from '../../src/redis/delivery/script-ends.js'
-import { ADMIT } from '../../src/redis/delivery/scripts.js'
+import { ADMIT, CLAIM, CONCLUDE } from '../../src/redis/delivery/scripts.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
@@ -123,9 +123,13 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
       soon(async () => expect((await status())?.attempts).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' }))
     return { ...made, plan, status, isTold }
   }
-  const handOver = async ({ dispatcher }: Pick<ReturnType<typeof open>, 'dispatcher'>) => {
+  const handOver = async ({ dispatcher, plan }: Pick<ReturnType<typeof open>, 'dispatcher' | 'plan'>) => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
+    // It has found its mailbox empty: a pass behind the answer. Where others waited, their claim would travel with the outcome.
+    const isClaim = await runsOf(CLAIM)
+    await soon(() => expect(plan.seen.filter(isClaim)).not.toEqual([]))
+    await dispatcher.reconcile()
     await dispatcher.dispatch(command('c1', LONG))
     await tab.got(1)
     // Its node has heard by then that it was handed over.
@@ -136,6 +140,7 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
     const node = open()
     await handOver(node)
     await node.isTold()
+    expect(node.plan.seen.filter(await runsOf(CONCLUDE))).not.toEqual([])
   })
 
   it('says so by itself where the word with which it travelled does not count', async () => {
