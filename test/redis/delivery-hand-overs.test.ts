@@ -19,7 +19,7 @@ describe('hand-overs of which the store has not been told', () => {
       const handOvers = createHandOvers(5_000)
       const told: string[] = []
       const add = (ref: string, attempt: number) =>
-        handOvers.add(ref, { attempt, tell: () => void told.push(`${ref} ${attempt}`) })
+        handOvers.add(ref, { attempt, shard: attempt, tell: async () => void told.push(`${ref} ${attempt}`) })
       add('a', 1)
       add('b', 1)
       // A former attempt is not forgotten.
@@ -31,9 +31,12 @@ describe('hand-overs of which the store has not been told', () => {
       vi.advanceTimersByTime(1)
       expect(told).toEqual(['b 1', 'b 2'])
       add('c', 1)
+      add('d', 2)
+      handOvers.tellAll(2)
+      expect(told).toEqual(['b 1', 'b 2', 'd 2'])
       handOvers.tellAll()
       vi.advanceTimersByTime(1_000)
-      expect(told).toEqual(['b 1', 'b 2', 'c 1'])
+      expect(told).toEqual(['b 1', 'b 2', 'd 2', 'c 1'])
     } finally {
       vi.useRealTimers()
     }
@@ -42,8 +45,8 @@ describe('hand-overs of which the store has not been told', () => {
   it('wait for no more than a tenth of the patience', () => {
     vi.useFakeTimers()
     try {
-      const tell = vi.fn()
-      createHandOvers(50).add('a', { attempt: 1, tell })
+      const tell = vi.fn(async () => {})
+      createHandOvers(50).add('a', { attempt: 1, shard: 0, tell })
       vi.advanceTimersByTime(5)
       expect(tell).toHaveBeenCalledOnce()
     } finally {
@@ -171,8 +174,12 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
     const clock = createClock()
     const node = open({ now: clock.now, ackTimeoutMs: 5_000 })
     await handOver(node)
+    // By the clock of the store its patience is over, and nobody would know that it was handed over.
     clock.advance(5_000)
     await node.dispatcher.reconcile()
-    expect(await node.status()).toMatchObject({ attempts: { confirmed: 1 }, recovery: { reason: 'ack_timeout' } })
+    expect(await node.status()).toMatchObject({ attempts: { confirmed: 1 }, recovery: { reason: null } })
+    clock.advance(5_000)
+    await node.dispatcher.reconcile()
+    expect(await node.status()).toMatchObject({ attempts: { count: 1 }, recovery: { reason: 'ack_timeout' } })
   })
 })

@@ -20,15 +20,19 @@ export const REDIS_DELIVERY = [
     ['a hand-over of a former attempt is told', 'untold.get(ref)?.tell()\n', ''],
     ['a hand-over is told after a moment', 'alarm.advance(waitMs)', ''],
     ['a hand-over waits for a part of the patience', 'Math.min(WAIT_MS, ackTimeoutMs / PATIENCE_PART)', 'WAIT_MS'],
-    ['a hand-over is taken along once', 'untold.delete(ref)\n', ''],
+    ['a hand-over is taken along once', 'untold.delete(ref)\n      return', 'return'],
   ]),
   ...weaken('src/redis/delivery/mailboxes.ts', HAND_OVERS, [
-    ['a hand-over is told where the word it travelled with does not count', 'answer || handOver.tell()', 'answer'],
+    [
+      'a hand-over is told where the word it travelled with does not count',
+      'answer ? undefined : handOver.tell()',
+      'undefined',
+    ],
     ['a hand-over is told where the word it travelled with was lost', ', handOver.tell)', ')'],
-    ['a node says at its end what it has handed over', 'closed = true\n      handOvers.tellAll()', 'closed = true'],
+    ['a node says at its end what it has handed over', 'return handOvers.tellAll()', 'return Promise.resolve()'],
   ]),
   ...weaken('src/redis/delivery/loop.ts', HAND_OVERS, [
-    ['a pass tells of hand-overs before it looks for those given up', 'mailboxes.tellHandOvers()\n', ''],
+    ['a pass tells of hand-overs before it looks for those given up', 'await mailboxes.tellHandOvers(shard)\n', ''],
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', HAND_OVERS, [
     [

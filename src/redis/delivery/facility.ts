@@ -118,9 +118,9 @@ export function commandDispatcherOn(
 
   let closing: Promise<Ending> | undefined
   async function close(): Promise<Ending> {
-    mailboxes.close()
+    const told = mailboxes.close()
     await loop.close()
-    await endWithin([waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
+    await endWithin([told, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
     return { cut: waiters.undetached }
   }
 

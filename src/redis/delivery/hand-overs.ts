@@ -8,8 +8,9 @@ const PATIENCE_PART = 10
 
 interface HandOver {
   attempt: number
-  /** Tells it by itself. */
-  tell(): void
+  shard: number
+  /** Tells it by itself; resolves when that has come to something. */
+  tell(): Promise<void>
 }
 
 export function createHandOvers(ackTimeoutMs: number) {
@@ -17,17 +18,18 @@ export function createHandOvers(ackTimeoutMs: number) {
   /** By their commands. */
   const untold = new Map<string, HandOver>()
 
-  function tellAll() {
-    const all = [...untold.values()]
-    untold.clear()
-    for (const { tell } of all) tell()
+  /** All of them, or those of a shard. */
+  async function tellAll(of?: number): Promise<void> {
+    const all = [...untold].filter(([, { shard }]) => of === undefined || shard === of)
+    for (const [ref] of all) untold.delete(ref)
+    await Promise.all(all.map(([, { tell }]) => tell()))
   }
-  const alarm = createAlarm(tellAll)
+  const alarm = createAlarm(() => void tellAll())
 
   return {
     add(ref: string, handOver: HandOver) {
       // Of a former attempt.
-      untold.get(ref)?.tell()
+      void untold.get(ref)?.tell()
       untold.set(ref, handOver)
       alarm.advance(waitMs)
     },

@@ -89,6 +89,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
   async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
+    await mailboxes.tellHandOvers(shard)
     let held = always || isConfirmationDue(shard) ? inventoryOf(shard) : EMPTY_INVENTORY
     while (true) {
       const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
@@ -130,7 +131,6 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
-    mailboxes.tellHandOvers()
     shardCount = await store.claimShards()
     if (!closed) wakeUps.listen(shardCount)
     const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))

@@ -53,7 +53,7 @@ export function createMailboxes(options: MailboxesOptions) {
   /** Whose last step failed: the next pass calls them again. */
   const failed = new Set<LocalWaiter>()
   /** What became of attempts, as far as the store could not be told yet. */
-  const unrecorded = new Set<() => void>()
+  const unrecorded = new Set<() => unknown>()
   const handOvers = createHandOvers(ackTimeoutMs)
   const turns: (() => void)[] = []
   let steps = 0
@@ -85,16 +85,19 @@ export function createMailboxes(options: MailboxesOptions) {
       const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim: claim.next_claim }
       const running = delivery.run(CONCLUDE, shard, about, claim.claimed)
       claim.sent(running)
-      running.catch((error) => {
-        // Left open, the attempt ends with its patience.
-        if (performance.now() < untilAt) unrecorded.add(record)
-        if (!closed) onError(error)
-      })
+      return running.then(
+        () => {},
+        (error) => {
+          // Left open, the attempt ends with its patience.
+          if (performance.now() < untilAt) unrecorded.add(record)
+          if (!closed) onError(error)
+        },
+      )
     }
     const waiter = waiters.find(claimed)
     // Where others wait, their claim travels with it.
-    if (outcome === 'rejected' || waiter?.isMore || waiter?.isCalled) record()
-    else handOvers.add(commandKey(claimed), { attempt, tell: record })
+    if (outcome === 'rejected' || waiter?.isMore || waiter?.isCalled) void record()
+    else handOvers.add(commandKey(claimed), { attempt, shard, tell: record })
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
 
@@ -162,7 +165,7 @@ export function createMailboxes(options: MailboxesOptions) {
       claimed,
       sent(call) {
         sent(call)
-        if (handOver) call.then(({ answer }) => answer || handOver.tell(), handOver.tell)
+        if (handOver) void call.then(({ answer }) => (answer ? undefined : handOver.tell()), handOver.tell)
       },
     }
   }
@@ -262,8 +265,8 @@ export function createMailboxes(options: MailboxesOptions) {
     call,
     carriedAfter,
     claimAtOnce,
-    /** Tells the store of every hand-over: before it looks for attempts whose patience is over. */
-    tellHandOvers: handOvers.tellAll,
+    /** Tells a shard of its hand-overs: before it looks for attempts whose patience is over. */
+    tellHandOvers: (shard: number) => handOvers.tellAll(shard),
 
     /** What the store of `shard`, or another node, has to say to this one. */
     notice(notice: string, shard: number) {
@@ -284,7 +287,7 @@ export function createMailboxes(options: MailboxesOptions) {
 
     /** Tries again what failed before. */
     pass() {
-      for (const record of [...unrecorded]) record()
+      for (const record of [...unrecorded]) void record()
       for (const waiter of [...failed]) {
         failed.delete(waiter)
         if (isWaiting(waiter)) call(waiter)
@@ -292,9 +295,9 @@ export function createMailboxes(options: MailboxesOptions) {
     },
 
     /** Says what is left to say; what does not come through any more is no failure. */
-    close() {
+    close(): Promise<void> {
       closed = true
-      handOvers.tellAll()
+      return handOvers.tellAll()
     },
   }
 }
