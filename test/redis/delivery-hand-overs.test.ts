@@ -98,6 +98,31 @@ describeNode('a shard that is told of a hand-over with another word', ({ client 
     expect(await attempts()).toMatchObject(untold)
   })
 
+  it('records it behind the end where it was before that, and what came after it does not', async () => {
+    const { clock, node, attempts } = await claimed()
+    clock.advance(50)
+    await node.end('c1', 'cancelled', 'x')
+    clock.advance(30)
+    expect((await node.conclude('c1', 1, 'handed_over', 30)).counted).toEqual(['other late_outcome'])
+    expect((await node.conclude('c1', 2, 'handed_over', 60)).counted).toEqual(['other late_outcome'])
+    expect((await node.conclude('c1', 1, 'rejected', 60)).counted).toEqual(['other late_outcome'])
+    expect(await attempts()).toMatchObject(untold)
+    expect((await node.conclude('c1', 1, 'handed_over', 31)).counted).toEqual(['other attempt_handed_over'])
+    expect((await node.conclude('c1', 1, 'handed_over', 31)).counted).toEqual([])
+    expect(await attempts()).toMatchObject(told)
+  })
+
+  it('counts what a call says when all of it is so', async () => {
+    const { node, ask } = await claimed()
+    await ask('SET', ['held'], 'foreign')
+    await expect(node.end('c1', 'resulted', 'x', '', 1)).rejects.toThrow('another type')
+    await ask('DEL', ['held'])
+    expect((await node.end('c1', 'resulted', 'x', '', 1)).counted.sort()).toEqual([
+      'other attempt_handed_over',
+      'outcome resulted',
+    ])
+  })
+
   it('tells no node of a command that its claim has taken, and of one that came behind it', async () => {
     const { node, store } = await claimed()
     await node.end('c1', 'resulted', 'x')
@@ -126,8 +151,11 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
       soon(async () => expect((await status())?.attempts).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' }))
     return { ...made, plan, status, isTold }
   }
-  const handOver = async ({ dispatcher, plan }: Pick<ReturnType<typeof open>, 'dispatcher' | 'plan'>) => {
-    const tab = connection()
+  const handOver = async (
+    { dispatcher, plan }: Pick<ReturnType<typeof open>, 'dispatcher' | 'plan'>,
+    deliver?: Parameters<typeof connection>[0],
+  ) => {
+    const tab = connection(deliver)
     await dispatcher.attach(first, tab.deliver)
     // It has found its mailbox empty: a pass behind the answer. Where others waited, their claim would travel with the outcome.
     const isClaim = await runsOf(CLAIM)
@@ -168,6 +196,24 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
     await handOver(node)
     await node.dispatcher.close()
     expect((await node.status())?.attempts).toMatchObject({ confirmed: 1, last_outcome: 'handed_over' })
+  })
+
+  it('says so at once where it is at its end already, or much of the patience is over', async () => {
+    for (const isClosing of [true, false]) {
+      let letGo = () => {}
+      const held = new Promise<void>((resolve) => {
+        letGo = resolve
+      })
+      const node = open(isClosing ? {} : { ackTimeoutMs: 200 })
+      await handOver(node, () => held)
+      const isConclusion = await runsOf(CONCLUDE)
+      const closing = isClosing && node.dispatcher.close()
+      if (!isClosing) await new Promise((resolve) => setTimeout(resolve, 110))
+      letGo()
+      await closing
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(node.plan.seen.filter(isConclusion)).not.toEqual([])
+    }
   })
 
   it('says so before it looks for attempts whose patience is over', async () => {

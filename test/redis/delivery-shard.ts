@@ -90,8 +90,8 @@ export function openShard(client: RedisClient) {
         more: Partial<{ ttl: number; max_attempts: number; needs: string; current: string; next_claim: string }> = {},
       ) => run(ADMIT, { ...ADMISSION, id, ...more }),
       claim: (token: string, claim: number) => run(CLAIM, { ...about, token, claim }),
-      conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected') =>
-        run(CONCLUDE, { ...about, id, attempt, outcome, next_claim: '' }),
+      conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected', ago = 0) =>
+        run(CONCLUDE, { ...about, id, attempt, outcome, ago, next_claim: '' }),
       acknowledge: (id: string, instance: string, attempt: string, next_claim = '', handed_over: number | '' = '') =>
         run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, handed_over, attempt, next_claim }),
       end: (

@@ -31,17 +31,33 @@ export const REDIS_DELIVERY = [
     ['a hand-over is told where the word it travelled with was lost', ', handOver.tell)', ')'],
     ['a node says at its end what it has handed over', 'return handOvers.tellAll()', 'return Promise.resolve()'],
   ]),
+  ...weaken('src/redis/delivery/mailboxes.ts', HAND_OVERS, [
+    [
+      'a node that is closed tells of hand-overs at once',
+      "if (closed || outcome === 'rejected'",
+      "if (outcome === 'rejected'",
+    ],
+    ['a hand-over late in its patience is told at once', '|| !isPrompt ', ''],
+  ]),
+  ...weaken('src/redis/delivery/scripts.ts', HAND_OVERS, [
+    ['a hand-over before the end is recorded behind it', "if isOpen and outcome == 'handed_over' and", 'if false and'],
+    ['a hand-over after the end is late', 'now - tonumber(ago) <', '0 <'],
+  ]),
   ...weaken('src/redis/delivery/loop.ts', HAND_OVERS, [
     ['a pass tells of hand-overs before it looks for those given up', 'await mailboxes.tellHandOvers(shard)\n', ''],
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', HAND_OVERS, [
     [
       'an acknowledgement tells of the hand-over',
-      'local isNews = note_hand_over(c, handed_over)',
-      'local isNews = false',
+      'local isNews = note_hand_over(c, handed_over)\nif c.phase',
+      'local isNews = false\nif c.phase',
     ],
     ['an acknowledgement made again tells of the hand-over', 'if isNews then save(c) end', ''],
-    ['an end tells of the hand-over', 'note_hand_over(c, handed_over)\nif acknowledges', 'if acknowledges'],
+    [
+      'an end tells of the hand-over',
+      'local isNews = note_hand_over(c, handed_over)\nlocal isTaken',
+      'local isNews = false\nlocal isTaken',
+    ],
     [
       'a hand-over of another attempt is no news',
       'local isNews = c.attempts == handed_over and',
@@ -258,8 +274,8 @@ export const REDIS_DELIVERY = [
     ],
     [
       'in a store, an end leaves an earlier acknowledgement as it is',
-      `if acknowledges ~= '' and c.phase ~= 'acknowledged' then`,
-      `if acknowledges ~= '' then`,
+      `local isTaken = acknowledges ~= '' and c.phase ~= 'acknowledged'`,
+      `local isTaken = acknowledges ~= ''`,
     ],
     [
       'in a store, a stale instance does not settle',

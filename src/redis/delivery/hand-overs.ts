@@ -3,7 +3,7 @@ import { createAlarm } from '../../async/timer.js'
 
 /** A client that answers at once has done so by then. */
 const WAIT_MS = 100
-/** That much of the patience for an attempt at most. */
+/** At most a tenth of the patience for an attempt, which begins anew when the store is told. */
 const PATIENCE_PART = 10
 
 interface HandOver {

@@ -75,14 +75,27 @@ export function createMailboxes(options: MailboxesOptions) {
     return false
   }
 
-  /** Says what became of an attempt, until the store has it or nobody asks any more. */
-  function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected') {
+  /**
+   * Says what became of an attempt, which was claimed at the local instant `begunAt`, until the store has it or nobody asks any
+   * more.
+   */
+  function conclude(claimed: Claimed, shard: number, outcome: 'handed_over' | 'rejected', begunAt: number) {
     const { user_id, client_id, command_id, attempt } = claimed
-    const untilAt = performance.now() + ackTimeoutMs
+    const endedAt = performance.now()
+    const untilAt = endedAt + ackTimeoutMs
     const record = () => {
       unrecorded.delete(record)
       const claim = claimAfter(claimed)
-      const about = { user: user_id, client: client_id, id: command_id, attempt, outcome, next_claim: claim.next_claim }
+      const ago = Math.ceil(performance.now() - endedAt)
+      const about = {
+        user: user_id,
+        client: client_id,
+        id: command_id,
+        attempt,
+        outcome,
+        ago,
+        next_claim: claim.next_claim,
+      }
       const running = delivery.run(CONCLUDE, shard, about, claim.claimed)
       claim.sent(running)
       return running.then(
@@ -95,8 +108,11 @@ export function createMailboxes(options: MailboxesOptions) {
       )
     }
     const waiter = waiters.find(claimed)
+    // Another node would give it up meanwhile.
+    const isPrompt = endedAt - begunAt < ackTimeoutMs / 2
     // Where others wait, their claim travels with it.
-    if (outcome === 'rejected' || waiter?.isMore || waiter?.isCalled) void record()
+    const isCarrier = waiter?.isMore || waiter?.isCalled
+    if (closed || outcome === 'rejected' || !isPrompt || isCarrier) void record()
     else handOvers.add(commandKey(claimed), { attempt, shard, tell: record })
     nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
   }
@@ -178,6 +194,7 @@ export function createMailboxes(options: MailboxesOptions) {
 
   /** One command further; whether there may be another. */
   async function step(waiter: LocalWaiter): Promise<boolean> {
+    const begunAt = performance.now()
     let answer = await takeCarried(waiter)
     if (answer === undefined) {
       if (!isWaiting(waiter) || !(await isCurrent(waiter))) return false
@@ -198,7 +215,7 @@ export function createMailboxes(options: MailboxesOptions) {
       waiter.deliver,
       (outcome, isLate) => {
         if (isLate) delivery.count('other', 'late_outcome')
-        else conclude(claimed, waiter.shard, outcome)
+        else conclude(claimed, waiter.shard, outcome, begunAt)
       },
       (held) => {
         waiter.held = held

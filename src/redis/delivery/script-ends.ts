@@ -6,7 +6,7 @@ const ENDS = `
 -- A call that arrives again, because its reply was lost, hears that it was this one that ended the command.
 local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
 
--- Whether this was news. Whoever calls it saves the record.
+-- Whether this was news. Whoever calls it saves the record, and counts the outcome then.
 local function note_hand_over(c, handed_over)
   local isNews = c.attempts == handed_over and c.last_outcome == ''
   if isNews then conclude(c, 'handed_over') end
@@ -60,6 +60,7 @@ else
   count('acknowledgement ' .. state)
   notify(c.incarnation, 'acknowledged\\n' .. c.ref)
 end
+if isNews then count('other attempt_handed_over') end
 if state == 'refused' then finish(c, 'failed', reason, nil, attempt) end
 return 1`,
 )
@@ -81,11 +82,11 @@ if instance ~= '' and fenced(c, instance, was_asked, current) then
   return 0
 end
 freed = true
-note_hand_over(c, handed_over)
-if acknowledges ~= '' and c.phase ~= 'acknowledged' then
-  c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance
-  count('acknowledgement acknowledged')
-end
+local isNews = note_hand_over(c, handed_over)
+local isTaken = acknowledges ~= '' and c.phase ~= 'acknowledged'
+if isTaken then c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance end
 finish(c, state, reason, nil, attempt)
+if isNews then count('other attempt_handed_over') end
+if isTaken then count('acknowledgement acknowledged') end
 return 1`,
 )

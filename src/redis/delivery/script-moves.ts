@@ -182,10 +182,9 @@ local function look(user, client, id, mailbox, path)
   return looked_at(read(user, client, id, mailbox, path))
 end
 
--- Whoever calls it saves the record.
+-- Whoever calls it saves the record, and counts the outcome then.
 local function conclude(c, outcome)
   c.last_outcome = outcome
   if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
-  count('other attempt_' .. outcome)
 end
 `

@@ -42,5 +42,6 @@ local function give_up(c)
   end
   conclude(c, 'timed_out')
   recover(c, reason)
+  count('other attempt_timed_out')
 end
 `

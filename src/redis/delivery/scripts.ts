@@ -177,11 +177,11 @@ export const CLAIM = deliveryScript(
 return claim_next(user, client, mailbox, token, claim)`,
 )
 
-/** What became of an attempt. */
+/** What became of an attempt, `ago` ms before: what was before the end of the command is recorded behind it, too. */
 export const CONCLUDE = deliveryScript(
   'delivery.conclude',
   {
-    args: ['user', 'client', 'id', 'attempt', 'outcome'],
+    args: ['user', 'client', 'id', 'attempt', 'outcome', 'ago'],
     answer: nothing,
     ...OF_ATTEMPT,
     claims: true,
@@ -191,7 +191,14 @@ export const CONCLUDE = deliveryScript(
 local c = read(user, client, id, mailbox, path)
 if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' then
   local isRepeated = c and c.attempts == attempt and c.last_outcome == outcome
-  if not isRepeated then count('other late_outcome') end
+  local isOpen = c and c.terminal ~= '' and c.attempts == attempt and c.last_outcome == ''
+  if isOpen and outcome == 'handed_over' and now - tonumber(ago) < count_of(string.match(c.over, '^%d+')) then
+    conclude(c, outcome)
+    save(c)
+    count('other attempt_handed_over')
+  elseif not isRepeated then
+    count('other late_outcome')
+  end
   if c and c.terminal ~= '' then renotify(c) end
   return 0
 end
@@ -203,5 +210,6 @@ else
   save(c)
   if c.phase == 'attempted' then list('wakes', patience_text, c.ref) end
 end
+count('other attempt_' .. outcome)
 return 1`,
 )
