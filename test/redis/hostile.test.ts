@@ -155,12 +155,10 @@ describeRedis('a store that others write to', () => {
       deploymentId: 'bad',
       onError: (error) => reported.push(error),
     })
-    const before = performance.now()
     const { status, body } = await get(router, '/contexts?limit=50')
     expect(status).toBe(200)
     expect(body.items.map((context: { context_id: string }) => context.context_id)).toEqual(['good-1', 'good-2'])
     expect(body.omitted).toBe(10)
-    expect(performance.now() - before).toBeLessThan(4_000)
     expect(reported).toHaveLength(10)
     // A report says where, and never what.
     expect(reported.map(String).join()).not.toContain('sleepy')
