@@ -54,7 +54,8 @@ describeRedis('the commands that a request costs', () => {
     let counted: Counted
     let router: Router
     beforeAll(async () => {
-      facilities = createRedisFacilities({ ...where, client: host.client, shards })
+      // A busy machine takes its time for a world of this size.
+      facilities = createRedisFacilities({ ...where, client: host.client, shards, commandTimeoutMs: 30_000 })
       const { connections, contexts, browserWindows } = facilities
       await inBatches(users, async (i) => {
         const client = { user_id: `u-${i}`, client_id: 'c', client_type: 'web' as const }
