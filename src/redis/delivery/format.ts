@@ -42,10 +42,7 @@ export const RECORD_TEXT_BYTES = 16_384
 
 type RecordField = (typeof RECORD_FIELDS)[number]
 
-/**
- * Lua that puts `expressions` into one text, each with a zero byte behind it. A third of what `table.concat` takes, which makes a
- * table of them first.
- */
+/** Lua that puts `expressions` into one text, each with a zero byte behind it: `table.concat` would make a table of them first. */
 const joined = (expressions: readonly string[]) =>
   expressions.map((each) => (each === "''" ? "'\\0'" : `(${each}) .. '\\0'`)).join(' .. ')
 
