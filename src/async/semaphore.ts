@@ -19,6 +19,8 @@ interface Semaphore {
   leave(waiter: Waiter): void
   /** One who has started is done. */
   release(): void
+  /** Whether no permit is left. */
+  readonly isFull: boolean
 }
 
 /**
@@ -88,6 +90,9 @@ export function createSemaphore(
     release() {
       running--
       proceed()
+    },
+    get isFull() {
+      return running >= permits
     },
   }
 }

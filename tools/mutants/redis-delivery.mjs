@@ -22,7 +22,7 @@ export const REDIS_DELIVERY = [
     ['a hand-over waits for a part of the patience', 'Math.min(WAIT_MS, ackTimeoutMs / PATIENCE_PART)', 'WAIT_MS'],
     ['a hand-over is taken along once', 'untold.delete(ref)\n      return', 'return'],
   ]),
-  ...weaken('src/redis/delivery/mailboxes.ts', HAND_OVERS, [
+  ...weaken('src/redis/delivery/outcomes.ts', HAND_OVERS, [
     [
       'a hand-over is told where the word it travelled with does not count',
       'answer ? undefined : handOver.tell()',
@@ -30,8 +30,6 @@ export const REDIS_DELIVERY = [
     ],
     ['a hand-over is told where the word it travelled with was lost', ', handOver.tell)', ')'],
     ['a node says at its end what it has handed over', 'return handOvers.tellAll()', 'return Promise.resolve()'],
-  ]),
-  ...weaken('src/redis/delivery/mailboxes.ts', HAND_OVERS, [
     [
       'a node that is closed tells of hand-overs at once',
       "if (closed || outcome === 'rejected'",
@@ -44,7 +42,7 @@ export const REDIS_DELIVERY = [
     ['a hand-over after the end is late', 'now - tonumber(ago) <', '0 <'],
   ]),
   ...weaken('src/redis/delivery/loop.ts', HAND_OVERS, [
-    ['a pass tells of hand-overs before it looks for those given up', 'await mailboxes.tellHandOvers(shard)\n', ''],
+    ['a pass tells of hand-overs before it looks for those given up', 'await outcomes.tellHandOvers(shard)\n', ''],
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', HAND_OVERS, [
     [
@@ -553,13 +551,8 @@ export const REDIS_DELIVERY = [
   ...weaken('src/redis/delivery/script-former.ts', FORMER, [
     ['a record of an earlier build is read', 'taken_over(key, reply) or reply', 'reply'],
   ]),
-  ...weaken('src/redis/delivery/mailboxes.ts', CLAIMS, [
+  ...weaken('src/redis/delivery/claims.ts', CLAIMS, [
     ['a claim whose call failed is made by itself', 'running.then(none, none)', 'running.then(none)'],
-    [
-      'a command claimed for who was replaced is handed over',
-      '(isWaiting(waiter) || waiter.carried) &&',
-      'isWaiting(waiter) &&',
-    ],
     ['a claim travels with what releases the mailbox', 'return carry(waiter)', 'return NO_CLAIM'],
     [
       'a claim travels for whom the registry names',
@@ -568,6 +561,16 @@ export const REDIS_DELIVERY = [
     ],
     ['a claim travels for an idle client', '|| waiter.isDraining ? NO_CLAIM : carry(waiter)', '? NO_CLAIM : NO_CLAIM'],
     ['a claim that travels is unanswered', 'waiter.isUnanswered = true\n    waiter.isCalled', 'waiter.isCalled'],
+  ]),
+  ...weaken('src/redis/delivery/mailboxes.ts', CLAIMS, [
+    [
+      'a command claimed for who was replaced is handed over',
+      '(isWaiting(waiter) || waiter.carried) &&',
+      'isWaiting(waiter) &&',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/outcomes.ts', 'test/redis/delivery-faults.test.ts', [
+    ['an outcome that could not be said is said again', 'if (performance.now() < untilAt) unrecorded.add(record)', ''],
   ]),
   ...weaken('src/redis/delivery/mailboxes.ts', 'test/redis/delivery-endings.test.ts', [
     ['a waiter that has left is handed nothing', 'if (waiter.isReturned) return false', ''],
@@ -589,12 +592,6 @@ export const REDIS_DELIVERY = [
         'if (isWaiting(waiter)) failed.add(waiter)\n      onError',
         'onError',
         [REPLIES, 'test/redis/delivery-faults.test.ts', PRESENCE],
-      ],
-      [
-        'an outcome that could not be said is said again',
-        'if (performance.now() < untilAt) unrecorded.add(record)',
-        '',
-        'test/redis/delivery-faults.test.ts',
       ],
     ],
   ),

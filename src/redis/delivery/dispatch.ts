@@ -14,9 +14,9 @@ import { shardOf } from '../store/keys.js'
 import { unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
+import type { Claims } from './claims.js'
 import { fenceOf, NO_FENCE } from './ends.js'
 import { admittedStatus, readDeliveryStatus } from './format.js'
-import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
 import { ADMIT, LOOK, RELEASE, RESERVE } from './scripts.js'
 
@@ -29,7 +29,7 @@ export interface DispatchOptions {
   deadlineMs: number
   isClosed: () => boolean
   nudge: (delayMs: number) => void
-  mailboxes: Pick<Mailboxes, 'claimAtOnce'>
+  claims: Claims
 }
 
 /** Scopes whose capacity the store is known to have been told; that of any other is told again. */
@@ -51,7 +51,7 @@ type Admission = Parameters<typeof ADMIT.callOf>[0] & { next_claim: string }
 type Input = z.output<typeof DispatchInput>
 
 export function createDispatch(options: DispatchOptions): CommandDispatcher['dispatch'] {
-  const { store, delivery, connections, capacityOf, mailboxes } = options
+  const { store, delivery, connections, capacityOf, claims } = options
   const told = createToldCapacities()
 
   /**
@@ -83,7 +83,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   }
 
   function admitHere(input: Input, shard: number, admission: Admission) {
-    const { next_claim, claimed, sent } = mailboxes.claimAtOnce(input)
+    const { next_claim, claimed, sent } = claims.atOnce(input)
     admission.next_claim = next_claim
     const running = delivery.run(ADMIT, shard, admission, claimed)
     sent(running)

@@ -4,7 +4,7 @@ import type { CommandKey } from '../../contract/delivery.js'
 import { AcknowledgeInput, CancelInput, type CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import type { Mailboxes } from './mailboxes.js'
+import type { Outcomes } from './outcomes.js'
 import type { DeliveryRun } from './run.js'
 import { ACKNOWLEDGE, END } from './script-ends.js'
 
@@ -27,7 +27,7 @@ export async function fenceOf(registry: Registry, client: { user_id: string; cli
 
 export function createEnds(
   delivery: DeliveryRun,
-  { carriedAfter }: Pick<Mailboxes, 'carriedAfter'>,
+  { carriedAfter }: Pick<Outcomes, 'carriedAfter'>,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
   async function end(

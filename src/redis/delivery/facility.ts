@@ -17,6 +17,7 @@ import type { Shape } from '../../contract/options.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
+import { createClaims } from './claims.js'
 import { createDispatch } from './dispatch.js'
 import { createEnds } from './ends.js'
 import { createHeartbeat } from './heartbeat.js'
@@ -25,6 +26,7 @@ import { LEGACY_STREAM, type LegacyStream } from './legacy.js'
 import { createDeliveryLoop, type DeliveryLoop, type Sweep } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { NODES } from './nodes.js'
+import { createOutcomes } from './outcomes.js'
 import { createDeliveryRun } from './run.js'
 import { createWaiters } from './waiters.js'
 
@@ -83,10 +85,20 @@ export function commandDispatcherOn(
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const onError = (error: unknown) => store.onError(error)
   const waiters = createWaiters({ delivery, onChange, onError })
+  const claims = createClaims({
+    delivery,
+    waiters,
+    connections,
+    hasRoom: () => mailboxes.hasRoom(),
+    resume: (waiter) => mailboxes.call(waiter),
+  })
+  const outcomes = createOutcomes({ delivery, waiters, claims, ackTimeoutMs, nudge, onError })
   const mailboxes: Mailboxes = createMailboxes({
     delivery,
     attempts,
     waiters,
+    claims,
+    outcomes,
     ackTimeoutMs,
     connections,
     nudge,
@@ -98,6 +110,7 @@ export function commandDispatcherOn(
     incarnation,
     delivery,
     mailboxes,
+    outcomes,
     waiters,
     attempts,
     sweeps,
@@ -118,15 +131,15 @@ export function commandDispatcherOn(
 
   let closing: Promise<Ending> | undefined
   async function close(): Promise<Ending> {
-    const told = mailboxes.close()
+    const told = outcomes.close()
     await loop.close()
     await endWithin([told, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
     return { cut: waiters.undetached }
   }
 
   return {
-    dispatch: createDispatch({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed, nudge }),
-    ...createEnds(delivery, mailboxes, connections),
+    dispatch: createDispatch({ ...parts, ...bounds, claims, isClosed: () => loop.closed, nudge }),
+    ...createEnds(delivery, outcomes, connections),
     attach: createAttach({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()

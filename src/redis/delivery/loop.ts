@@ -6,6 +6,7 @@ import { throwGravest } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailboxes } from './mailboxes.js'
+import type { Outcomes } from './outcomes.js'
 import type { DeliveryRun } from './run.js'
 import { RECONCILE, TAKE } from './script-nodes.js'
 import { LEASE_MS, type Waiters } from './waiters.js'
@@ -36,6 +37,7 @@ export interface DeliveryLoopOptions {
   incarnation: string
   delivery: DeliveryRun
   mailboxes: Mailboxes
+  outcomes: Outcomes
   waiters: Waiters
   attempts: DeliveryAttempts
   sweeps: readonly Sweep[]
@@ -46,7 +48,7 @@ export interface DeliveryLoopOptions {
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
 export function createDeliveryLoop(options: DeliveryLoopOptions) {
-  const { store, incarnation, delivery, mailboxes, waiters, attempts, sweeps, onPass } = options
+  const { store, incarnation, delivery, mailboxes, outcomes, waiters, attempts, sweeps, onPass } = options
   let closed = false
   /** What a node that is closed leaves undone is no failure. */
   const report = (error: unknown) => {
@@ -89,7 +91,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
   async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
-    await mailboxes.tellHandOvers(shard)
+    await outcomes.tellHandOvers(shard)
     let held = always || isConfirmationDue(shard) ? inventoryOf(shard) : EMPTY_INVENTORY
     while (true) {
       const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
@@ -139,6 +141,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     if (passes.length > 0) attempts.pass(now)
     waiters.pass()
     mailboxes.pass()
+    outcomes.pass()
     await sweepAll(always)
     // Last: a shard that is lost holds up nothing of the others.
     throwGravest(all)
