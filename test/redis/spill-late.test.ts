@@ -83,7 +83,7 @@ describeStores('a payload that is late on its way aside', (_kind, place) => {
     const { client, plan } = lossyClient(where.client)
     const options = { spill, now: clock.now, history: { inlineBytes: 100 } }
     const [dying, next] = [
-      await nodeOf({ ...where, client }, { ...options, commandTimeoutMs: 500 }),
+      await nodeOf({ ...where, client }, { ...options, commandTimeoutMs: 2_000 }),
       await nodeOf(where, options),
     ]
     void plan.meet('unsent', await runsOf(INGEST_MESSAGE))

@@ -69,7 +69,6 @@ export function commandDispatcherOn(
   const connections = inTime(options.connections)
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = resolveDeliveryBounds(options)
-  const { ackTimeoutMs } = bounds
 
   const incarnation = crypto.randomUUID()
   const onChange = () => heartbeat.changed()
@@ -85,37 +84,13 @@ export function commandDispatcherOn(
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const onError = (error: unknown) => store.onError(error)
   const waiters = createWaiters({ delivery, onChange, onError })
-  const claims = createClaims({
-    delivery,
-    waiters,
-    connections,
-    hasRoom: () => mailboxes.hasRoom(),
-    resume: (waiter) => mailboxes.call(waiter),
-  })
-  const outcomes = createOutcomes({ delivery, waiters, claims, ackTimeoutMs, nudge, onError })
-  const mailboxes: Mailboxes = createMailboxes({
-    delivery,
-    attempts,
-    waiters,
-    claims,
-    outcomes,
-    ackTimeoutMs,
-    connections,
-    nudge,
-    onError,
-  })
+  const parts = { store, delivery, waiters, connections, ...bounds, nudge, onError }
+  const hasRoom = () => mailboxes.hasRoom()
+  const claims = createClaims({ ...parts, hasRoom, resume: (waiter) => mailboxes.call(waiter) })
+  const outcomes = createOutcomes({ ...parts, claims })
+  const mailboxes: Mailboxes = createMailboxes({ ...parts, attempts, claims, outcomes })
   const onPass = () => void heartbeat.publish().catch(() => {})
-  const loop: DeliveryLoop = createDeliveryLoop({
-    store,
-    incarnation,
-    delivery,
-    mailboxes,
-    outcomes,
-    waiters,
-    attempts,
-    sweeps,
-    onPass,
-  })
+  const loop: DeliveryLoop = createDeliveryLoop({ ...parts, incarnation, mailboxes, outcomes, attempts, sweeps, onPass })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
@@ -126,7 +101,6 @@ export function commandDispatcherOn(
   })
   const heartbeat = createHeartbeat(store, nodeId, state)
   const inspector = createDeliveryInspector(store, legacy)
-  const parts = { store, delivery, waiters, connections }
   loop.start()
 
   let closing: Promise<Ending> | undefined
@@ -138,9 +112,9 @@ export function commandDispatcherOn(
   }
 
   return {
-    dispatch: createDispatch({ ...parts, ...bounds, claims, isClosed: () => loop.closed, nudge }),
+    dispatch: createDispatch({ ...parts, claims, isClosed: () => loop.closed }),
     ...createEnds(delivery, outcomes, connections),
-    attach: createAttach({ ...parts, ...bounds, mailboxes, isClosed: () => loop.closed }),
+    attach: createAttach({ ...parts, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()
       await heartbeat.publish()
