@@ -23,6 +23,9 @@ const PAYLOAD = { page: 7, filter: 'open', note: 'a payload of ordinary size' }
 /** Nothing is to be over because the store is slow. */
 const PATIENT = { commandTimeoutMs: 60_000, ackTimeoutMs: 600_000, deadlineMs: 6_000_000 }
 
+/** What a server does by its clock would count for more the slower the machine is. */
+const CALM = ['--hz', '1', '--dynamic-hz', 'no', '--activerehashing', 'no']
+
 const folder = mkdtempSync(join(tmpdir(), 'relayscope-instructions-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -41,7 +44,7 @@ let servers = 0
 async function instructionsOf(work) {
   const port = await freePort()
   const out = join(folder, String(++servers))
-  const given = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const given = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...CALM]
   const valgrind = ['--tool=callgrind', `--callgrind-out-file=${out}`, 'redis-server', ...given]
   const server = spawn('valgrind', valgrind, { stdio: 'ignore' })
   const stop = () => server.kill('SIGKILL')
