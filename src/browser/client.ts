@@ -2,7 +2,7 @@
 
 import type { Invocation } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
-import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
+import { ANYTHING, BASE_URL_OR_PATH, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
 import { toBase, toSegment } from '../relay-client/answer.js'
 import type { Subscriber } from './frames.js'
 import { type InvokeOptions, invoke } from './invoke.js'
@@ -20,7 +20,7 @@ export interface CooperativeSiteClientOptions {
 }
 
 const OPTIONS: Shape<CooperativeSiteClientOptions> = {
-  baseUrl: needed(TEXT),
+  baseUrl: needed(BASE_URL_OR_PATH),
   sessionId: needed(TEXT),
   fetch: FUNCTION,
   headers: ANYTHING,

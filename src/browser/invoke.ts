@@ -54,7 +54,7 @@ export async function invoke(
     throw new CooperativeSiteError('unreachable', null, 'unknown', { cause })
   }
   if (response.status !== 200) {
-    const error = await toError(response)
+    const error = await toError(response, 'unknown')
     signal.throwIfAborted()
     throw error
   }

@@ -1,6 +1,7 @@
 /** The one error of the browser client: what the relay refused, or why nothing can be said. */
 import { codeOf, isRedirect, readObject } from '../relay-client/answer.js'
 import { type FieldError, fieldErrorsOf, messageOf } from '../relay-client/field-errors.js'
+import { isText } from '../relay-client/shape.js'
 
 /** What went wrong, in words a program can act on. */
 export class CooperativeSiteError extends Error {
@@ -39,14 +40,20 @@ const ANSWER_BYTES = 2_097_152
 export const readAnswer = (response: Response): Promise<Record<string, unknown> | undefined> =>
   readObject(response, ANSWER_BYTES).catch(() => undefined)
 
-/** The error that an answer other than 200 is. In a browser a redirect that was not followed has no status. */
-export async function toError(response: Response): Promise<CooperativeSiteError> {
+/**
+ * The error that an answer other than 200 is. In a browser a redirect that was not followed has no status.
+ *
+ * @param unsaid The outcome where the answer leaves it open and the relay has said nothing: for a call that may have run.
+ */
+export async function toError(response: Response, unsaid?: 'unknown'): Promise<CooperativeSiteError> {
   const { status } = response
   if (isRedirect(response)) {
     await response.body?.cancel()
     return new CooperativeSiteError('redirected', status || null)
   }
   const problem = await readAnswer(response)
-  const outcome = problem?.outcome === 'unknown' ? 'unknown' : undefined
+  // A success is no refusal, whatever it carries; and whoever stands in between may fail after the relay has been asked.
+  const isOpen = response.ok || (status >= 500 && !isText(problem?.code))
+  const outcome = problem?.outcome === 'unknown' ? 'unknown' : isOpen ? unsaid : undefined
   return new CooperativeSiteError(codeOf(problem), status, outcome, { errors: fieldErrorsOf(problem) })
 }

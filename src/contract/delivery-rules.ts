@@ -56,9 +56,14 @@ export function addressOf(command: DeliveryStatus): CommandKey {
   return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
 }
 
-/** A capacity as it is shown: `null` without a bound. What is not a number reserves nothing. */
+/** A capacity as a host's function said it. What is not a number reserves nothing. */
+function toCapacity(said: unknown): number {
+  return typeof said === 'number' && !Number.isNaN(said) ? said : 0
+}
+
+/** A capacity as it is shown: `null` without a bound. */
 export function shownCapacity(capacity: number): number | null {
-  const whole = Number.isNaN(capacity) ? 0 : Math.max(0, Math.floor(capacity))
+  const whole = Math.max(0, Math.floor(capacity))
   return whole < Number.MAX_SAFE_INTEGER ? whole : null
 }
 
@@ -102,7 +107,9 @@ export function resolveDeliveryBounds(given: DispatcherOptions) {
   const { capacity } = given
   const numbers = typeof capacity === 'function' ? { ...given, capacity: undefined } : given
   const bounds = resolveBounds(numbers, DELIVERY_BOUNDS)
-  return { ...bounds, capacityOf: typeof capacity === 'function' ? capacity : () => bounds.capacity }
+  const capacityOf =
+    typeof capacity === 'function' ? (scope_id: string) => toCapacity(capacity(scope_id)) : () => bounds.capacity
+  return { ...bounds, capacityOf }
 }
 
 /** What both dispatchers take. Bounds are whole numbers from 1; in a shared store they are those of one shard or node. */

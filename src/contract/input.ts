@@ -11,5 +11,5 @@ export function parseInput<T extends z.ZodType>(schema: T, value: unknown): z.ou
   const read = schema.safeParse(value)
   if (read.success) return read.data
   const issue = read.error.issues[0]
-  throw new Refusal('invalid_input', `${issue?.path.join('.') || 'input'}: ${issue?.message}`)
+  throw new Refusal('invalid_input', `${issue?.path.map(String).join('.') || 'input'}: ${issue?.message}`)
 }

@@ -13,8 +13,13 @@ export type JsonObject = { [key: string]: Json }
 /** Any JSON value as the answer of an inspector. Its depth and size are bounded where it is encoded, not here. */
 export const JsonValue = z.unknown() as unknown as z.ZodType<Json>
 
-/** A JSON object as the answer of an inspector: its values are passed on, its own keys are the host's. */
-export const JsonRecord = z.record(z.string(), JsonValue)
+/**
+ * A JSON object as the answer of an inspector: its values are passed on, its own keys are the host's. One that turns itself into
+ * something else on its way into JSON is none.
+ */
+export const JsonRecord = z
+  .record(z.string(), JsonValue)
+  .refine(({ toJSON }) => typeof toJSON !== 'function', 'must not have a toJSON of its own')
 
 /** What a host says of a record of its own, within its bound. */
 export const HostMetadata = JsonRecord.refine((value) => {

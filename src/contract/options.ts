@@ -68,6 +68,8 @@ export interface Rule {
   readonly said: string
   test(value: unknown): boolean
   readonly isNeeded?: true
+  /** A text that is refused is not repeated: there may be a credential in it. */
+  readonly isPrivate?: true
   /** What its own options must be. */
   readonly shape?: Readonly<Record<string, Rule>>
 }
@@ -89,6 +91,27 @@ export const TEXT = rule('a string', (value) => typeof value === 'string')
 export const FLAG = rule('true or false', (value) => typeof value === 'boolean')
 export const LIST = rule('a list', Array.isArray)
 export const OBJECT = rule('an object', (value) => value !== null && typeof value === 'object' && !Array.isArray(value))
+
+/** Whether paths can be put behind it as it stands, to reach what answers by HTTP. What is relative is read against `page`. */
+function isBaseUrl(value: unknown, page?: string): boolean {
+  if (typeof value !== 'string' || /[?#]/.test(value)) return false
+  try {
+    const { protocol, username, password } = new URL(value, page)
+    return /^https?:$/.test(protocol) && username === '' && password === ''
+  } catch {
+    return false
+  }
+}
+
+const baseUrl = (said: string, page?: string): Rule => ({
+  ...rule(`${said} without credentials, query and fragment`, (value) => isBaseUrl(value, page)),
+  isPrivate: true,
+})
+
+/** Where routes begin. */
+export const BASE_URL = baseUrl('an http(s) URL')
+/** The same for a page, which knows what a path is relative to. */
+export const BASE_URL_OR_PATH = baseUrl('a path or an http(s) URL', 'http://page')
 
 /** An object, or a function, that has these methods. */
 export const having = (...methods: string[]): Rule =>
@@ -130,10 +153,13 @@ export function checkOptions(given: unknown, shape: Readonly<Record<string, Rule
 
 /** `checkOptions` of an object that may have more, as all facilities of a host are a connector's parts. */
 export function checkParts(given: unknown, shape: Readonly<Record<string, Rule>>, path = ''): void {
-  for (const [name, { said, test, isNeeded, shape: own }] of Object.entries(shape)) {
+  for (const [name, { said, test, isNeeded, isPrivate, shape: own }] of Object.entries(shape)) {
     const value = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name]
     if (value === undefined && !isNeeded) continue
-    if (value === undefined || !test(value)) throw new TypeError(`${path}${name} must be ${said}, not ${shown(value)}`)
+    if (value === undefined || !test(value)) {
+      const found = isPrivate && typeof value === 'string' ? '' : `, not ${shown(value)}`
+      throw new TypeError(`${path}${name} must be ${said}${found}`)
+    }
     if (own) checkOptions(value, own, `${path}${name}.`)
   }
 }

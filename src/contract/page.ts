@@ -98,6 +98,17 @@ export interface Page<T> extends Examined {
 /** The member of a page that says that it leaves out this many; nothing for none. */
 export const omitting = (count: number): { omitted?: number } => (count > 0 ? { omitted: count } : {})
 
+/** `page` with other items. Its members are named: a page may be of a class of the host's, of which a spread sees nothing. */
+export function withItems<T>({ next_cursor, has_more, omitted, examined }: Page<unknown>, items: T[]): Page<T> {
+  return {
+    items,
+    next_cursor,
+    has_more,
+    ...(omitted === undefined ? {} : { omitted }),
+    ...(examined === undefined ? {} : { examined }),
+  }
+}
+
 /** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
 export interface Indexed extends Examined {
   truncated?: boolean

@@ -90,6 +90,12 @@ export interface RpcInspector extends UserIndex {
   summary?(ask: Ask): Awaitable<RpcSummary>
 }
 
+/** Of any realm, and so known by what it can do. */
+const Signal = z.custom<AbortSignal>((value) => {
+  const { aborted, addEventListener, removeEventListener } = Object(value)
+  return typeof aborted === 'boolean' && [addEventListener, removeEventListener].every((f) => typeof f === 'function')
+}, 'must be an AbortSignal')
+
 /** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
 export const OpenCallInput = z.object({
   action: Id,
@@ -99,8 +105,10 @@ export const OpenCallInput = z.object({
   /** For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. */
   correlation_id: Id.optional(),
   timeoutMs: z.int().min(1).max(86_400_000).optional(),
+  /** Gives the call up. */
+  signal: Signal.optional(),
 })
-export type OpenCallInput = z.input<typeof OpenCallInput> & { signal?: AbortSignal }
+export type OpenCallInput = z.input<typeof OpenCallInput>
 
 /** Who sends a reply. */
 export interface CallSender {

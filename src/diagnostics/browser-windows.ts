@@ -1,6 +1,6 @@
 /** The routes of the browser-windows family. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../contract/browser-windows.js'
-import { pageOf } from '../contract/page.js'
+import { pageOf, withItems } from '../contract/page.js'
 import { BrowserWindowCount, count } from '../views/counts.js'
 import { withLiveCounts } from '../views/window-counts.js'
 import { at, complete, lastPage, WINDOW } from './examples.js'
@@ -20,7 +20,7 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
     example: lastPage(WINDOW),
     read: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
       const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ask)
-      return { ...listed, items: await withLiveCounts(listed.items, contextRegistry, view) }
+      return withItems(listed, await withLiveCounts(listed.items, contextRegistry, view))
     },
   }),
   diagnosticsRoute({

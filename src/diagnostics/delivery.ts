@@ -9,7 +9,7 @@ import {
   DeliverySummary,
   DeliveryTenant,
 } from '../contract/delivery.js'
-import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
+import { type Ask, type Page, type PageQuery, pageOf, withItems } from '../contract/page.js'
 import { COMMAND, FOREIGN_NODE, NODE, SUMMARY, TENANT } from './delivery-examples.js'
 import { lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
@@ -26,7 +26,10 @@ async function listTenant(
     return { items: tenant ? [tenant] : [], next_cursor: null, has_more: false, examined: 1 }
   }
   const listed = await delivery.listTenants(page, ask)
-  return { ...listed, items: listed.items.filter((tenant) => tenant?.scope_id === scope_id) }
+  return withItems(
+    listed,
+    listed.items.filter((tenant) => tenant?.scope_id === scope_id),
+  )
 }
 
 export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to clients, without payloads.', [

@@ -202,8 +202,11 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   /** What the host calls the request. */
   function requestIdOf(visit: Visit): string | null {
     try {
-      const id = requestId(visit.request)
-      return typeof id === 'string' && checkId(id) === undefined ? id : null
+      const id: unknown = requestId(visit.request)
+      if (typeof id === 'string') return checkId(id) === undefined ? id : null
+      // One that is async tells nothing in time, and must not end the host's process by rejecting.
+      Promise.resolve(id).catch((error) => tellUnplaced(visit, error))
+      return null
     } catch (error) {
       tellUnplaced(visit, error)
       return null

@@ -1,7 +1,7 @@
 /** The routes of the rpc family. */
 import * as z from 'zod'
 import { given, named, Timestamp, toTimestamp } from '../contract/ids.js'
-import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
+import { type Ask, type Page, type PageQuery, pageOf, withItems } from '../contract/page.js'
 import { PendingCall, PendingCallFilter, type RpcInspector, RpcSummary } from '../contract/rpc.js'
 import { at, CALL, CALLS, lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
@@ -25,7 +25,10 @@ async function listPending(
 ): Promise<Page<PendingCall>> {
   if (!overdue) return rpc.listPending(filter, page, ask)
   const listed = await rpc.listPending({ ...filter, overdue }, page, ask)
-  return { ...listed, items: listed.items.filter((call) => call?.overdue) }
+  return withItems(
+    listed,
+    listed.items.filter((call) => call?.overdue),
+  )
 }
 
 export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, and instance fencing.', [

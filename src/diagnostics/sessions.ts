@@ -1,5 +1,5 @@
 /** The routes of the sessions family. */
-import { pageOf } from '../contract/page.js'
+import { pageOf, withItems } from '../contract/page.js'
 import { SessionFilter, SessionRow } from '../contract/sessions.js'
 import { withLife } from '../views/cooperative.js'
 import { lastPage, SESSION } from './examples.js'
@@ -19,7 +19,7 @@ export const SESSION_ROUTES = routesAbout('sessions', 'Sessions of cooperative s
     example: lastPage(SESSION),
     read: async ({ sessions, ...others }, { filter, page }, view) => {
       const listed = await sessions.listSessions(filter, page, view.ask)
-      return { ...listed, items: await withLife(listed.items, others, view) }
+      return withItems(listed, await withLife(listed.items, others, view))
     },
   }),
   diagnosticsRoute({

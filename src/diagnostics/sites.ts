@@ -1,5 +1,5 @@
 /** The routes of the sites family. */
-import { pageOf } from '../contract/page.js'
+import { pageOf, withItems } from '../contract/page.js'
 import { SiteFilter, SiteRow } from '../contract/sites.js'
 import { withSessions } from '../views/cooperative.js'
 import { lastPage, SITE } from './examples.js'
@@ -19,7 +19,7 @@ export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applica
     example: lastPage(SITE),
     read: async ({ sites, sessions }, { filter, page }, view) => {
       const listed = await sites.listSites(filter, page, view.ask)
-      return { ...listed, items: await withSessions(listed.items, sessions, view) }
+      return withItems(listed, await withSessions(listed.items, sessions, view))
     },
   }),
   diagnosticsRoute({

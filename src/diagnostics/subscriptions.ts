@@ -1,5 +1,6 @@
 /** The route of the subscriptions family. */
 import * as z from 'zod'
+import { withItems } from '../contract/page.js'
 import { SubscriptionFilter } from '../contract/subscriptions.js'
 import { listSlowest, SubscriptionPage } from '../views/subscriptions.js'
 import { lastPage, SUBSCRIPTION } from './examples.js'
@@ -25,7 +26,8 @@ export const SUBSCRIPTION_ROUTES = routesAbout('subscriptions', 'Viewer streams 
     example: { ...lastPage(SUBSCRIPTION), completeness: null },
     read: async ({ subscriptions }, { filter: { order, ...filter }, page }, view) => {
       if (order === 'slowest') return listSlowest(subscriptions, filter, page, view)
-      return { ...(await subscriptions.listSubscriptions(filter, page, view.ask)), completeness: null }
+      const listed = await subscriptions.listSubscriptions(filter, page, view.ask)
+      return { ...withItems(listed, listed.items), completeness: null }
     },
   }),
 ])

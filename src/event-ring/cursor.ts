@@ -23,6 +23,8 @@ export interface Ring {
   readonly epoch: string
   /** The newest position of the epoch. */
   readonly head: number
+  /** What whoever subscribes now reads first. */
+  readonly start: number
   /** The first position of the epoch. */
   readonly first: number
   readonly closed: boolean
@@ -76,7 +78,7 @@ export class Cursor implements Subscription {
   constructor(ring: Ring, { signal, wake }: SubscribeOptions) {
     this.ring = ring
     this.epoch = ring.epoch
-    this.ahead = ring.head + 1
+    this.ahead = ring.start
     this.resolve = undefined
     this.rare = wake && { wake }
     if (ring.closed || signal?.aborted) this.place = CLOSED
@@ -91,10 +93,10 @@ export class Cursor implements Subscription {
     return this.place === CLOSED || this.ring.closed
   }
 
-  /** Its place, known late. */
+  /** Its place, known late; it may know by then what it is not to read. */
   begin({ epoch, first }: Ring): void {
+    this.ahead = this.epoch === epoch ? Math.max(this.ahead, first) : first
     this.epoch = epoch
-    this.ahead = first
   }
 
   get position(): StreamPosition {
@@ -102,7 +104,7 @@ export class Cursor implements Subscription {
   }
 
   get pending(): number {
-    return this.closed ? 0 : this.ring.head + 1 - this.oldest()
+    return this.closed ? 0 : Math.max(0, this.ring.head + 1 - this.oldest())
   }
 
   get dropped(): number {

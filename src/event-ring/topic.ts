@@ -23,6 +23,8 @@ export interface Topic {
   begin(position: StreamPosition): void
   /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. As `append`. */
   moveTo(position: StreamPosition): void
+  /** Says what has been published from here: whoever subscribes from now on begins behind it, whether or not it has come yet. */
+  published(position: StreamPosition): void
   subscribe(options?: SubscribeOptions): Subscription
   /** Ends every subscription. */
   close(): void
@@ -38,6 +40,8 @@ class TopicRing implements Topic, Ring {
   epoch: string
   head: number
   first: number
+  /** The newest of the epoch that was published from here. */
+  private sent = 0
   closed = false
   readonly size: number
   private readonly onUnread: (() => void) | undefined
@@ -65,6 +69,10 @@ class TopicRing implements Topic, Ring {
     return { epoch: this.epoch, seq: this.head }
   }
 
+  get start(): number {
+    return Math.max(this.head, this.sent) + 1
+  }
+
   append(event: SiteEvent): void {
     if (event.seq <= this.head || !Number.isSafeInteger(event.seq)) return
     this.head = event.seq
@@ -77,6 +85,7 @@ class TopicRing implements Topic, Ring {
   }
 
   begin({ epoch, seq }: StreamPosition): void {
+    if (epoch !== this.epoch) this.sent = 0
     this.epoch = epoch
     this.head = seq
     this.first = seq + 1
@@ -92,9 +101,19 @@ class TopicRing implements Topic, Ring {
       this.epoch = epoch
       this.head = seq
       this.first = seq + 1
+      this.sent = 0
       this.forget()
     }
     this.wake()
+  }
+
+  published({ epoch, seq }: StreamPosition): void {
+    // Before its place is known the topic has no epoch that could be another one.
+    if (this.unplaced && epoch !== this.epoch) {
+      this.epoch = epoch
+      this.sent = 0
+    }
+    if (epoch === this.epoch && seq > this.sent) this.sent = seq
   }
 
   subscribe(options: SubscribeOptions = {}): Subscription {

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { type FieldError, ProblemError } from './problem.js'
 
 // The name of an unknown parameter is shown only when it looks like one: it comes from outside and ends up in logs.
-const PLAIN_NAME = /^[a-z][a-z0-9_]{0,63}$/
+const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 
 function decodeComponent(text: string): string | undefined {
   try {

@@ -98,6 +98,8 @@ export interface PreparedRoute<Source, View> {
   pageDefault: number
   /** It answers a list of items. */
   listed: boolean
+  /** The members of its answer, and whether that is cut short. */
+  members: readonly string[]
   /** Its answers have an entity tag. */
   isCompared: boolean
   encode: (value: unknown) => Encoded
@@ -121,6 +123,7 @@ export function prepareRoute<Source, View>(
     query: queryOf(route, limits),
     pageDefault: limits.pageDefault,
     listed: isListed(response),
+    members: response instanceof z.ZodObject ? [...Object.keys(response.shape), 'truncated'] : [],
     isCompared: isCompared(route),
     encode: createEncoder(response),
     refusals: { invalid_identity: paramNames(path).length > 0 ? 'invalid_path' : 'invalid_query', ...refusals },

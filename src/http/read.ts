@@ -42,6 +42,15 @@ function bindPage(page: Envelope, limit: number, identity: (() => string) | unde
   return { ...page, next_cursor: toCursor(identity(), page.next_cursor) }
 }
 
+/** A list by the members that its schema knows: a page may be of a class of the host's, of which a spread sees nothing. */
+function plainPage(page: unknown, members: readonly string[]): Envelope {
+  if (page === null || typeof page !== 'object') return page as Envelope
+  const given = page as Record<string, unknown>
+  const plain: Record<string, unknown> = {}
+  for (const name of members) if (given[name] !== undefined) plain[name] = given[name]
+  return plain
+}
+
 /** The query of a request, checked. */
 interface GivenQuery {
   /** Absent on a route that takes none. */
@@ -73,7 +82,7 @@ export interface MatchedRequest {
  * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
  */
 export async function read<Source, View extends { readonly ask: Ask }>(
-  { route, pageDefault, listed, encode, refusals }: PreparedRoute<Source, View>,
+  { route, pageDefault, listed, members, encode, refusals }: PreparedRoute<Source, View>,
   source: Source,
   request: MatchedRequest,
   view: View,
@@ -99,7 +108,7 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     // What is said without an inspector waits for nobody, however long it takes to say.
     const answered = await (route.needs.length === 0 ? pending : deadline.race(pending))
     if (answered === null && route.record) throw new ProblemError('not_found')
-    return shorten(answered as Envelope, size, view)
+    return shorten(listed ? plainPage(answered, members) : (answered as Envelope), size, view)
   }
 
   function finish(envelope: Envelope, size: number): Answer {

@@ -8,7 +8,7 @@ export interface LongList {
   omitted?: unknown
   count?: unknown
   truncated?: unknown
-  completeness?: { complete?: unknown }
+  completeness?: { complete?: unknown; examined?: object; truncated_sources?: unknown }
 }
 
 /** The first half of a page whose order makes a token of any item. */
@@ -22,12 +22,21 @@ export function withoutRecords(page: LongList, places: { has(place: number): boo
   const items = Array.from(page.items).filter((_, place) => !places.has(place))
   const omitted = (typeof page.omitted === 'number' ? page.omitted : 0) + page.items.length - items.length
   const { completeness } = page
+  const sources = Object.keys(completeness?.examined ?? {})
   return {
     ...page,
     items,
     omitted,
     ...('count' in page ? { count: items.length } : {}),
     ...('truncated' in page ? { truncated: true } : {}),
-    ...(completeness ? { completeness: { ...completeness, complete: false } } : {}),
+    ...(completeness
+      ? {
+          completeness: {
+            ...completeness,
+            complete: false,
+            ...(sources.length === 1 && { truncated_sources: sources }),
+          },
+        }
+      : {}),
   }
 }

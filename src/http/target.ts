@@ -29,8 +29,14 @@ export function decodeSegment(segment: string): string | null {
   }
 }
 
+/** `segment` as a URL has it in its path, which is what everybody sends for it: a `+` or an `@` stands there as it is. */
+function encodeSegment(segment: string): string {
+  // The slash behind it: a URL loses the spaces at its end.
+  return new URL(`http://h/${segment.replace(/[%/?#\\]/g, encodeURIComponent)}/`).pathname.slice(1, -1)
+}
+
 /**
- * The prefix that `given` names. One trailing slash is dropped.
+ * The prefix that `given` names, spelled as a URL spells it. One trailing slash is dropped.
  *
  * @throws TypeError for what cannot be a path of whole segments: no leading slash, empty or dot segments, a query, a
  * fragment, malformed percent-encoding, control characters.
@@ -50,7 +56,7 @@ export function parsePrefix(given: string): Prefix {
     return decoded
   })
 
-  const path = own.map((segment) => `/${encodeURIComponent(segment)}`).join('')
+  const path = own.map((segment) => `/${encodeSegment(segment)}`).join('')
   const covers = (pathname: string) =>
     pathname.startsWith(path) && (pathname.length === path.length || pathname[path.length] === '/')
   return {

@@ -2,10 +2,10 @@
 
 import { runWithin } from '../async/time-limit.js'
 import type { Site, SiteInput } from '../contract/sites.js'
-import { toSegment } from '../relay-client/answer.js'
+import { codeOf, toSegment } from '../relay-client/answer.js'
 import { isFlag, isListOf, isOneOf, isRecordOf, isText, nullable } from '../relay-client/shape.js'
 import { late, toError } from './relay-error.js'
-import { checkRuntime, type PublisherRuntime, request } from './runtime.js'
+import { checkRuntime, type PublisherRuntime, type RelayAnswer, request } from './runtime.js'
 
 // One attempt: a DELETE that is sent twice could not say whether it was there.
 const REGISTER_MS = 10_000
@@ -21,6 +21,9 @@ const isSite = isRecordOf<Site>({
   created_at: isText,
   updated_at: isText,
 })
+
+/** That the relay has no such site. Any other 404 is of a route that there is not, or of somebody else's server. */
+const isNoSite = ({ status, body }: RelayAnswer) => status === 404 && codeOf(body) === 'not_found'
 
 /** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never what is put. */
 export interface RemoteSiteRegistry {
@@ -50,7 +53,7 @@ export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): Re
   return {
     async get(siteId) {
       const answer = await send('GET', siteId)
-      if (answer.status === 404) return null
+      if (isNoSite(answer)) return null
       if (answer.status !== 200 || !isSite(answer.body)) throw toError(answer)
       return answer.body
     },
@@ -61,8 +64,9 @@ export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): Re
     },
     async delete(siteId) {
       const answer = await send('DELETE', siteId)
-      if (answer.status !== 204 && answer.status !== 404) throw toError(answer)
-      return answer.status === 204
+      if (isNoSite(answer)) return false
+      if (answer.status !== 204) throw toError(answer)
+      return true
     },
   }
 }

@@ -1,5 +1,5 @@
 /** The connected runtime of an application, and how its requests reach the relay. */
-import { checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/options.js'
+import { BASE_URL, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { readObject, toBase } from '../relay-client/answer.js'
 import type { HeaderFields } from '../relay-client/headers.js'
@@ -12,7 +12,7 @@ import { RelayError } from './relay-error.js'
 export interface PublisherRuntime {
   /** The current identity; asked at each attempt, because a reconnect changes `instance_id`. */
   identity(): Awaitable<{ client_id: string; instance_id: string }>
-  /** Where the relay's routes begin, with its prefix. */
+  /** Where the relay's routes begin, with its prefix: an http(s) URL. */
   baseUrl: string
   /** Puts the runtime's credentials on the headers of a request, or returns headers to add. */
   // biome-ignore lint/suspicious/noConfusingVoidType: `headers.set` returns nothing, and that is the usual body
@@ -23,7 +23,7 @@ export interface PublisherRuntime {
 
 const RUNTIME: Shape<PublisherRuntime> = {
   identity: needed(FUNCTION),
-  baseUrl: needed(TEXT),
+  baseUrl: needed(BASE_URL),
   authorize: needed(FUNCTION),
   fetch: FUNCTION,
 }
@@ -38,7 +38,7 @@ export function checkRuntime(options: { runtime: PublisherRuntime }): void {
 const ANSWER_BYTES = 131_072
 
 /** An answer of the relay; `body` is `undefined` where it is not JSON object. */
-interface RelayAnswer {
+export interface RelayAnswer {
   status: number
   body: Record<string, unknown> | undefined
 }

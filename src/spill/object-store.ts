@@ -2,6 +2,7 @@
 
 import type { SpillStore } from '../contract/history.js'
 import { encodePart } from '../contract/ids.js'
+import { HYDRATION_BYTES } from '../contract/limits.js'
 import { checkOptions, having, needed, type Shape, TEXT } from '../contract/options.js'
 
 /** Object storage as S3 has it, reduced to what is needed. A client of a vendor fits with three one-line functions. */
@@ -17,6 +18,9 @@ export interface ObjectSpillStoreOptions {
   /** What the key of every object starts with, unchanged; two deployments in one bucket need two. @default '' */
   prefix?: string
 }
+
+/** What a host may leave out when it reads a payload itself: it then has as much of one as a reader of the history. */
+type ReadOptions = Parameters<SpillStore['get']>[1]
 
 const OPTIONS: Shape<ObjectSpillStoreOptions> = {
   bucket: needed(having('putObject', 'getObject', 'deleteObject')),
@@ -34,9 +38,13 @@ export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillS
   checkOptions(options, OPTIONS)
   const { bucket, prefix = '' } = options
   const keyOf = (ref: string) => prefix + encodePart(ref)
+  // Async, so that a reference that cannot be one, and a client that throws at once, are rejections as all else is.
   return {
-    put: (ref, body) => bucket.putObject({ key: keyOf(ref), body }),
-    get: (ref, { signal, maxBytes }) => bucket.getObject({ key: keyOf(ref), signal, maxBytes }),
-    delete: (ref) => bucket.deleteObject({ key: keyOf(ref) }),
+    put: async (ref, body) => bucket.putObject({ key: keyOf(ref), body }),
+    get: async (ref, options: Partial<ReadOptions> = {}) => {
+      const { signal = new AbortController().signal, maxBytes = HYDRATION_BYTES } = options
+      return bucket.getObject({ key: keyOf(ref), signal, maxBytes })
+    },
+    delete: async (ref) => bucket.deleteObject({ key: keyOf(ref) }),
   }
 }

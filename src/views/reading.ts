@@ -152,6 +152,8 @@ export async function walk<T, Value>(
 
 /** @throws TypeError for a page that breaks the promises of `Page`. */
 function checkPage(page: Page<unknown>, limit: number): void {
+  if (!Array.isArray(page.items)) throw new TypeError('items of a page must be a list')
+  if (typeof page.has_more !== 'boolean') throw new TypeError('has_more of a page must be true or false')
   const { length } = page.items
   if (length > limit) throw new TypeError(`a page holds ${length} items for a limit of ${limit}`)
   if (page.has_more && typeof page.next_cursor !== 'string')

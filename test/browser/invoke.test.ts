@@ -102,6 +102,23 @@ describe('invoke', () => {
   })
 
   it.each([
+    [502, '<h1>Bad Gateway</h1>', 'unknown'],
+    [504, '', 'unknown'],
+    [500, '{"message":"an error occurred"}', 'unknown'],
+    [503, '{"code":"connector_unavailable"}', undefined],
+    [202, '', 'unknown'],
+    [204, undefined, 'unknown'],
+    [201, JSON.stringify(invocation), 'unknown'],
+    [202, '{"code":"queued"}', 'unknown'],
+    [404, '<h1>Not Found</h1>', undefined],
+    [408, '', undefined],
+  ])('says of the outcome behind %i %s: %s', async (status, body, outcome) => {
+    const { client } = await startRelay(({ response }) => response.writeHead(status).end(body))
+    const error = await client.invoke('add_note', {}).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ name: 'CooperativeSiteError', status, outcome })
+  })
+
+  it.each([
     ['nothing', {}],
     ['an outcome that it has not', { ...invocation, status: 'maybe' }],
     ['no result', { ...invocation, result: undefined }],

@@ -8,7 +8,7 @@ import type {
   RegistryInspector,
 } from '../../src/contract/connections.js'
 import type { Inspected } from '../../src/contract/inspectors.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { Awaitable, PageQuery } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { churning } from './connection-churn.js'
 import { endings } from './connection-endings.js'
@@ -143,6 +143,32 @@ export function connectionBattery(
         at: at(6_000),
         reason: 'client_closed',
       })
+    })
+
+    it('takes no sign of life back where the clock goes back', async () => {
+      const { connection_id } = await connect()
+      const seen = async () => (await inspector.getConnection(connection_id, ASK))?.last_seen_at
+      clock.advance(-4_000)
+      expect(await registry.heartbeat(connection_id, { room: 'hall' })).toBe(true)
+      expect(await inspector.getConnection(connection_id, ASK)).toMatchObject({
+        last_seen_at: at(),
+        metadata: { room: 'hall' },
+      })
+      clock.advance(9_000)
+      await registry.heartbeat(connection_id)
+      const last = await seen()
+      clock.advance(-4_000)
+      expect(await registry.heartbeat(connection_id)).toBe(true)
+      expect([last, await seen()]).toEqual([at(5_000), at(5_000)])
+    })
+
+    it('says how much of a history it looked at', async () => {
+      const { connection_id } = await connect()
+      await registry.disconnect(connection_id)
+      const examined = async (page: PageQuery) =>
+        (await inspector.listConnectionHistory?.(connection_id, page, ASK))?.examined
+      expect(await examined({ limit: 1, cursor: null })).toBe(1)
+      expect(await examined({ limit: 9, cursor: null })).toBe(2)
     })
 
     it('takes what a client says of itself now with a sign of life', async () => {
@@ -352,6 +378,8 @@ export function connectionBattery(
         { actions: Array.from({ length: 501 }, (_, i) => `a${i}`) },
         { metadata: [] },
         { metadata: { big: 1n } },
+        { metadata: { toJSON: () => 'no object' } },
+        { metadata: { [Symbol('s')]: 1 } },
       ]
       for (const over of bad)
         await expect(async () => connect(over as Partial<ConnectInput>)).rejects.toMatchObject({

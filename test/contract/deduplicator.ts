@@ -37,6 +37,11 @@ export function deduplicatorBattery(
       expect(granted.filter(Boolean)).toHaveLength(1)
     })
 
+    it('says before the first claim how much it remembers, and for how long', async () => {
+      const none = { entries: 0, accepted: 0, duplicates: 0, evicted: 0 }
+      expect(await summary()).toEqual({ ...none, capacity: 3, ttl_ms: 10_000 })
+    })
+
     it('keeps users apart', async () => {
       expect(await claim('m', 'ann')).toBe(true)
       expect(await claim('m', 'bob')).toBe(true)

@@ -68,6 +68,31 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       expect((await dispatcher.dispatch(command('c2', { action: 'other' }))).admission.state).toBe('admitted')
     })
 
+    it('gives the place of a command to the next at its deadline, whether or not the loop has come by', async () => {
+      await open({ capacity: 1 })
+      await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
+      clock.advance(999)
+      expect((await dispatcher.dispatch(command('c2'))).admission.state).toBe('rejected')
+      clock.advance(1)
+      expect((await dispatcher.dispatch(command('c2'))).admission.state).toBe('admitted')
+      expect((await dispatcher.dispatch(command('c3'))).admission.state).toBe('rejected')
+      expect(await tenants()).toMatchObject([{ reserved_commands: 1, oldest_deadline_at: at(31_000) }])
+    })
+
+    it.each([
+      ['no number', Number.NaN],
+      ['nothing', undefined],
+      ['null', null],
+      ['a text', '5'],
+      ['a promise', Promise.resolve(5)],
+      ['a list', [5]],
+    ])('reserves nothing where the capacity of a scope is %s', async (_, said) => {
+      await open({ capacity: (scope) => (scope === 'ada' ? (said as number) : 1) })
+      expect((await dispatcher.dispatch(command('c1'))).terminal).toMatchObject({ reason: 'capacity_exceeded' })
+      expect((await dispatcher.dispatch(command('c2', { scope_id: 'red' }))).terminal).toBeNull()
+      expect(await tenants()).toMatchObject([{ scope_id: 'red', capacity: 1 }])
+    })
+
     it('gives every scope its own capacity', async () => {
       await open({ capacity: 1 })
       for (const scope_id of ['red', 'blue', '__proto__'])

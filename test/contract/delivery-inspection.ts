@@ -1,7 +1,7 @@
 /** What the inspector of a dispatcher tells in sums and lists. */
 import { describe, expect, it } from 'vitest'
-import { ASK, at } from './clock.js'
-import { command, connection, first, key } from './delivery-commands.js'
+import { ASK, at, walk } from './clock.js'
+import { command, connection, eventually, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
 
 export function inspectionContract({
@@ -47,6 +47,46 @@ export function inspectionContract({
       expect(await summary()).toMatchObject({ tracked_commands: 2, oldest_queued_age_ms: 50, sample_size: 1 })
     })
 
+    it('count nothing that is past its deadline, whether or not the loop has come by', async () => {
+      const { getTenant } = dispatcher.inspector
+      // One whose attempt has failed, one that is acknowledged, and one that waits; then one of each of the last two that stays.
+      await dispatcher.attach(
+        first,
+        connection(({ command_id }) => command_id === 'c1' && Promise.reject(new Error('gone'))).deliver,
+      )
+      for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadlineMs: 1_000 }))
+      await dispatcher.dispatch(command('c3', { client_id: 'phone', deadlineMs: 1_000 }))
+      await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
+      await dispatcher.dispatch(command('c4', { scope_id: 'red' }))
+      for (const id of ['c2', 'c4']) {
+        await eventually(async () => expect((await status(id))?.attempts.last_outcome).toBe('handed_over'))
+        await dispatcher.acknowledge({ ...first, command_id: id })
+      }
+      await dispatcher.dispatch(command('c5', { client_id: 'phone', scope_id: 'red' }))
+      clock.advance(999)
+      expect(await summary()).toMatchObject({ tracked_commands: 5, oldest_deadline_at: at(1_000), sample_size: 3 })
+      expect(await getTenant?.('ada', ASK)).toMatchObject({ reserved_commands: 3 })
+      clock.advance(1)
+      expect(await summary()).toMatchObject({
+        tracked_commands: 2,
+        due_commands: 1,
+        oldest_deadline_at: at(30_000),
+        oldest_queued_age_ms: 1_000,
+        sample_size: 1,
+      })
+      expect(await tenants()).toMatchObject([{ scope_id: 'red', reserved_commands: 2 }])
+      expect(await getTenant?.('ada', ASK)).toBeNull()
+      clock.advance(29_000)
+      expect(await summary()).toMatchObject({
+        tracked_commands: 0,
+        due_commands: 0,
+        oldest_deadline_at: null,
+        oldest_queued_age_ms: null,
+        sample_size: 0,
+      })
+      expect(await tenants()).toEqual([])
+    })
+
     it('page through the scopes, showing each once', async () => {
       for (let i = 0; i < 7; i++) await dispatcher.dispatch(command(`c${i}`, { scope_id: `s${i}` }))
       for (const limit of [1, 3, 7, 100])
@@ -59,6 +99,18 @@ export function inspectionContract({
           's5',
           's6',
         ])
+    })
+
+    it('look at no more scopes than they may, say at how many, and go on from there', async () => {
+      for (let i = 0; i < 7; i++) await dispatcher.dispatch(command(`c${i}`, { scope_id: `s${i}` }))
+      expect(await dispatcher.inspector.listTenants({ limit: 100, cursor: null }, ASK)).toMatchObject({ examined: 7 })
+      const few = { ...ASK, limits: { examined: 3 } }
+      const seen = await walk(async (page) => {
+        const answer = await dispatcher.inspector.listTenants(page, few)
+        expect(answer.examined).toBeLessThanOrEqual(3)
+        return answer
+      })
+      expect(seen.map(({ scope_id }) => scope_id).sort()).toEqual(['s0', 's1', 's2', 's3', 's4', 's5', 's6'])
     })
 
     it('show what a scope was held to last, and find one by its id', async () => {

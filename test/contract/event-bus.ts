@@ -61,6 +61,37 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
         expect(late.position.seq).toBe(2)
       }))
 
+    it.each([
+      ['is read', () => {}],
+      ['was read a moment ago', (reader: Subscription) => reader.close()],
+    ])('replays nothing to a later subscription of a topic that %s', (_, ends) =>
+      using({}, async ({ bus, delivered }) => {
+        const reader = bus.subscribe('t')
+        await delivered()
+        ends(reader)
+        // None of them has come back from a store when the next one subscribes.
+        for (let n = 1; n <= 20; n++) {
+          await bus.publish('t', event(n))
+          const late = bus.subscribe('t')
+          expect([late.pending, late.dropped]).toEqual([0, 0])
+          await bus.publish('t', event(-n))
+          expect(dataOf(await collect(late, 1))).toEqual([-n])
+          late.close()
+        }
+        expect(reader.closed ? [] : (await collect(reader, 40)).length).toEqual(reader.closed ? [] : 40)
+      }))
+
+    it('replays nothing to a subscription before whose place is known something was published', () =>
+      using({}, async ({ bus, delivered }) => {
+        const first = bus.subscribe('t')
+        await bus.publish('t', event(1))
+        const late = bus.subscribe('t')
+        await delivered()
+        await bus.publish('t', event(2))
+        expect(dataOf(await collect(late, 1))).toEqual([2])
+        first.close()
+      }))
+
     it('keeps topics apart', () =>
       using({}, async ({ bus, delivered }) => {
         const a = bus.subscribe('a')

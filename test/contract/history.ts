@@ -105,6 +105,26 @@ export function historyBattery(
       expect((await read()).items).toHaveLength(1)
     })
 
+    it.each([
+      ['in full', { of: 'ann' }, { of: 'bob' }],
+      ['aside', { of: 'ann', ...large }, { of: 'bob', ...large }],
+    ])('answers nobody with the message of another user, whose payload is %s', async (_, ofAnn, ofBob) => {
+      const BOB = { user_id: 'bob', payload: ofBob }
+      await append('m1', { payload: ofAnn })
+      expect(await append('m1', BOB)).toMatchObject({ user_id: 'bob', sequence: 2 })
+      expect(await append('m1', BOB)).toMatchObject({ user_id: 'bob', sequence: 2 })
+      expect(await append('m1', { payload: ofAnn })).toMatchObject({ user_id: 'ann', sequence: 1 })
+      const { items } = await read()
+      expect(items.map(({ user_id, message_id, payload }) => [user_id, message_id, payload])).toEqual([
+        ['ann', 'm1', ofAnn],
+        ['bob', 'm1', ofBob],
+      ])
+      // They leave as any other does.
+      for (let n = 2; n <= 6; n++) await append(`m${n}`)
+      expect((await read()).items.map(({ message_id }) => message_id)).toEqual(['m2', 'm3', 'm4', 'm5', 'm6'])
+      expect(await append('m1', BOB)).toMatchObject({ user_id: 'bob', sequence: 8 })
+    })
+
     it('answers the newest messages, oldest first, and says when there were more', async () => {
       for (const id of ['a', 'b', 'c', 'd']) await append(id)
       const { items, truncated } = await read(STREAM, 2)

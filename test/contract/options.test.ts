@@ -6,6 +6,8 @@ import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
 import {
+  BASE_URL,
+  BASE_URL_OR_PATH,
   checkOptions,
   checkParts,
   FUNCTION,
@@ -34,6 +36,7 @@ const given = (value: unknown) => value as never
 const without = <Parts extends object>(parts: Parts, name: keyof Parts) => given({ ...parts, [name]: undefined })
 const facilities = createMemoryFacilities()
 const handler = () => new Response()
+const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), authorize() {} }
 const router = (options: object) => createDiagnosticsRouter(given({ inspectors: {}, auth: noopAuth(), ...options }))
 
 const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
@@ -136,6 +139,11 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
     'handler must be a function, not undefined',
   ],
   [
+    'an action whose lease is none',
+    () => site.createActionHandlers().handle('a', given({ parameters: { safeParseAsync() {} }, lease: 5 }), () => {}),
+    'lease must be true, false or a name, not 5',
+  ],
+  [
     'a control server without its publisher',
     () => startCooperativeSiteControlServer(without(controlParts, 'publisher')),
     'publisher must be a publisher, ',
@@ -150,11 +158,26 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
     () => createCooperativeSitePublisher(given({})),
     'runtime must be an object, not undefined',
   ],
+  [
+    'a publisher whose relay is at no URL',
+    () => createCooperativeSitePublisher({ runtime: { ...runtime, baseUrl: 'x' } }),
+    'runtime.baseUrl must be an http(s) URL without credentials, query and fragment',
+  ],
+  [
+    'a remote registry whose relay does not speak HTTP',
+    () => createRemoteSiteRegistry({ runtime: { ...runtime, baseUrl: 'ftp://relay.test' } }),
+    'runtime.baseUrl must be an http(s) URL without credentials, query and fragment',
+  ],
   ['a remote registry without its runtime', () => createRemoteSiteRegistry(given({})), 'runtime must be '],
   [
     'a viewer without its session',
     () => createCooperativeSiteClient(given({ baseUrl: '/relay' })),
     'sessionId must be a string',
+  ],
+  [
+    'a viewer whose relay is a script',
+    () => createCooperativeSiteClient({ baseUrl: 'javascript:alert(1)', sessionId: 's' }),
+    'baseUrl must be a path or an http(s) URL without credentials, query and fragment',
   ],
   [
     'a fake of a name misspelt',
@@ -219,6 +242,39 @@ describe('the options of a factory', () => {
     [{ sites, timeouts: { later: 5 } }, 'the option timeouts.later is unknown; known are now'],
   ])('may not be %o', (options, sentence) => {
     expect(() => checkOptions(options, shape)).toThrow(new TypeError(sentence))
+  })
+
+  const urls = { runtime: optionsOf({ baseUrl: needed(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
+  const EVERYWHERE = ['http://127.0.0.1:8080/relay/', 'https://relay.test', 'HTTPS://relay.test/a%20b']
+  const IN_A_PAGE = ['', '/', '/relay', 'relay', '../relay', './a:b', '//relay.test/relay']
+  const NOWHERE = [
+    'javascript:alert(1)',
+    'java\tscript:alert(1)',
+    'ftp://s3cr3t.test',
+    'data:,s3cr3t',
+    'http://',
+    'https://user:s3cr3t@relay.test',
+    'https://s3cr3t@relay.test',
+    'https://relay.test/?key=s3cr3t',
+    'https://relay.test/#s3cr3t',
+    'https://relay.test/?',
+  ]
+
+  it.each(EVERYWHERE)('may name %j as where routes begin', (baseUrl) => {
+    expect(() => checkOptions({ runtime: { baseUrl }, baseUrl }, urls)).not.toThrow()
+  })
+
+  it.each(IN_A_PAGE)('may name %j in a page, and nowhere else', (baseUrl) => {
+    expect(() => checkOptions({ baseUrl }, urls)).not.toThrow()
+    expect(() => checkOptions({ runtime: { baseUrl } }, urls)).toThrow(TypeError)
+  })
+
+  it.each(NOWHERE)('may not name %j as where routes begin, and it is not repeated', (baseUrl) => {
+    const said = 'http(s) URL without credentials, query and fragment'
+    expect(() => checkOptions({ baseUrl }, urls)).toThrow(new TypeError(`baseUrl must be a path or an ${said}`))
+    expect(() => checkOptions({ runtime: { baseUrl } }, urls)).toThrow(
+      new TypeError(`runtime.baseUrl must be an ${said}`),
+    )
   })
 
   it('may have others beside them where they are parts of something larger', () => {

@@ -80,6 +80,26 @@ export function rpcBattery(
       await expect(result).rejects.toEqual({ code: 'denied' })
     })
 
+    it('rejects with an Error where the reply has one, with its name, its message and its own fields', async () => {
+      const { correlation_id, result } = await open()
+      const error = Object.assign(new TypeError('boom'), { code: 'denied', fields: ['tab'] })
+      await rpc.settle(correlation_id, { ok: false, error })
+      const caught = await result.catch((reason: unknown) => reason)
+      expect(caught).toBeInstanceOf(Error)
+      expect(String(caught)).toBe('TypeError: boom')
+      expect({ ...(caught as object) }).toEqual({ code: 'denied', fields: ['tab'] })
+    })
+
+    it('rejects with what is no Error as it is', async () => {
+      for (const error of [{ name: 'TypeError', message: 'boom' }, { is_error: true }, 'boom', ['boom'], null]) {
+        const { correlation_id, result } = await open()
+        await rpc.settle(correlation_id, { ok: false, error })
+        const caught = await result.catch((reason: unknown) => reason)
+        expect(caught).toEqual(error)
+        expect(caught).not.toBeInstanceOf(Error)
+      }
+    })
+
     it('drops a reply that comes from somebody else', async () => {
       const { correlation_id, result } = await open({ instance_id: 'one' })
       const desk = { user_id: 'ann', client_id: 'desk' }
@@ -146,6 +166,27 @@ export function rpcBattery(
       const { result } = await open({ timeoutMs: 1 })
       await expect(result).rejects.toMatchObject({ code: 'timeout' })
       expect(await pending()).toEqual([])
+    })
+
+    it('takes a reply from the deadline on for late, and the call for timed out', async () => {
+      const inTime = await open({ timeoutMs: 60_000 })
+      clock.advance(59_999)
+      expect(await rpc.settle(inTime.correlation_id, { ok: true, result: 1 })).toBe(true)
+      expect(await inTime.result).toBe(1)
+      for (const [late, from] of [
+        [0, { user_id: 'ann', client_id: 'desk' }],
+        [1, { user_id: 'bob', client_id: 'desk' }],
+      ] as const) {
+        const { correlation_id, result } = await open({ timeoutMs: 200 })
+        clock.advance(200 + late)
+        expect(await rpc.settle(correlation_id, { ok: true, result: 1, from })).toBe(false)
+        await expect(result).rejects.toMatchObject({ code: 'timeout' })
+      }
+      expect(await summary()).toMatchObject({
+        pending: 0,
+        overdue: 0,
+        counters: { ...NONE, opened: 3, succeeded: 1, timed_out: 2, late: 2 },
+      })
     })
 
     it('ends all calls when it is closed, and opens no more', async () => {
@@ -335,6 +376,18 @@ export function rpcBattery(
       for (const over of [{ action: '' }, { user_id: 'a\rb' }, { timeoutMs: 0 }, { timeoutMs: 86_400_001 }])
         await expect(async () => open(over)).rejects.toMatchObject({ code: 'invalid_input' })
       expect(await pending()).toEqual([])
+    })
+
+    it('refuses a signal that is none, and keeps nothing of the call', async () => {
+      for (const signal of [null, 5, 'x', {}, { aborted: false }, new EventTarget()])
+        await expect(async () => open({ signal: signal as AbortSignal })).rejects.toMatchObject({
+          code: 'invalid_input',
+          detail: 'signal: must be an AbortSignal',
+        })
+      expect(await summary()).toMatchObject({ pending: 0, counters: NONE, counting_since: null })
+      const { correlation_id, result } = await open({ signal: undefined })
+      await rpc.settle(correlation_id, { ok: true, result: 1 })
+      expect(await result).toBe(1)
     })
   })
 }

@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { siteStream } from '../../src/contract/site-messages.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
+import { badHooks, flushPromises } from '../bad-hooks.js'
 import { ASK, FIRST } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
@@ -134,6 +135,23 @@ describe('the registries in memory', () => {
     await share('u7')
     time += 5
     await share('one more')
+  })
+
+  it.each(badHooks)('tell all watchers, and whoever made the change, though one of them %s', async (_, notify) => {
+    const heard = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => heard.mockRestore())
+    const sessions = createSessionRegistry()
+    const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
+    sessions.watch?.(session_id, notify)
+    let told = 0
+    sessions.watch?.(session_id, () => told++)
+    expect(await sessions.activate(session_id)).toMatchObject({ state: 'active' })
+    expect(await sessions.share(session_id, { user_id: 'bob', rights: ['view'] })).toMatchObject({ user_id: 'bob' })
+    expect(await sessions.unshare(session_id, 'bob')).toBe(true)
+    expect(told).toBe(3)
+    await flushPromises()
+    const wrong = new Error('secret of the hook')
+    expect(heard.mock.calls.map((call) => call.at(-1))).toEqual([wrong, wrong, wrong])
   })
 
   it('forget a session an hour after it has ended', async () => {

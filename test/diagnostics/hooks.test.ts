@@ -144,6 +144,7 @@ describe('the hooks', () => {
       requestId(request) {
         const id = request.headers.get('x-request-id')
         if (id === 'throw') throw new Error(SECRET)
+        if (id === 'async') return Promise.reject(new Error('async')) as never
         return id === 'number' ? (7 as never) : id
       },
     })
@@ -157,8 +158,10 @@ describe('the hooks', () => {
     await ask({ remoteAddress: 7 }, 'x'.repeat(257))
     await ask({ remoteAddress: undefined }, 'number')
     await ask('a text', 'throw')
-    expect(heard).toEqual([['192.0.2.1', 'r-1'], ...Array(5).fill([null, null])])
-    expect(errors).toEqual([new Error(SECRET)])
+    // Without the guard its rejection is nobody's, and the run of the tests fails by it.
+    await ask(null, 'async')
+    expect(heard).toEqual([['192.0.2.1', 'r-1'], ...Array(6).fill([null, null])])
+    expect(errors).toEqual([new Error(SECRET), new Error('async')])
     expect(() => createSubject({ requestId: 'x' as never })).toThrow(TypeError)
   })
 

@@ -60,6 +60,64 @@ describe('what an inspector hands over', () => {
     expect(result.text).not.toContain(SECRET)
   })
 
+  it('may be a page of a class, which keeps its members where a spread does not look', async () => {
+    class OwnPage {
+      readonly #page: Record<string, unknown>
+      constructor(page: object) {
+        this.#page = { ...page }
+      }
+      get items() {
+        return this.#page.items
+      }
+      get next_cursor() {
+        return this.#page.next_cursor
+      }
+      get has_more() {
+        return this.#page.has_more
+      }
+    }
+    const isPage = (answer: unknown) => answer !== null && typeof answer === 'object' && 'has_more' in answer
+    const { router } = createWatched({}, ({ proceed }) => {
+      const answer = proceed()
+      return isPage(answer) ? new OwnPage(answer as object) : answer
+    })
+    const plain = createSubject()
+    const lists = CASES.filter(({ path }) => !path.startsWith('/history/messages')).map(({ url }) => url)
+    expect(lists.length).toBeGreaterThan(20)
+    for (const path of lists) {
+      const [own, other] = [await get(router, path), await get(plain, path)]
+      expect([path, own.status, own.body.items]).toEqual([path, other.status, other.body.items])
+    }
+    const first = await get(router, '/connections?limit=1')
+    const next = await get(router, `/connections?limit=1&cursor=${first.body.next_cursor}`)
+    expect([next.status, next.body.items.length]).toEqual([200, 1])
+  })
+
+  it.each<[what: string, page: object]>([
+    ['whose items are a Set', { items: new Set([connection()]), next_cursor: null, has_more: false }],
+    ['that does not say whether there is more', { items: [connection()], next_cursor: null }],
+    ['with null for whether there is more', { items: [connection()], next_cursor: null, has_more: null }],
+  ])('of one source is no page %s, and the other sources answer', async (_what, page) => {
+    const inspectors = createFakeInspectors(createWorld())
+    const registry = { listConnections: () => page as never, getConnection: () => null }
+    const router = createSubject({ inspectors: { registry, contextRegistry: inspectors.contextRegistry } })
+    for (const path of ['/users', '/users/alice/summary'])
+      expect((await get(router, path)).body.completeness, path).toMatchObject({
+        complete: false,
+        truncated_sources: ['registry'],
+      })
+    for (const path of ['/connections', '/connections/count', '/actions'])
+      expectProblem(await get(router, path), 500, 'internal')
+  })
+
+  it('makes the one source of a list the one that was cut short', async () => {
+    const page = { items: [ACTION, { ...ACTION, observed_users: -1 }], next_cursor: null, has_more: false }
+    const { router } = createWatched({}, ({ name, proceed }) => (name === 'registry.listActions' ? page : proceed()))
+    const { body } = await get(router, '/actions')
+    expect([body.items.length, body.omitted]).toEqual([1, 1])
+    expect(body.completeness).toMatchObject({ complete: false, truncated_sources: ['registry'] })
+  })
+
   it('is told to the host where a page goes on and does not say where', async () => {
     for (const next_cursor of [null, undefined, 5]) {
       const heard: unknown[] = []

@@ -203,13 +203,20 @@ describe('the prefix', () => {
     ['/ops/', '/ops'],
     ['/', ''],
     ['', ''],
-    ['/a+b', '/a%2Bb'],
-    ['/(x)*[y]$', '/(x)*%5By%5D%24'],
+    ['/a+b', '/a+b'],
+    ['/a%2Bb', '/a+b'],
+    ['/@ops/v:1;a=b,c&d', '/@ops/v:1;a=b,c&d'],
+    ['/(x)*[y]$|', '/(x)*[y]$|'],
+    ['/{a} "b" ', '/%7Ba%7D%20%22b%22%20'],
+    ['/a%25b', '/a%25b'],
+    ['/a%3Fb%23c%5Cd', '/a%3Fb%23c%5Cd'],
     ['/a%2Fb', '/a%2Fb'],
     ['/a.b', '/a.b'],
   ])('%s is normalised to %s and answers there', async (prefix, canonical) => {
     const router = createSubject({ prefix })
     expect(router.prefix).toBe(canonical)
+    // What a browser asks for who is given that prefix.
+    expect(new URL(`${canonical}/x`, 'http://h').pathname).toBe(`${canonical}/x`)
     expect((await get(router, '/capabilities')).status).toBe(200)
     if (prefix === '/a.b') expect((await target(router, '/axb/capabilities')).status).toBe(404)
   })

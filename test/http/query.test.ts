@@ -47,7 +47,8 @@ describe('parseQuery', () => {
 
   it('knows no parameter by a name that every object has', () => {
     expect(errorsOf('constructor=1')).toEqual(['constructor'])
-    expect(errorsOf('__proto__=1&toString=1')).toEqual(['(unreadable)', '(unreadable)'])
+    expect(errorsOf('__proto__=1&toString=1')).toEqual(['(unreadable)', 'toString'])
+    expect(errorsOf('Limit=1&userId=2')).toEqual(['Limit', 'userId'])
   })
 
   it('gives any id back as it was, in either encoding of a space', () => {

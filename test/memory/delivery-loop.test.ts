@@ -51,10 +51,13 @@ describe('the loop', () => {
     try {
       await open({ capacity: 5_000, now: Date.now })
       for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadlineMs: 500 }))
+      await dispatcher.dispatch(command('last', { scope_id: 'red' }))
       await vi.advanceTimersByTimeAsync(500)
-      expect(await summary()).toMatchObject({ tracked_commands: 1_500 })
+      expect((await node()).counters.outcome).toEqual({ expired: 1_000 })
+      // However many have not been ended yet.
+      expect(await summary()).toMatchObject({ tracked_commands: 1, due_commands: 1 })
       await vi.advanceTimersByTimeAsync(2)
-      expect(await summary()).toMatchObject({ tracked_commands: 0 })
+      expect((await node()).counters.outcome).toEqual({ expired: 2_500 })
     } finally {
       vi.useRealTimers()
     }

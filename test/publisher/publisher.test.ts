@@ -176,7 +176,7 @@ describe('publish', () => {
   it('refuses a runtime that does not say where its relay is', () => {
     const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), authorize() {} }
     expect(() => createCooperativeSitePublisher({ runtime } as never)).toThrow(
-      /^runtime.baseUrl must be a string, not undefined/,
+      /^runtime.baseUrl must be an http\(s\) URL .*, not undefined/,
     )
   })
 

@@ -31,7 +31,9 @@ describe('the remote site registry', () => {
   })
 
   it('gets a site, and null for one that is not there', async () => {
-    const { runtime, asked } = await startHandRelay((response, n) => json(response, n === 0 ? 200 : 404, site))
+    const { runtime, asked } = await startHandRelay((response, n) =>
+      n === 0 ? json(response, 200, site) : json(response, 404, { code: 'not_found' }),
+    )
     const sites = createRemoteSiteRegistry({ runtime })
     await expect(sites.get('notes')).resolves.toEqual(site)
     await expect(sites.get('notes')).resolves.toBeNull()
@@ -39,10 +41,25 @@ describe('the remote site registry', () => {
   })
 
   it('deletes, and says whether it was there', async () => {
-    const { runtime } = await startHandRelay((response, n) => response.writeHead(n === 0 ? 204 : 404).end())
+    const { runtime } = await startHandRelay((response, n) =>
+      n === 0 ? response.writeHead(204).end() : json(response, 404, { code: 'not_found' }),
+    )
     const sites = createRemoteSiteRegistry({ runtime })
     await expect(sites.delete('notes')).resolves.toBe(true)
     await expect(sites.delete('notes')).resolves.toBe(false)
+  })
+
+  it.each([
+    ['of a route that there is not', 404, '{"code":"route_not_found"}', 'route_not_found'],
+    ['of another server', 404, '<h1>Not Found</h1>', 'unexpected_answer'],
+    ['without a body', 404, '', 'unexpected_answer'],
+    ['with another status', 403, '{"code":"not_found"}', 'not_found'],
+  ])('takes an answer %s for no word on the site', async (_what, status, body, code) => {
+    const { runtime } = await startHandRelay((response) => response.writeHead(status).end(body))
+    const sites = createRemoteSiteRegistry({ runtime })
+    const refusal = { name: 'RelayError', code, status }
+    await expect(sites.get('notes')).rejects.toMatchObject(refusal)
+    await expect(sites.delete('notes')).rejects.toMatchObject(refusal)
   })
 
   it('rejects with the code of the relay, after one request', async () => {

@@ -4,7 +4,7 @@ import type { Ask } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { ASK, at, createClock } from '../contract/clock.js'
+import { ASK, createClock } from '../contract/clock.js'
 import { connectionBattery } from '../contract/connections.js'
 import { describeStores } from './matrix.js'
 import { soon } from './wait-for.js'
@@ -13,19 +13,6 @@ const client = { client_id: 'desk', instance_id: 'one', client_type: 'web' as co
 
 describeStores('the connection registry in Redis', (kind, place, servers) => {
   connectionBattery(kind, (options) => createRedisConnectionRegistry({ ...place(), ...options }))
-
-  it(`takes no sign of life back where the clock of the store goes back, over ${kind}`, async () => {
-    const clock = createClock()
-    const registry = createRedisConnectionRegistry({ ...place(), now: clock.now })
-    const { connection_id } = await registry.connect({ ...client, user_id: 'ann' })
-    const seen = async () => (await registry.inspector.getConnection(connection_id, ASK))?.last_seen_at
-    clock.advance(5_000)
-    await registry.heartbeat(connection_id)
-    const last = await seen()
-    clock.advance(-4_000)
-    expect(await registry.heartbeat(connection_id)).toBe(true)
-    expect([last, await seen()]).toEqual([at(5_000), at(5_000)])
-  })
 
   describe('more connections than a page may look at', () => {
     const BOUND = 20

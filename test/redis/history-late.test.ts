@@ -7,8 +7,9 @@ import { createClock } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 
 const MANY = 1_000_000
-const about = { stream: 'users/ann/log', message_id: 'm' }
-const message = { ...about, user_id: 'ann', client_id: 'c', instance_id: 'i', kind: 'event' }
+const about = { stream: 'users/ann/log', message_id: 'm', user: 'ann' }
+const { user: user_id, ...named } = about
+const message = { ...named, user_id, client_id: 'c', instance_id: 'i', kind: 'event' }
 
 let shards = 0
 

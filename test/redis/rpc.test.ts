@@ -1,12 +1,36 @@
 import { describe, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
+import { decodeReply, encodeReply } from '../../src/redis/rpc/format.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { rpcBattery } from '../contract/rpc.js'
 import { describeStores } from './matrix.js'
 import { soon } from './wait-for.js'
+
+describe('a reply in the store', () => {
+  it('is an Error again whatever its fields are called', () => {
+    const error = Object.assign(new Error('boom'), { cause: 1 })
+    Object.defineProperty(error, '__proto__', { value: { forged: true }, enumerable: true })
+    const { error: read } = decodeReply(encodeReply({ ok: false, error })) as { error: Error }
+    expect(read).toBeInstanceOf(Error)
+    expect(read).not.toHaveProperty('forged')
+    expect(Object.entries(read)).toContainEqual(['__proto__', { forged: true }])
+    expect([read.message, read.cause]).toEqual(['boom', 1])
+  })
+
+  it('is what an earlier build wrote, and whatever else stands there', () => {
+    for (const error of [{ name: 'Error', message: 'boom' }, 'boom', null])
+      expect(decodeReply(JSON.stringify({ ok: false, error }))).toEqual({ ok: false, error })
+    for (const error of ['boom', null, 5])
+      expect(decodeReply(JSON.stringify({ ok: false, error, is_error: true }))).toEqual({ ok: false, error })
+    // Which reads one of today as it read its own.
+    expect(JSON.parse(encodeReply({ ok: false, error: new TypeError('boom') }))).toMatchObject({
+      error: { name: 'TypeError', message: 'boom' },
+    })
+  })
+})
 
 describeStores('the correlator in Redis', (kind, place) => {
   rpcBattery(kind, (options) => createRedisRpcCorrelator({ ...place(), ...options }))

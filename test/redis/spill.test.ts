@@ -2,6 +2,9 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { SpillStore } from '../../src/contract/history.js'
+import { HYDRATION_BYTES } from '../../src/contract/limits.js'
+import { createMemorySpillStore } from '../../src/memory/index.js'
 import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { createFileBucket, createFileSpillStore } from '../../src/spill/file-bucket.js'
 import { createObjectSpillStore } from '../../src/spill/object-store.js'
@@ -57,6 +60,39 @@ describe('a spill store in a directory', () => {
     const spill = createFileSpillStore({ directory })
     await spill.put('large', 'x'.repeat(1_001))
     await expect(spill.get('large', options)).rejects.toMatchObject({ code: 'payload_too_large' })
+  })
+
+  it('gives whoever names neither signal nor bound as much as a reader of the history has, as one in memory does', async () => {
+    for (const spill of [createFileSpillStore({ directory }), createMemorySpillStore()]) {
+      const get = spill.get as (ref: string, options?: object) => Promise<string | null>
+      await spill.put('ref', '"1"')
+      expect(await get('ref')).toBe('"1"')
+      expect(await get('ref', {})).toBe('"1"')
+      expect(await get('none')).toBeNull()
+    }
+    const spill = createFileSpillStore({ directory })
+    const get = spill.get as (ref: string, options?: object) => Promise<string | null>
+    await spill.put('full', 'x'.repeat(HYDRATION_BYTES))
+    expect(await get('full')).toHaveLength(HYDRATION_BYTES)
+    await spill.put('more', 'x'.repeat(HYDRATION_BYTES + 1))
+    await expect(get('more')).rejects.toMatchObject({ code: 'payload_too_large' })
+  })
+
+  it('rejects what cannot be a reference, and what a client throws at once, and throws nothing itself', async () => {
+    const fails = () => {
+      throw new Error('not connected')
+    }
+    const broken = createObjectSpillStore({ bucket: { putObject: fails, getObject: fails, deleteObject: fails } })
+    const calls = (spill: SpillStore, ref: string) => [
+      () => spill.put(ref, '1'),
+      () => spill.get(ref, options),
+      () => spill.delete(ref),
+    ]
+    for (const call of calls(broken, 'ref')) await expect(call()).rejects.toThrow('not connected')
+    const spill = createFileSpillStore({ directory })
+    for (const call of calls(spill, Symbol('ref') as never)) await expect(call()).rejects.toThrow(TypeError)
+    const get = spill.get as (ref: string, options: unknown) => Promise<string | null>
+    await expect(get('ref', null)).rejects.toThrow(TypeError)
   })
 
   it('keeps two prefixes of one bucket apart', async () => {

@@ -44,6 +44,12 @@ describe('scopeInspectors', () => {
     expect(Object.values(scopeInspectors({}, only('alice'))).filter(Boolean)).toEqual([])
   })
 
+  it('refuses a scope with a name that it does not know', () => {
+    expect(() => scopeInspectors({}, { ...only('alice'), user_id: 'bob' } as never)).toThrow(
+      new TypeError('the option user_id is unknown; known are user_ids'),
+    )
+  })
+
   it('refuses what is of all users', async () => {
     const { deduplicator, delivery, registry, rpc } = scopeInspectors(
       createFakeInspectors(createWorld()),

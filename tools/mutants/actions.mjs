@@ -205,6 +205,12 @@ export const ACTIONS = [
       DEFENCES,
     ],
     [
+      'a lease is a name, or whether there is one',
+      '(value) => FLAG.test(value) || TEXT.test(value)',
+      '() => true',
+      'test/contract/options.test.ts',
+    ],
+    [
       'a lease is held by one call',
       `if (lease !== undefined && leases.has(lease)) throw new ActionFailure('busy')`,
       '',

@@ -27,8 +27,14 @@ export const DIAGNOSTICS = [
     ],
     [
       'what a host calls a request is an id',
-      `typeof id === 'string' && checkId(id) === undefined ? id : null`,
-      'id as string',
+      `return checkId(id) === undefined ? id : null`,
+      'return id',
+      'test/diagnostics/hooks.test.ts',
+    ],
+    [
+      'a host that names a request too late ends no process',
+      'Promise.resolve(id).catch((error) => tellUnplaced(visit, error))',
+      '',
       'test/diagnostics/hooks.test.ts',
     ],
     [
@@ -224,6 +230,12 @@ export const DIAGNOSTICS = [
       '',
       'test/house/options.test.ts',
     ],
+  ]),
+  ...weaken('src/contract/json.ts', 'test/memory/connections.test.ts', [
+    ['metadata does not turn into something else', "typeof toJSON !== 'function'", 'true'],
+  ]),
+  ...weaken('src/contract/input.ts', 'test/memory/connections.test.ts', [
+    ['a name that is no text is refused as any other', 'path.map(String).join', 'path.join'],
   ]),
   ...weaken('src/contract/json.ts', 'test/contract/json.test.ts', [
     [

@@ -164,6 +164,10 @@ export const EDGES = [
       'if (value === undefined || !test(value))',
       'if (value === undefined)',
     ],
+    ['routes begin where HTTP is spoken', '/^https?:$/.test(protocol)', 'protocol'],
+    ['an address carries no credentials', `&& username === '' && password === ''`, ''],
+    ['a path can be put behind an address', ' || /[?#]/.test(value)', ''],
+    ['an address that is refused is not repeated', `isPrivate && typeof value === 'string'`, 'false'],
   ]),
   ...weaken('src/http/auth.ts', 'test/contract/options.test.ts', [
     [
@@ -226,6 +230,12 @@ export const EDGES = [
   ]),
   ...weaken('src/publisher/runtime.ts', 'test/publisher/publisher.test.ts', [
     ['a redirect gets no credentials', `redirect: 'manual'`, `redirect: 'follow'`],
+    [
+      'an application names the URL of its relay',
+      'baseUrl: needed(BASE_URL)',
+      "baseUrl: needed({ said: 'given', test: () => true })",
+      'test/contract/options.test.ts',
+    ],
   ]),
   ...weaken('src/relay-client/answer.ts', 'test/publisher/publisher.test.ts', [
     ['an answer of a relay is bounded', 'if (bytes > maxBytes) return', 'if (false) return'],
@@ -237,6 +247,9 @@ export const EDGES = [
       'Object.entries<Check<unknown>>(fields).every(([name, is]) => is(value[name]))',
       'Object.entries<Check<unknown>>(fields).some(([name, is]) => is(value[name]))',
     ],
+  ]),
+  ...weaken('src/publisher/remote-sites.ts', 'test/publisher/remote-sites.test.ts', [
+    ['a route that there is not says nothing of a site', ` && codeOf(body) === 'not_found'`, ''],
   ]),
   ...weaken('src/publisher/publisher.ts', 'test/publisher/publisher.test.ts', [
     [
@@ -251,6 +264,12 @@ export const EDGES = [
   ]),
   ...weaken('src/browser/problem.ts', 'test/browser/invoke.test.ts', [
     ['a viewer is told what the relay could not read', 'outcome, { errors: fieldErrorsOf(problem) })', 'outcome)'],
+    [
+      'a failure of whoever stands in between leaves open whether an action ran',
+      `(status >= 500 && !isText(problem?.code))`,
+      'false',
+    ],
+    ['a success that cannot be read leaves open whether an action ran', 'response.ok || ', ''],
   ]),
   ...weaken('src/relay-client/field-errors.ts', 'test/browser/invoke.test.ts', [
     ['what a client is told was not read is short', ' && value.length <= PROBLEM_LENGTH', ''],
@@ -261,6 +280,12 @@ export const EDGES = [
   ]),
   ...weaken('src/browser/client.ts', 'test/browser/subscribe.test.ts', [
     ['who subscribes hears events', 'onEvent: needed(FUNCTION)', 'onEvent: FUNCTION'],
+    [
+      'a viewer asks what answers by HTTP',
+      'baseUrl: needed(BASE_URL_OR_PATH)',
+      'baseUrl: needed(TEXT)',
+      'test/contract/options.test.ts',
+    ],
   ]),
   ...weaken(
     'src/async/time-limit.ts',

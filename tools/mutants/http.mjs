@@ -49,6 +49,8 @@ export const HTTP = [
     ],
   ]),
   ...weaken('src/http/target.ts', 'test/http/target.test.ts', [
+    ['a prefix is spelled as a URL spells it', '`/${encodeSegment(segment)}`', '`/${encodeURIComponent(segment)}`'],
+    ['a prefix keeps the spaces at its end', '}/`).pathname.slice(1, -1)', '}`).pathname.slice(1)'],
     [
       'a prefix ends at a segment',
       `pathname.startsWith(path) && (pathname.length === path.length || pathname[path.length] === '/')`,
@@ -287,7 +289,19 @@ export const HTTP = [
   ...weaken('src/http/problem.ts', 'test/diagnostics/queries.test.ts', [
     ['a problem names so many errors', 'extra.errors.slice(0, ERRORS_SHOWN)', 'extra.errors'],
   ]),
+  ...weaken('src/http/shorten.ts', 'test/diagnostics/inspector-answers.test.ts', [
+    ['a list that is short says by which source', 'sources.length === 1 &&', 'false &&'],
+  ]),
+  ...weaken('src/views/reading.ts', 'test/diagnostics/inspector-answers.test.ts', [
+    ['what a view reads as a page has a list', '!Array.isArray(page.items)', 'false'],
+    ['what a view reads as a page says whether there is more', `typeof page.has_more !== 'boolean'`, 'false'],
+  ]),
   ...weaken('src/http/read.ts', 'test/diagnostics/inspector-answers.test.ts', [
+    [
+      'a page may be of a class',
+      'listed ? plainPage(answered, members) : (answered as Envelope)',
+      'answered as Envelope',
+    ],
     ['a page holds no more than its limit', 'page.items.length > limit', 'false'],
     ['a page that goes on says where', `typeof page.next_cursor !== 'string'`, 'false'],
     [

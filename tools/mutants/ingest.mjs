@@ -118,6 +118,11 @@ export const INGEST = [
     ],
   ]),
   ...weaken('src/memory/history/facility.ts', 'test/memory/history.test.ts', [
+    [
+      'the message of another user is another one',
+      '${message_id}\\n${user_id}\\n${stream}',
+      '${message_id}\\n${stream}',
+    ],
     ['a message is retained once', 'if (before) return { message: show(before), isNew: false }', ''],
     [
       'a message is retained once, however long its payload takes',
@@ -214,5 +219,13 @@ export const INGEST = [
   ]),
   ...weaken('src/spill/object-store.ts', 'test/redis/spill.test.ts', [
     ['a reference names an object below the prefix', 'prefix + encodePart(ref)', 'prefix + ref'],
+    ['who names no bound has one', 'maxBytes = HYDRATION_BYTES', 'maxBytes = Number.POSITIVE_INFINITY'],
+    [
+      'what cannot be read is a rejection',
+      'get: async (ref, options: Partial<ReadOptions> = {})',
+      'get: (ref, options: Partial<ReadOptions> = {})',
+    ],
+    ['what cannot be put is a rejection', 'put: async (ref, body)', 'put: (ref, body)'],
+    ['what cannot be deleted is a rejection', 'delete: async (ref)', 'delete: (ref)'],
   ]),
 ]

@@ -27,7 +27,7 @@ export const MEMORY = [
   ...weaken('src/memory/delivery/commands.ts', VERSIONS, [
     [
       'a deadline that passes is a change',
-      'isSwept ? `${version.text()}.${late}` : null',
+      'isSwept ? `${version.text()}.${overdue(clock.now())}` : null',
       'isSwept ? version.text() : null',
     ],
     [
@@ -66,10 +66,11 @@ export const MEMORY = [
     [
       'a connection that ended has no heartbeat',
       `if (entry?.record.status !== 'connected') return false
-      lifecycle.beat(`,
+      const now`,
       `if (!entry) return false
-      lifecycle.beat(`,
+      const now`,
     ],
+    ['a clock that was set back takes no sign of life back', 'now > before ? now : before', 'now'],
   ]),
   ...weaken('src/memory/connections/lifecycle.ts', 'test/memory/connections.test.ts', [
     [
@@ -142,6 +143,10 @@ export const MEMORY = [
     ],
     ['pending calls are bounded', 'if (table.size >= maxPending) throw', 'if (false) throw'],
     ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
+    ['a reply at the deadline is late', 'entry.state.endsAt <= clock.steady()', 'entry.state.endsAt < clock.steady()'],
+  ]),
+  ...weaken('src/contract/rpc.ts', 'test/memory/rpc.test.ts', [
+    ['what gives a call up is a signal', 'signal: Signal.optional(),', 'signal: z.any().optional(),'],
   ]),
   ...weaken('src/memory/delivery/calls.ts', DELIVERY, [
     [
@@ -174,8 +179,8 @@ export const MEMORY = [
     ],
     [
       'a scope has so many commands',
-      'return store.reservations.reserve(command.scope_id, command) ? undefined',
-      'return store.reservations.reserve(command.scope_id, command) || true ? undefined',
+      'return store.reservations.reserve(command.scope_id, command, command.admittedAt) ? undefined',
+      'return store.reservations.reserve(command.scope_id, command, command.admittedAt) || true ? undefined',
     ],
     [
       'a stale instance does not acknowledge',
@@ -325,6 +330,19 @@ export const MEMORY = [
       'withTimeout(() => registry.currentInstance(client), limit)',
       'registry.currentInstance(client)',
     ],
+    [
+      'a capacity that is no number reserves nothing',
+      "typeof said === 'number' && !Number.isNaN(said) ? said : 0",
+      'said as number',
+      DELIVERY,
+    ],
+  ]),
+  ...weaken('src/memory/delivery/reservations.ts', DELIVERY, [
+    [
+      'a place is free at the deadline of who holds it',
+      'commands.size - commands.rank(behindOverdue(now))',
+      'commands.size',
+    ],
   ]),
   ...weaken('src/memory/delivery/mailboxes.ts', DELIVERY, [
     [
@@ -388,6 +406,29 @@ export const MEMORY = [
       'those that are overdue stand in the order of the others, in memory',
       'commands.sort((a, b) => byNumber(a.sequence, b.sequence))',
       '',
+    ],
+    [
+      'a scope whose places have all run out is not shown',
+      'scope.commands.after(behindOverdue(now))',
+      'scope.commands.after(null)',
+    ],
+    ['what is past its deadline is not tracked', 'store.tracked.size - store.overdue(now)', 'store.tracked.size'],
+    ['the next deadline is one to come', 'store.deadlines.after(behindOverdue(now))', 'store.deadlines.after(null)'],
+    ['what waits past its deadline is not due', `phase === 'ready' || (`, '('],
+    ['what pauses past its deadline is not due', ` || (phase === 'backoff' && wakeAt <= steady)`, ''],
+    [
+      'no more is due than is tracked',
+      'Math.min(tracked, dueAt(store, now, steady))',
+      'dueAt(store, now, steady)',
+      'test/memory/delivery-loop.test.ts',
+    ],
+    ['what is past its deadline has no age', 'if (command.deadlineAt <= now) {', 'if (false) {'],
+    [
+      'no more scopes are looked at than may be',
+      `for (const scope of store.reservations.after(last)) {
+        if (items.length === limit || examined === bound)`,
+      `for (const scope of store.reservations.after(last)) {
+        if (items.length === limit)`,
     ],
   ]),
   ...weaken('src/memory/delivery/commands.ts', DELIVERY, [

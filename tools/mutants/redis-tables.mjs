@@ -284,6 +284,7 @@ export const REDIS_TABLES = [
     ],
   ]),
   ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
+    ['in a store, the message of another user is another one', 'state and state.user_id ~= user and', 'false and'],
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
     ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
     ['in a store, messages are bounded', `make_room('history', message.user_id, id, bounds, evict)`, ''],
@@ -331,6 +332,16 @@ export const REDIS_TABLES = [
     ],
     ['a client that its host has ended stays so', 'if (isEnded()) return', 'isEnded()'],
     ['a first attempt is its owner’s', '!link.isOpen || !wasReady', '!link.isOpen'],
+  ]),
+  ...weaken('src/redis/deduplicator/facility.ts', 'test/redis/deduplicator.test.ts', [
+    [
+      'a node knows its own limits before the first claim',
+      'createDeduplicatorInspector(store, { ttlMs, capacity })',
+      'createDeduplicatorInspector(store)',
+    ],
+  ]),
+  ...weaken('src/redis/connections/inspector.ts', 'test/redis/connections.test.ts', [
+    ['a history says how much of it was looked at', ', examined: items.length', ''],
   ]),
   ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
@@ -500,6 +511,28 @@ export const REDIS_TABLES = [
       LATE_CALLS,
     ],
   ]),
+  ...weaken('src/redis/rpc/format.ts', 'test/redis/rpc.test.ts', [
+    [
+      'an Error of a reply arrives as one',
+      `if (is_error === true && error !== null && typeof error === 'object')`,
+      'if (false)',
+    ],
+    [
+      'an Error of a reply arrives as one, and nothing else does',
+      `if (is_error === true && error !== null && typeof error === 'object')`,
+      `if (error !== null && typeof error === 'object')`,
+    ],
+    [
+      'what stands for an Error and is no object is itself',
+      `is_error === true && error !== null && typeof error === 'object'`,
+      'is_error === true',
+    ],
+    [
+      'a field of an Error changes nothing but itself',
+      'Object.defineProperty(error, field, { value, enumerable, configurable: true, writable: true })',
+      'Object.assign(error, { enumerable })[field as never] = value as never',
+    ],
+  ]),
   ...weaken('src/redis/rpc/replies.ts', LATE_CALLS, [
     [
       'replies are looked for in each shard by itself',
@@ -517,8 +550,8 @@ export const REDIS_TABLES = [
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/event-bus.test.ts', [
     [
       'a publication that arrives twice is one',
-      `if redis.call('ZSCORE', sent, name) then return 0 end`,
-      '',
+      `if redis.call('ZSCORE', sent, name) then`,
+      'if false then',
       'test/redis/actions-replies.test.ts',
     ],
     [

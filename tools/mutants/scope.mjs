@@ -44,6 +44,7 @@ export const SCOPE = [
     ['a cursor is good for the users that it was given for', 'users === undefined ? list : [...list, users]', 'list'],
   ]),
   ...weaken('src/views/scope/seen.ts', VIEW, [
+    ['a scope has no names that it does not know', 'if (unknown !== undefined) throw', 'if (false) throw'],
     [
       'a record of others is none',
       'record && record.user_id !== null && has(record.user_id) ? record : null',

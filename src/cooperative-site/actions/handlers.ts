@@ -5,7 +5,7 @@ import { raceAbort } from '../../async/abort.js'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
-import { ANYTHING, checkOptions, FUNCTION, HOOK, having, needed, type Shape, shown } from '../../contract/options.js'
+import { checkOptions, FLAG, FUNCTION, HOOK, having, needed, type Shape, shown, TEXT } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
@@ -52,7 +52,7 @@ const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
   parameters: needed({ ...having('safeParseAsync'), said: 'a schema of zod' }),
   authorize: FUNCTION,
   approve: FUNCTION,
-  lease: ANYTHING,
+  lease: { said: 'true, false or a name', test: (value) => FLAG.test(value) || TEXT.test(value) },
 }
 
 /** What became of one call, and where its parameters could not be read, why: what viewers learn of that are the paths. */

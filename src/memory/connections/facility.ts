@@ -116,7 +116,10 @@ export function createConnectionRegistry(
       const metadata = given === undefined ? undefined : boundedMetadata(given)
       const { entry, time } = find(id)
       if (entry?.record.status !== 'connected') return false
-      lifecycle.beat(entry, time, { last_seen_at: stamp(), ...(metadata && { metadata }) })
+      const now = stamp()
+      const { last_seen_at: before } = entry.record
+      // A clock that was set back takes no sign of life back.
+      lifecycle.beat(entry, time, { last_seen_at: now > before ? now : before, ...(metadata && { metadata }) })
       return true
     },
     async disconnect(id, reason) {

@@ -1,4 +1,5 @@
 /** The sessions of one process, their states and who they are shared with. */
+import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { randomUuid, toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -28,7 +29,7 @@ export interface SessionRegistryOptions extends SessionOptions {
 export const SESSION_REGISTRY_OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
 
 /**
- * A registry of sessions in memory.
+ * A registry of sessions in memory. What a watcher throws goes to the console.
  *
  * @throws RangeError for a bound that is not a whole number from 1.
  */
@@ -40,6 +41,7 @@ export function createSessionRegistry(
   const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
   const entries = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
   const { find, finish, requireRoom, add } = entries
+  const onError = guardErrorHook<[]>(undefined)
 
   const hasPassed = (instant: string | null) => instant !== null && Date.parse(instant) <= now()
 
@@ -121,8 +123,9 @@ export function createSessionRegistry(
     },
     watch(sessionId, notify) {
       const watchers = find(sessionId)?.watchers
-      // One entry per call, so that the same function can watch twice and end once.
-      const own = () => notify()
+      // One entry per call, so that the same function can watch twice and end once. What it throws is no business of
+      // those who watch beside it, nor of whoever made the change.
+      const own = guardHook(notify, onError)
       watchers?.add(own)
       return () => {
         watchers?.delete(own)

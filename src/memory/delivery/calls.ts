@@ -62,7 +62,7 @@ function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions
   const payloadBytes = store.totals.payloadBytes + command.payloadBytes
   if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
   if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'
-  return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
+  return store.reservations.reserve(command.scope_id, command, command.admittedAt) ? undefined : 'capacity_exceeded'
 }
 
 /** The record under `key`; one that is past its deadline is brought to its end first. */

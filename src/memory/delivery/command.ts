@@ -22,6 +22,13 @@ export interface Scheduled {
   deadlineAt: number
 }
 
+/** A place behind all commands whose deadline has passed at `now`, in the order of deadlines. */
+export const behindOverdue = (now: number): Scheduled => ({
+  deadlineAt: now,
+  sequence: Number.POSITIVE_INFINITY,
+  wakeAt: 0,
+})
+
 /** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
 export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   key: string

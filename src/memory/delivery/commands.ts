@@ -6,7 +6,14 @@ import { clientKey } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/tally.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
-import { createMailbox, type Mailbox, type Phase, type Scheduled, type TrackedCommand } from './command.js'
+import {
+  behindOverdue,
+  createMailbox,
+  type Mailbox,
+  type Phase,
+  type Scheduled,
+  type TrackedCommand,
+} from './command.js'
 import { createCommandLists } from './lists.js'
 import { byDeadline, createReservations } from './reservations.js'
 import { createRetention } from './retention.js'
@@ -88,6 +95,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     totals.ready++
   }
 
+  /** How many tracked commands are past their deadline at `now`. */
+  const overdue = (now: number) => deadlines.rank(behindOverdue(now))
+
   return {
     tracked,
     mailboxes,
@@ -103,6 +113,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     totals,
     trackedOf,
     waitersOf,
+    overdue,
     count,
     move,
     setHandover,
@@ -115,8 +126,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
      */
     version(): string | null {
       const isSwept = ended.sweep() && rejected.sweep()
-      const late = deadlines.rank({ deadlineAt: clock.now(), sequence: Number.POSITIVE_INFINITY, wakeAt: 0 })
-      return isSwept ? `${version.text()}.${late}` : null
+      return isSwept ? `${version.text()}.${overdue(clock.now())}` : null
     },
 
     /** The record under `key`, tracked or retained, as long as its retention is not over. */

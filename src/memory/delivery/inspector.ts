@@ -1,4 +1,7 @@
-/** Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. */
+/**
+ * Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. What is past its
+ * deadline counts for nothing, whether or not the loop has come by, and nothing is ended by being looked at.
+ */
 
 import type { Clock } from '../../async/clock.js'
 import {
@@ -22,10 +25,13 @@ import type { JsonObject } from '../../contract/json.js'
 import { examinable, parseSequence } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber } from '../table/ordered-index.js'
-import { type TrackedCommand, toDeliveryStatus } from './command.js'
+import { behindOverdue, type TrackedCommand, toDeliveryStatus } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
-import type { ReservedScope } from './reservations.js'
+import { heldAt, type ReservedScope } from './reservations.js'
+
+/** Overdue commands that one summary looks at one by one: more are there only where the loop is far behind. */
+const OVERDUE_MAX = 1_000
 
 interface DeliveryInspectorOptions {
   store: DeliveryStore
@@ -40,7 +46,7 @@ interface DeliveryInspectorOptions {
 /** All commands under `filter` behind a place, and more: the shortest list, or those that are overdue where they are few. */
 function candidates(store: DeliveryStore, filter: CommandFilter, place: number, now: number, bound: number) {
   const list = store.lists.narrowest(filter)
-  const late = store.deadlines.rank({ deadlineAt: now, sequence: Number.POSITIVE_INFINITY, wakeAt: 0 })
+  const late = store.overdue(now)
   if (!filter.overdue || late > Math.min(list.size, bound)) return { examined: 0, commands: list.after(place) }
   const commands: TrackedCommand[] = []
   for (const command of store.deadlines.after(null)) {
@@ -51,24 +57,64 @@ function candidates(store: DeliveryStore, filter: CommandFilter, place: number, 
   return { examined: late - commands.length, commands }
 }
 
+/** The overdue commands of the store, as many as may be looked at. */
+function* someOverdue({ deadlines }: DeliveryStore, now: number): Generator<TrackedCommand, void, void> {
+  let left = OVERDUE_MAX
+  for (const command of deadlines.after(null)) {
+    if (command.deadlineAt > now || left === 0) return
+    left--
+    yield command
+  }
+}
+
+/** How many commands within their deadline have their next attempt now or earlier. */
+function dueAt(store: DeliveryStore, now: number, steady: number): number {
+  const paused = { wakeAt: steady, sequence: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+  let due = store.totals.ready + store.backoff.rank(paused)
+  for (const { phase, wakeAt } of someOverdue(store, now))
+    if (phase === 'ready' || (phase === 'backoff' && wakeAt <= steady)) due--
+  return due
+}
+
 /** The age of the oldest of the commands that were admitted first, and how many of them were looked at. */
-function sampleAges({ queued }: DeliveryStore, steady: number): { sampled: number; oldest: number } {
+function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { sampled: number; oldest: number } {
   let sampled = 0
   let oldest = 0
+  let passedOver = 0
   for (const command of queued.after(null)) {
+    if (command.deadlineAt <= now) {
+      if (++passedOver === OVERDUE_MAX) break
+      continue
+    }
     oldest = Math.max(oldest, steady - command.queuedAt)
     if (++sampled === AGE_SAMPLE) break
   }
   return { sampled, oldest }
 }
 
-function toTenant({ scope_id, commands, capacity }: ReservedScope): DeliveryTenant {
-  const oldest = commands.first()?.deadlineAt
+/** What the summary counts, by the wall's clock and the steady one. */
+function countsOf(store: DeliveryStore, now: number, steady: number) {
+  const tracked = store.tracked.size - store.overdue(now)
+  const [next] = store.deadlines.after(behindOverdue(now))
+  const { sampled, oldest } = sampleAges(store, now, steady)
   return {
-    scope_id,
-    reserved_commands: commands.size,
-    oldest_deadline_at: oldest === undefined ? null : toTimestamp(oldest),
-    capacity: shownCapacity(capacity),
+    tracked_commands: tracked,
+    due_commands: Math.min(tracked, dueAt(store, now, steady)),
+    oldest_deadline_at: next ? toTimestamp(next.deadlineAt) : null,
+    oldest_queued_age_ms: sampled === 0 ? null : oldest,
+    sample_size: sampled,
+  }
+}
+
+/** A scope as it is at `now`; `undefined` where all its reservations have run out. */
+function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined {
+  const [oldest] = scope.commands.after(behindOverdue(now))
+  if (!oldest) return undefined
+  return {
+    scope_id: scope.scope_id,
+    reserved_commands: heldAt(scope, now),
+    oldest_deadline_at: toTimestamp(oldest.deadlineAt),
+    capacity: shownCapacity(scope.capacity),
   }
 }
 
@@ -78,21 +124,14 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
   return {
     version: store.version,
     summary() {
-      const steady = clock.steady()
-      const oldestDeadline = store.deadlines.first()?.deadlineAt
-      const { sampled, oldest } = sampleAges(store, steady)
-      const paused = { wakeAt: steady, sequence: Number.POSITIVE_INFINITY, deadlineAt: 0 }
+      const now = clock.now()
       return {
         deployment_id: deploymentId,
         mode: 'direct',
-        tracked_commands: store.tracked.size,
-        due_commands: store.totals.ready + store.backoff.rank(paused),
-        oldest_deadline_at: oldestDeadline === undefined ? null : toTimestamp(oldestDeadline),
-        oldest_queued_age_ms: sampled === 0 ? null : oldest,
-        sample_size: sampled,
+        ...countsOf(store, now, clock.steady()),
         legacy_stream_depth: null,
         legacy_pending_depth: null,
-        observed_at: toTimestamp(clock.now()),
+        observed_at: toTimestamp(now),
       }
     },
 
@@ -143,20 +182,26 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items, next_cursor: null, has_more: false, examined }
     },
 
-    listTenants({ cursor, limit }) {
-      const items = []
+    listTenants({ cursor, limit }, ask) {
+      const now = clock.now()
+      const bound = examinable(ask)
+      const items: DeliveryTenant[] = []
       let last = parseSequence(cursor)
+      let examined = 0
       for (const scope of store.reservations.after(last)) {
-        if (items.length === limit) return { items, next_cursor: String(last), has_more: true }
-        items.push(toTenant(scope))
+        if (items.length === limit || examined === bound)
+          return { items, next_cursor: String(last), has_more: true, examined }
+        examined++
         last = scope.seq
+        const tenant = toTenant(scope, now)
+        if (tenant) items.push(tenant)
       }
-      return { items, next_cursor: null, has_more: false }
+      return { items, next_cursor: null, has_more: false, examined }
     },
 
     getTenant(scopeId) {
       const scope = store.reservations.get(scopeId)
-      return scope ? toTenant(scope) : null
+      return (scope && toTenant(scope, clock.now())) ?? null
     },
 
     status(key) {

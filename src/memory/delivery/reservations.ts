@@ -1,7 +1,7 @@
-/** Capacity of the admission scopes: each admitted command holds one reservation of its scope until it is terminal. */
+/** Capacity of the admission scopes: each admitted command holds one reservation of its scope until its end or its deadline. */
 
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
-import type { Scheduled } from './command.js'
+import { behindOverdue, type Scheduled } from './command.js'
 
 /** One scope with reservations; `seq` is its place in the list for as long as it has any. */
 export interface ReservedScope {
@@ -16,19 +16,23 @@ export interface ReservedScope {
 export const byDeadline = (a: Scheduled, b: Scheduled) =>
   byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.sequence, b.sequence)
 
-/** @param capacity most reservations of a scope; what is not a number reserves nothing. */
+/** How many reservations of a scope count at `now`: those past their deadline are free, whether or not the loop has come by. */
+export const heldAt = ({ commands }: ReservedScope, now: number): number =>
+  commands.size - commands.rank(behindOverdue(now))
+
+/** @param capacity most reservations of a scope. */
 export function createReservations(capacity: (scope_id: string) => number) {
   const scopes = new Map<string, ReservedScope>()
   const listed = new OrderedIndex<number, ReservedScope>((scope) => scope.seq, byNumber)
   let seq = 0
 
   return {
-    /** Whether `command` got its place. */
-    reserve(scope_id: string, command: Scheduled): boolean {
+    /** Whether `command` got its place at `now`. */
+    reserve(scope_id: string, command: Scheduled, now: number): boolean {
       const known = scopes.get(scope_id)
       const most = capacity(scope_id)
       if (known) known.capacity = most
-      if (!((known?.commands.size ?? 0) < most)) return false
+      if ((known ? heldAt(known, now) : 0) >= most) return false
       const scope = known ?? {
         seq: ++seq,
         scope_id,

@@ -22,12 +22,19 @@ import { EmptiedStreams } from './emptied-streams.js'
 import { type Kept, type StreamName, type StreamState, show } from './format.js'
 import { createHistoryInspector } from './inspector.js'
 
-// Unmistakable, because a message id holds no line break.
-const keyOf = ({ message_id, stream }: { message_id: string; stream: string }) => `${message_id}\n${stream}`
+// Unmistakable, because an id holds no line break.
+const keyOf = ({ message_id, stream, user_id }: Pick<HistoryMessage, 'message_id' | 'stream' | 'user_id'>) =>
+  `${message_id}\n${user_id}\n${stream}`
 
 /** What a message counts as, whose payload takes that many bytes here. */
 const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>, bytes: number) =>
-  MESSAGE_BYTES + keyOf(input).length + input.client_id.length + input.instance_id.length + bytes
+  MESSAGE_BYTES +
+  input.message_id.length +
+  1 +
+  input.stream.length +
+  input.client_id.length +
+  input.instance_id.length +
+  bytes
 
 export interface MessageHistoryOptions extends HistoryOptions {
   /** Epoch ms. @default Date.now */

@@ -73,7 +73,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
     },
     async open(given) {
       const input = parseInput(OpenCallInput, given)
-      const { signal } = given
+      const { signal } = input
       if (closed) throw new Refusal('closed')
       if (signal?.aborted) throw new Refusal('cancelled')
       if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
@@ -118,6 +118,12 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       const sender = checkOutcome(outcome, from)
       const entry = table.get(correlationId)
       if (!entry) {
+        count('late')
+        return false
+      }
+      // Its timer may be late, and goes by another clock where the host has given one.
+      if (entry.state.endsAt <= clock.steady()) {
+        end(entry, 'timed_out').reject(new Refusal('timeout'))
         count('late')
         return false
       }

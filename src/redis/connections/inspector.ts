@@ -33,7 +33,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       const events = eventsOf(found.record, endOf(found.row, now))
       const items = events.slice(after, after + page.limit)
       const has_more = after + items.length < events.length
-      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more }
+      return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
     connectionChurn: (filter, ask) => readChurn(store, filter, ask),
     listActions: (filter, page, ask) => listActions(store, filter, page, ask),

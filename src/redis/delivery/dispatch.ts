@@ -100,8 +100,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
 
     const shards = await store.claimShards()
     const [shard, scopeShard] = [shardOf(user_id, shards), shardOf(scope, shards)]
-    const wanted = capacityOf(scope)
-    const capacity = Number.isNaN(wanted) ? 0 : Math.min(wanted, Number.MAX_SAFE_INTEGER)
+    const capacity = Math.min(capacityOf(scope), Number.MAX_SAFE_INTEGER)
     const deadlineMs = input.deadlineMs ?? options.deadlineMs
     // Written out: an object that begins with a spread costs more than the rest of the admission.
     const admission = {

@@ -90,7 +90,15 @@ export function commandDispatcherOn(
   const outcomes = createOutcomes({ ...parts, claims })
   const mailboxes: Mailboxes = createMailboxes({ ...parts, attempts, claims, outcomes })
   const onPass = () => void heartbeat.publish().catch(() => {})
-  const loop: DeliveryLoop = createDeliveryLoop({ ...parts, incarnation, mailboxes, outcomes, attempts, sweeps, onPass })
+  const loop: DeliveryLoop = createDeliveryLoop({
+    ...parts,
+    incarnation,
+    mailboxes,
+    outcomes,
+    attempts,
+    sweeps,
+    onPass,
+  })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,

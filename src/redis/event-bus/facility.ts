@@ -64,7 +64,7 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
     const known = topics.find(name)
     const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
     const shard = shardOf(name, await store.claimShards())
-    const { isRepeated, isSpoilt } = await runScript(store, PUBLISH, shard, {
+    const { isRepeated, isSpoilt, position } = await runScript(store, PUBLISH, shard, {
       topic: name,
       event: text,
       fresh: newId(),
@@ -76,7 +76,9 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
     })
     if (isRepeated) return null
     if (isSpoilt) store.onError(badPosition(name))
-    return topics.find(name)?.topic.readers ?? 0
+    const topic = topics.find(name)?.topic
+    if (position) topic?.published(position)
+    return topic?.readers ?? 0
   }
 
   return {

@@ -42,8 +42,7 @@ local function standing(topic, epoch, seq, fresh)
 end
 `
 
-/** What a publication answers where what was held was spoilt, and where the topic has had the event. */
-const CORRUPT = 1
+/** What a publication answers where the topic has had the event. */
 const REPEATED = 2
 
 /** How long the newest event of a topic is told of, after the last one of its user. */
@@ -56,19 +55,27 @@ const HAD = 1_000
 
 /**
  * `known_epoch` and `known_seq` are the position that the publisher knows, `event_id` is what the topic may have had the
- * event under, or nothing, `published_at` what the event says of itself, and `name` that of this publication.
+ * event under, or nothing, `published_at` what the event says of itself, and `name` that of this publication. Answers where
+ * the event stands, or the topic by now where it had arrived before.
  */
 export const PUBLISH = defineScript(
   'event-bus.publish',
   {
     args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'published_at', 'name'],
-    answer: (reply) => ({ isSpoilt: reply === CORRUPT, isRepeated: reply === REPEATED }),
+    answer: (reply) => {
+      if (reply === REPEATED) return { isRepeated: true, isSpoilt: false, position: undefined }
+      const [spoilt, epoch, seq = null] = listOf(reply)
+      return { isRepeated: false, isSpoilt: spoilt === 1, position: { epoch: String(epoch), seq: count(seq) } }
+    },
   },
   `${TOPIC}
 local sent = K('bus', 'sent', topic)
 redis.call('ZREMRANGEBYSCORE', sent, '-inf', now - ${SENT_MS})
 -- A client that sends again after a lost connection does not know that the first one has arrived.
-if redis.call('ZSCORE', sent, name) then return 0 end
+if redis.call('ZSCORE', sent, name) then
+  local _, epoch, seq = standing(topic, known_epoch, known_seq, fresh)
+  return { 0, epoch, seq }
+end
 local had = K('bus', 'had', topic)
 if event_id ~= '' then
   redis.call('ZREMRANGEBYSCORE', had, '-inf', now - ${KEPT_MS})
@@ -95,7 +102,7 @@ if event_id ~= '' then
   redis.call('ZREMRANGEBYRANK', had, 0, -${HAD} - 1)
   redis.call('PEXPIRE', had, ${KEPT_MS})
 end
-return spoilt`,
+return { spoilt, epoch, seq }`,
 )
 
 /** `known` are topic, epoch and seq as the node knows them, again and again. Answers where each topic stands. */

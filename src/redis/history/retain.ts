@@ -24,6 +24,18 @@ const UNREFERENCED_MAX = 8
 /** Beyond the time that putting may take: how long a payload may be on its way into its message. */
 const IN_TRANSIT_MS = 60_000
 
+/** The message in `row`, which is known by one of `ids`: the stream may be another user's. @throws Refusal `unavailable`. */
+function readMessage(store: Store, ids: readonly string[], row: string | null): HistoryMessage {
+  const faults: string[] = []
+  for (const id of ids) {
+    const parsed = parseRow(MESSAGES, id, String(row))
+    const message = 'row' in parsed ? MESSAGES.read(parsed.row, 0) : undefined
+    if (message) return deepFreeze(message)
+    faults.push('text' in parsed ? parsed.text : 'gone')
+  }
+  throw unusable(store, new BadRow(`the retained message: ${faults[0]}`))
+}
+
 /** Retains a message once. @param claims Where given, the message is claimed in the same step. */
 export function retainOn(
   store: Store,
@@ -48,13 +60,6 @@ export function retainOn(
     claims
       ? runScript(store, INGEST_MESSAGE, shard, { ...entry, ttl: claims.ttlMs, capacity: claims.capacity })
       : runScript(store, APPEND_MESSAGE, shard, entry)
-
-  function read(id: string, row: string | null): HistoryMessage {
-    const parsed = parseRow(MESSAGES, id, String(row))
-    const message = 'row' in parsed ? MESSAGES.read(parsed.row, 0) : undefined
-    if (!message) throw unusable(store, new BadRow(`the retained message: ${'text' in parsed ? parsed.text : 'gone'}`))
-    return deepFreeze(message)
-  }
 
   /** Deletes payloads that no message refers to, without waiting. What fails is handed to a later writer. */
   function clear(shard: number, refs: readonly string[]): void {
@@ -87,21 +92,32 @@ export function retainOn(
     const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
     const { stream, message_id, user_id, client_id, instance_id } = input
     const id = messageKey(stream, message_id)
+    const ids = [id, messageKey(stream, message_id, user_id)]
     const isInline = bytes <= bounds.inlineBytes
     const size = MESSAGE_BYTES + id.length + client_id.length + instance_id.length + (isInline ? bytes : 0)
     checkSize(size, isInline ? 0 : bytes)
     const shard = shardOf(user_id, await store.claimShards())
     const ref = isInline ? '' : newId()
     if (!isInline) {
-      const about = { stream, message_id, ref, spared: IN_TRANSIT_MS + bounds.spillMs }
+      const about = { stream, message_id, user: user_id, ref, spared: IN_TRANSIT_MS + bounds.spillMs }
       const known = await runScript(store, PREPARE_PAYLOAD, shard, about)
-      if (known !== null) return { message: read(id, known), isNew: false }
+      if (known !== null) return { message: readMessage(store, ids, known), isNew: false }
       await spilling.put(ref, text)
     }
     const fields = JSON.stringify({ ...input, externalized: isInline ? null : { ref, bytes } })
     const content = `{"payload":${isInline ? text : 'null'}}`
     const attempt = crypto.randomUUID()
-    const entry = { stream, message_id, fields, content, attempt, size, ref, ref_bytes: isInline ? 0 : bytes }
+    const entry = {
+      stream,
+      message_id,
+      user: user_id,
+      fields,
+      content,
+      attempt,
+      size,
+      ref,
+      ref_bytes: isInline ? 0 : bytes,
+    }
     // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
     const { isGivenUp, isNew, row, unreferenced } = await write(shard, { ...entry, ...limits })
     if (isGivenUp) {
@@ -110,7 +126,7 @@ export function retainOn(
       throw new Refusal('unavailable', 'the payload was put later than its message may wait', { outcome: 'not_run' })
     }
     const left = new Set(unreferenced)
-    const message = read(id, row)
+    const message = readMessage(store, ids, row)
     if (!isInline && message.externalized?.ref !== ref) left.add(ref)
     clear(shard, [...left])
     return { message, isNew }

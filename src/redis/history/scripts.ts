@@ -16,8 +16,17 @@ const GIVEN_UP = -1
 // `messages` holds one, under `stream\nmessage`. Shares: `history` of all messages, `spilled` of those whose payload is
 // in the spill store, `emptied` of streams whose messages have all left (`last` of it: sequence and user of each).
 // `spilled:loose`: references that no message holds, by the time from which they may be deleted.
-const HISTORY = `
+const PLACES = `
 local t, m = 'streams', 'messages'
+
+-- What a message is known by in its stream, which is its first user's: of another one by the user, too.
+local function place_of(stream, message_id, user)
+  local state = load(t, stream)
+  return state and state.user_id ~= user and message_id .. '\\n' .. user or message_id
+end
+`
+
+const HISTORY = `${PLACES}
 local function loosen(ref, at) redis.call('ZADD', K('spilled', 'loose'), at, ref) end
 
 local function evict(id, user)
@@ -70,9 +79,9 @@ end
  */
 export const PREPARE_PAYLOAD = defineScript(
   'history.prepare',
-  { args: ['stream', 'message_id', 'ref', 'spared'], answer: textOf },
-  `
-local value = redis.pcall('GET', K('messages', 'row', stream .. '\\n' .. message_id))
+  { args: ['stream', 'message_id', 'user', 'ref', 'spared'], answer: textOf },
+  `${PLACES}
+local value = redis.pcall('GET', K(m, 'row', stream .. '\\n' .. place_of(stream, message_id, user)))
 if type(value) == 'string' then return value end
 redis.call('ZADD', K('spilled', 'loose'), now + spared, ref)
 return false`,
@@ -89,14 +98,26 @@ return 1`,
 
 // `ref` is the reference of its payload in the spill store, or nothing; `handed_out` are loose references at most.
 const RETAIN_ARGS = [
-  ...(['stream', 'message_id', 'fields', 'content', 'attempt', 'size', 'ref', 'ref_bytes', 'handed_out'] as const),
+  ...([
+    'stream',
+    'message_id',
+    'user',
+    'fields',
+    'content',
+    'attempt',
+    'size',
+    'ref',
+    'ref_bytes',
+    'handed_out',
+  ] as const),
   ...(['max_per_stream', 'max_messages', 'max_per_user', 'max_bytes', 'max_bytes_per_user'] as const),
   ...(['max_spilled_bytes', 'max_spilled_bytes_per_user'] as const),
 ] as const
 export type RetainArguments = Arguments<(typeof RETAIN_ARGS)[number]>
 
 const RETAIN = `
-local id = stream .. '\\n' .. message_id
+local place = place_of(stream, message_id, user)
+local id = stream .. '\\n' .. place
 local known = redis.pcall('GET', K(m, 'row', id))
 if type(known) ~= 'string' then known = nil end
 local earlier = known and load(m, id)
@@ -125,9 +146,10 @@ local function retain()
   save(t, stream, state, body)
   message.sequence, message.recorded_at = state.last_sequence, now
   message.attempt, message.size = attempt, tonumber(size)
+  if place ~= message_id then message.is_guest = true end
   message.ix = { { 'stream', stream } }
   write(m, id, message, content)
-  redis.call('ZADD', K(m, 'of', stream), message.sequence, message_id)
+  redis.call('ZADD', K(m, 'of', stream), message.sequence, place)
   local at = redis.call('INCR', K(m, 'seq'))
   hold('history', message.user_id, id, at, message.size)
   if ref ~= '' then hold('spilled', message.user_id, id, at, tonumber(ref_bytes)) end
@@ -164,7 +186,6 @@ export const INGEST_MESSAGE = defineScript(
   `${FAIR_SHARE}${CLAIMS}${HISTORY}${RETAIN}
 local answer = retain()
 if answer[1] ~= ${GIVEN_UP} and not is_again then
-  local user = cjson.decode(fields).user_id
   claim(user, id, tonumber(ttl), tonumber(capacity))
 end
 return answer`,

@@ -1,4 +1,7 @@
-/** How a pending call and its reply are stored, and read back: a reply is JSON, and an error that is one of ours stays one. */
+/**
+ * How a pending call and its reply are stored, and read back: a reply is JSON, a refusal of ours stays one, and an Error arrives as
+ * an Error.
+ */
 import * as z from 'zod'
 import { toJson } from '../../contract/json.js'
 import { type CallOutcome, PendingCall } from '../../contract/rpc.js'
@@ -47,17 +50,31 @@ export function encodeReply(outcome: CallOutcome): string {
   const { error } = outcome
   if (error instanceof Refusal)
     return toJson({ ok: false, refusal: error.code, detail: error.detail ?? null }, REPLY_BYTES).text
-  // The fields of an Error are not enumerable: without this it would arrive as an empty object.
-  if (error instanceof Error)
-    return toJson({ ok: false, error: { ...error, name: error.name, message: error.message } }, REPLY_BYTES).text
+  // Its name and message are not enumerable: without this it would arrive as an empty object. Earlier builds read `error` alone.
+  if (error instanceof Error) {
+    const fields = { ...error, name: error.name, message: error.message }
+    return toJson({ ok: false, error: fields, is_error: true }, REPLY_BYTES).text
+  }
   return toJson({ ok: false, error: error ?? null }, REPLY_BYTES).text
+}
+
+/** An Error with the fields that were stored of one; its stack is that of whoever reads it. */
+function toError(fields: object): Error {
+  const error = new Error()
+  for (const [field, value] of Object.entries(fields)) {
+    const enumerable = field !== 'name' && field !== 'message'
+    // Defined, not assigned: a field may have any name, `__proto__` too.
+    Object.defineProperty(error, field, { value, enumerable, configurable: true, writable: true })
+  }
+  return error
 }
 
 export function decodeReply(text: string): { ok: true; result: unknown } | { ok: false; error: unknown } {
   const reply: unknown = JSON.parse(text)
   if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'a stored reply must be an object')
-  const { ok, result, error, refusal, detail } = reply as Record<string, unknown>
+  const { ok, result, error, refusal, detail, is_error } = reply as Record<string, unknown>
   if (ok === true) return { ok, result }
+  if (is_error === true && error !== null && typeof error === 'object') return { ok: false, error: toError(error) }
   if (typeof refusal !== 'string') return { ok: false, error }
   return { ok: false, error: new Refusal(refusal as RefusalCode, typeof detail === 'string' ? detail : undefined) }
 }

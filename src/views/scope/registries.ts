@@ -2,7 +2,7 @@
 import type { BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
 import type { RegistryInspector } from '../../contract/connections.js'
 import type { ContextRegistryInspector } from '../../contract/contexts.js'
-import { annotated } from '../../contract/page.js'
+import { annotated, withItems } from '../../contract/page.js'
 import { listOfUsers } from './list.js'
 import { countOfOne, ifSeen, oneOf, refuse, type Seen, said, scopeUsers } from './seen.js'
 
@@ -16,7 +16,11 @@ export function scopeConnections(registry: RegistryInspector, seen: Seen): Regis
       async listConnectionHistory(id, page, ask) {
         if (!ifSeen(await registry.getConnection(id, ask), seen)) return null
         const listed = await listConnectionHistory.call(registry, id, page, ask)
-        return listed && { ...listed, items: listed.items.filter(({ connection_id }) => connection_id === id) }
+        if (listed === null) return null
+        return withItems(
+          listed,
+          listed.items.filter(({ connection_id }) => connection_id === id),
+        )
       },
     }),
     ...(currentInstances && {

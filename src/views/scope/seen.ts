@@ -23,6 +23,8 @@ export interface Seen {
 /** @throws TypeError for users that are no list of ids, RangeError for more than 500. */
 export function seenOf(scope: UserScope): Seen {
   const ids: unknown = scope?.user_ids
+  const unknown = Object.keys(scope ?? {}).find((name) => name !== 'user_ids')
+  if (unknown !== undefined) throw new TypeError(`the option ${unknown} is unknown; known are user_ids`)
   if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && checkId(id) === undefined))
     throw new TypeError('user_ids must be a list of ids')
   const known = new Set<string>(ids)
