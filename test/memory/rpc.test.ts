@@ -36,6 +36,28 @@ describe('the correlator in memory', () => {
     await rpc.close()
   })
 
+  it.each([
+    ['all', { maxPending: 2 }],
+    ['one user', { maxPendingPerUser: 2 }],
+  ])('keeps no place of %s for a call whose time is over by the clock of its host', async (_, bounds) => {
+    let time = 1_000_000
+    const rpc = createRpcCorrelator({ ...bounds, now: () => time })
+    const over = { ...call, correlation_id: 'over', timeoutMs: 1_000 }
+    const first = await rpc.open(over)
+    const ended = expect(first.result).rejects.toMatchObject({ code: 'timeout' })
+    await rpc.open({ ...call, correlation_id: 'longer', timeoutMs: 60_000 })
+    await expect(rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    time += 1_000
+    // Its id is free as well.
+    const next = await rpc.open(over)
+    await ended
+    await expect(rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+    expect(await rpc.settle('over', { ok: true, result: 'next' })).toBe(true)
+    expect(await next.result).toBe('next')
+    expect(rpc.counters).toMatchObject({ timed_out: 1, settled: 1, late: 0 })
+    await rpc.close()
+  })
+
   it('lets no call wait for ever', async () => {
     const { result } = await createRpcCorrelator({ defaultTimeoutMs: 1 }).open(call)
     await expect(result).rejects.toMatchObject({ code: 'timeout' })

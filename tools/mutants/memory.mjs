@@ -120,6 +120,7 @@ export const MEMORY = [
     ],
   ]),
   ...weaken('src/memory/rpc/facility.ts', 'test/memory/rpc.test.ts', [
+    ['a call whose time is over keeps no place', '      calls.timeOutSome(clock.steady())\n', ''],
     [
       'a reply of another client is foreign',
       'if (user_id !== call.user_id || client_id !== call.client_id) return true',

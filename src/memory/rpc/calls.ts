@@ -2,8 +2,12 @@
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { CallCounters, PendingCall } from '../../contract/rpc.js'
+import { Refusal } from '../../refusal.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
+
+/** Calls whose time is over that one opening takes away at most: more than it adds. */
+const OVERDUE_MAX = 16
 
 export type Call = Omit<PendingCall, 'age_ms' | 'overdue'>
 export type CallEntry = Entry<Call, Waiting>
@@ -47,6 +51,18 @@ export function createCalls({ now }: Clock) {
     counters[what]++
   }
 
+  function end(entry: CallEntry, how: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'): Waiting {
+    table.remove(entry)
+    deadlines.delete(entry)
+    entry.state.release()
+    count(how)
+    return entry.state
+  }
+
+  function timeOut(entry: CallEntry): void {
+    end(entry, 'timed_out').reject(new Refusal('timeout'))
+  }
+
   return {
     table,
     count,
@@ -62,12 +78,16 @@ export function createCalls({ now }: Clock) {
       return entry
     },
 
-    end(entry: CallEntry, how: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'): Waiting {
-      table.remove(entry)
-      deadlines.delete(entry)
-      entry.state.release()
-      count(how)
-      return entry.state
+    end,
+    timeOut,
+
+    /** Ends calls whose time was over at `time`: their timers may be late, and go by another clock where the host has given one. */
+    timeOutSome(time: number): void {
+      for (let left = OVERDUE_MAX; left > 0; left--) {
+        const first = deadlines.first()
+        if (!first || first.state.endsAt > time) return
+        timeOut(first)
+      }
     },
   }
 }

@@ -49,7 +49,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
   const clock = createClock(options.now ?? Date.now)
   const calls = createCalls(clock)
-  const { table, counters, count, end } = calls
+  const { table, counters, count, end, timeOut } = calls
   let closed = false
 
   return {
@@ -76,6 +76,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       const { signal } = input
       if (closed) throw new Refusal('closed')
       if (signal?.aborted) throw new Refusal('cancelled')
+      calls.timeOutSome(clock.steady())
       if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
       const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
       if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)
@@ -93,9 +94,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         deadline_at: toTimestamp(time + timeoutMs),
       })
       const result = new Promise<unknown>((resolve, reject) => {
-        const timer = setTimeout(() => {
-          end(entry, 'timed_out').reject(new Refusal('timeout'))
-        }, timeoutMs)
+        const timer = setTimeout(() => timeOut(entry), timeoutMs)
         // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
         // no reason for a process to live.
         if (input.timeoutMs === undefined) unref(timer)
@@ -121,9 +120,8 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         count('late')
         return false
       }
-      // Its timer may be late, and goes by another clock where the host has given one.
       if (entry.state.endsAt <= clock.steady()) {
-        end(entry, 'timed_out').reject(new Refusal('timeout'))
+        timeOut(entry)
         count('late')
         return false
       }
