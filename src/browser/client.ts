@@ -2,8 +2,9 @@
 
 import type { Invocation } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
-import { ANYTHING, BASE_URL_OR_PATH, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
+import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
 import { toBase, toSegment } from '../relay-client/answer.js'
+import { BASE_URL_OR_PATH } from '../relay-client/base-url.js'
 import type { Subscriber } from './frames.js'
 import { type InvokeOptions, invoke } from './invoke.js'
 import { type ClientHeaders, createSend } from './send.js'

@@ -92,27 +92,6 @@ export const FLAG = rule('true or false', (value) => typeof value === 'boolean')
 export const LIST = rule('a list', Array.isArray)
 export const OBJECT = rule('an object', (value) => value !== null && typeof value === 'object' && !Array.isArray(value))
 
-/** Whether paths can be put behind it as it stands, to reach what answers by HTTP. What is relative is read against `page`. */
-function isBaseUrl(value: unknown, page?: string): boolean {
-  if (typeof value !== 'string' || /[?#]/.test(value)) return false
-  try {
-    const { protocol, username, password } = new URL(value, page)
-    return /^https?:$/.test(protocol) && username === '' && password === ''
-  } catch {
-    return false
-  }
-}
-
-const baseUrl = (said: string, page?: string): Rule => ({
-  ...rule(`${said} without credentials, query and fragment`, (value) => isBaseUrl(value, page)),
-  isPrivate: true,
-})
-
-/** Where routes begin. */
-export const BASE_URL = baseUrl('an http(s) URL')
-/** The same for a page, which knows what a path is relative to. */
-export const BASE_URL_OR_PATH = baseUrl('a path or an http(s) URL', 'http://page')
-
 /** An object, or a function, that has these methods. */
 export const having = (...methods: string[]): Rule =>
   rule(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>

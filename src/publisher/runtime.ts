@@ -1,7 +1,9 @@
 /** The connected runtime of an application, and how its requests reach the relay. */
-import { BASE_URL, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape } from '../contract/options.js'
+
+import { checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { readObject, toBase } from '../relay-client/answer.js'
+import { BASE_URL } from '../relay-client/base-url.js'
 import type { HeaderFields } from '../relay-client/headers.js'
 import { RelayError } from './relay-error.js'
 

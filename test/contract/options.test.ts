@@ -6,8 +6,6 @@ import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
 import {
-  BASE_URL,
-  BASE_URL_OR_PATH,
   checkOptions,
   checkParts,
   FUNCTION,
@@ -28,6 +26,7 @@ import {
   createRedisFacilities,
   redisComposition,
 } from '../../src/redis/index.js'
+import { BASE_URL, BASE_URL_OR_PATH } from '../../src/relay-client/base-url.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { controlParts, gateParts, place, relayParts } from '../house/factories.js'
 

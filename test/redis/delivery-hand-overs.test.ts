@@ -144,7 +144,7 @@ describeNode('a node that has handed a command over', ({ client, make, observe }
   const LONG = { deadlineMs: 600_000 }
   function open(options: Parameters<typeof make>[0] = {}) {
     const { client: lossy, plan } = lossyClient(client())
-    const patient = { commandTimeoutMs: 500, ackTimeoutMs: 600_000, onError: null }
+    const patient = { commandTimeoutMs: 2_000, ackTimeoutMs: 600_000, onError: null }
     const made = make({ client: lossy, ...patient, ...options })
     const status = async () => observe(made.deploymentId, options.now && { now: options.now }).status(key('c1'), ASK)
     const isTold = () =>

@@ -164,10 +164,12 @@ export const EDGES = [
       'if (value === undefined || !test(value))',
       'if (value === undefined)',
     ],
+    ['an address that is refused is not repeated', `isPrivate && typeof value === 'string'`, 'false'],
+  ]),
+  ...weaken('src/relay-client/base-url.ts', 'test/contract/options.test.ts', [
     ['routes begin where HTTP is spoken', '/^https?:$/.test(protocol)', 'protocol'],
     ['an address carries no credentials', `&& username === '' && password === ''`, ''],
     ['a path can be put behind an address', ' || /[?#]/.test(value)', ''],
-    ['an address that is refused is not repeated', `isPrivate && typeof value === 'string'`, 'false'],
   ]),
   ...weaken('src/http/auth.ts', 'test/contract/options.test.ts', [
     [
