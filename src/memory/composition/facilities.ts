@@ -46,7 +46,7 @@ export interface MemoryFacilitiesOptions {
   newId?: () => string
   /** What connections and delivery records say of the node; one process needs no name. */
   nodeId?: string
-  /** Where payloads go that are too large for their message. @default createMemorySpillStore() */
+  /** Where payloads go that are too large for their message; the default takes 64 MiB of them in this process. @default createMemorySpillStore() */
   spill?: SpillStore
   connections?: ConnectionRegistryOptions
   history?: MessageHistoryOptions

@@ -44,8 +44,9 @@ export interface MessageHistoryOptions extends HistoryOptions {
 export const MESSAGE_HISTORY_OPTIONS: Shape<MessageHistoryOptions> = { ...HISTORY_OPTIONS, now: FUNCTION }
 
 /**
- * A message history in memory. A stream belongs to the user of its first message. The message that `append` answers is
- * the one retained: an externalised payload is `null` in it and is only brought back on reading.
+ * A message history in memory. A stream belongs to the user of its first message; what others append to it are messages of
+ * their own. The message that `append` answers is the one retained: an externalised payload is `null` in it and is only brought
+ * back on reading.
  *
  * @example
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
