@@ -44,6 +44,33 @@ it('gives its readers all of it where that is no more than they can be given', (
   expect(taken(reader)).toEqual([3, 4, 5])
 })
 
+it('gives a reader none of what was published from here before it came, though its place was not known', () => {
+  const { local, reader } = open(3)
+  local.hear(message('e', 4))
+  local.topic.published({ epoch: 'e', seq: 4 })
+  const late = local.topic.subscribe()
+  local.place({ epoch: 'e', seq: 4 })
+  expect([taken(late), late.position]).toEqual([[], { epoch: 'e', seq: 4 }])
+  local.hear(message('e', 5))
+  expect([taken(reader), taken(late)]).toEqual([[4, 5], [5]])
+})
+
+it('gives a reader all of another epoch than that in which was published from here', () => {
+  const { local } = open(3)
+  local.topic.published({ epoch: 'former', seq: 9 })
+  const late = local.topic.subscribe()
+  local.place({ epoch: 'e', seq: 0 })
+  local.hear(message('e', 1))
+  const next = local.topic.subscribe()
+  local.hear(message('e', 2))
+  expect([taken(late), taken(next)]).toEqual([[1, 2], [2]])
+  local.topic.published({ epoch: 'e', seq: 9 })
+  local.hear(message('later', 1))
+  const last = local.topic.subscribe()
+  local.hear(message('later', 2))
+  expect(taken(last)).toEqual([2])
+})
+
 it('does not look at what it has left out', () => {
   const { local, reported } = open(2)
   for (let seq = 1; seq <= 10; seq++) local.hear(message('e', seq, seq > 8 ? undefined : 'no event'))

@@ -131,7 +131,24 @@ export const STREAMS = [
       'if (epoch === this.epoch && seq > this.sent) this.sent = seq',
       '',
     ],
-    ['nor where its place is not known yet', 'if (this.unplaced && epoch !== this.epoch) {', 'if (false) {'],
+    [
+      'nor where its place is not known yet',
+      'if (this.unplaced && epoch !== this.epoch) {',
+      'if (false) {',
+      'test/redis/local-topic.test.ts',
+    ],
+    [
+      'what was published in another epoch counts for nothing in the first',
+      'if (epoch !== this.epoch) this.sent = 0',
+      '',
+      'test/redis/local-topic.test.ts',
+    ],
+    [
+      'nor in a later one',
+      'this.first = seq + 1\n      this.sent = 0',
+      'this.first = seq + 1',
+      'test/redis/local-topic.test.ts',
+    ],
   ]),
   ...weaken('src/event-ring/topic.ts', BUS, [
     [
@@ -157,6 +174,7 @@ export const STREAMS = [
       'a reader without a place knows what it is not to read',
       'this.epoch === epoch ? Math.max(this.ahead, first) : first',
       'first',
+      'test/redis/local-topic.test.ts',
     ],
   ]),
   ...weaken('src/event-ring/cursor.ts', BUS, [
