@@ -1,6 +1,7 @@
 /** What a host hears of each request: one access record, and the errors that no client is shown. */
 import { guardErrorHook, guardHook } from '../async/hook.js'
 import type { RecordFault } from '../contract/bad-record.js'
+import { checkId } from '../contract/ids.js'
 
 /** One request, as an audit trail keeps it. Never holds a body, a header or a key. */
 export interface AccessRecord {
@@ -88,4 +89,21 @@ export function guardHooks({ onAccess, onError }: Hooks) {
   }
 
   return { access, error, errorOfNobody }
+}
+
+/** What `name`, which is the host's, calls the request; `null` for what is no id, and where it fails. */
+export function requestIdOf(
+  name: (request: Request) => unknown,
+  request: Request,
+  failed: (error: unknown) => void,
+): string | null {
+  try {
+    const id = name(request)
+    if (typeof id === 'string') return checkId(id) === undefined ? id : null
+    // One that is async tells nothing in time, and must not end the host's process by rejecting.
+    Promise.resolve(id).catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+  return null
 }

@@ -11,7 +11,7 @@ import { ProblemError } from '../http/problem.js'
 import { type Answer, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
 import { createSights, type Sight } from './authorization.js'
-import { guardHooks } from './hooks.js'
+import { guardHooks, requestIdOf } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
 import { type AskedRoute, askedRoutes, createQuestions } from './question.js'
 import type { DiagnosticsRoute } from './route.js'
@@ -199,20 +199,6 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     },
   })
 
-  /** What the host calls the request. */
-  function requestIdOf(visit: Visit): string | null {
-    try {
-      const id: unknown = requestId(visit.request)
-      if (typeof id === 'string') return checkId(id) === undefined ? id : null
-      // One that is async tells nothing in time, and must not end the host's process by rejecting.
-      Promise.resolve(id).catch((error) => tellUnplaced(visit, error))
-      return null
-    } catch (error) {
-      tellUnplaced(visit, error)
-      return null
-    }
-  }
-
   async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const startedAt = now()
     const deadline = new Deadline(deadlineMs, request)
@@ -243,7 +229,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       item_count: answer?.itemCount ?? null,
       complete: answer?.complete ?? null,
       remote_address: remoteAddressOf(info),
-      request_id: requestIdOf(visit),
+      request_id: requestIdOf(requestId, request, (error) => tellUnplaced(visit, error)),
     })
     return given
   }

@@ -23,20 +23,13 @@ export function withoutRecords(page: LongList, places: { has(place: number): boo
   const omitted = (typeof page.omitted === 'number' ? page.omitted : 0) + page.items.length - items.length
   const { completeness } = page
   const sources = Object.keys(completeness?.examined ?? {})
+  const named = sources.length === 1 ? { truncated_sources: sources } : {}
   return {
     ...page,
     items,
     omitted,
     ...('count' in page ? { count: items.length } : {}),
     ...('truncated' in page ? { truncated: true } : {}),
-    ...(completeness
-      ? {
-          completeness: {
-            ...completeness,
-            complete: false,
-            ...(sources.length === 1 && { truncated_sources: sources }),
-          },
-        }
-      : {}),
+    ...(completeness ? { completeness: { ...completeness, complete: false, ...named } } : {}),
   }
 }

@@ -4,6 +4,15 @@ import { ASK, at, walk } from './clock.js'
 import { command, connection, eventually, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
 
+/** The summary of no commands. */
+const NONE = {
+  tracked_commands: 0,
+  due_commands: 0,
+  oldest_deadline_at: null,
+  oldest_queued_age_ms: null,
+  sample_size: 0,
+}
+
 export function inspectionContract({
   clock,
   dispatcher,
@@ -17,14 +26,7 @@ export function inspectionContract({
 }: Subject): void {
   describe('the summary and the lists', () => {
     it('are empty and honest about it before any command', async () => {
-      expect(await summary()).toMatchObject({
-        tracked_commands: 0,
-        due_commands: 0,
-        oldest_deadline_at: null,
-        oldest_queued_age_ms: null,
-        sample_size: 0,
-        observed_at: at(),
-      })
+      expect(await summary()).toMatchObject({ ...NONE, observed_at: at() })
       expect(await tenants()).toEqual([])
     })
 
@@ -77,13 +79,7 @@ export function inspectionContract({
       expect(await tenants()).toMatchObject([{ scope_id: 'red', reserved_commands: 2 }])
       expect(await getTenant?.('ada', ASK)).toBeNull()
       clock.advance(29_000)
-      expect(await summary()).toMatchObject({
-        tracked_commands: 0,
-        due_commands: 0,
-        oldest_deadline_at: null,
-        oldest_queued_age_ms: null,
-        sample_size: 0,
-      })
+      expect(await summary()).toMatchObject(NONE)
       expect(await tenants()).toEqual([])
     })
 

@@ -2,6 +2,10 @@
 import { weaken } from './mutant.mjs'
 
 export const DIAGNOSTICS = [
+  ...weaken('src/diagnostics/hooks.ts', 'test/diagnostics/hooks.test.ts', [
+    ['what a host calls a request is an id', 'return checkId(id) === undefined ? id : null', 'return id'],
+    ['a host that names a request too late ends no process', 'Promise.resolve(id).catch(failed)', ''],
+  ]),
   ...weaken('src/diagnostics/router.ts', 'test/diagnostics/authentication.test.ts', [
     [
       'an authenticator that names nobody lets nobody in',
@@ -24,18 +28,6 @@ export const DIAGNOSTICS = [
       'expected !== null && expected !== deployment.id',
       'false',
       'test/diagnostics/paths.test.ts',
-    ],
-    [
-      'what a host calls a request is an id',
-      `return checkId(id) === undefined ? id : null`,
-      'return id',
-      'test/diagnostics/hooks.test.ts',
-    ],
-    [
-      'a host that names a request too late ends no process',
-      'Promise.resolve(id).catch((error) => tellUnplaced(visit, error))',
-      '',
-      'test/diagnostics/hooks.test.ts',
     ],
     [
       'requests that authentication refuses are told',

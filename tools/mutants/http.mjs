@@ -290,7 +290,7 @@ export const HTTP = [
     ['a problem names so many errors', 'extra.errors.slice(0, ERRORS_SHOWN)', 'extra.errors'],
   ]),
   ...weaken('src/http/shorten.ts', 'test/diagnostics/inspector-answers.test.ts', [
-    ['a list that is short says by which source', 'sources.length === 1 &&', 'false &&'],
+    ['a list that is short says by which source', 'sources.length === 1 ?', 'false ?'],
   ]),
   ...weaken('src/views/reading.ts', 'test/diagnostics/inspector-answers.test.ts', [
     ['what a view reads as a page has a list', '!Array.isArray(page.items)', 'false'],

@@ -20,8 +20,7 @@ const PLACES = `
 local t, m = 'streams', 'messages'
 
 -- What a message is known by in its stream, which is its first user's: of another one by the user, too.
-local function place_of(stream, message_id, user)
-  local state = load(t, stream)
+local function place_of(state, message_id, user)
   return state and state.user_id ~= user and message_id .. '\\n' .. user or message_id
 end
 `
@@ -81,7 +80,7 @@ export const PREPARE_PAYLOAD = defineScript(
   'history.prepare',
   { args: ['stream', 'message_id', 'user', 'ref', 'spared'], answer: textOf },
   `${PLACES}
-local value = redis.pcall('GET', K(m, 'row', stream .. '\\n' .. place_of(stream, message_id, user)))
+local value = redis.pcall('GET', K(m, 'row', stream .. '\\n' .. place_of(load(t, stream), message_id, user)))
 if type(value) == 'string' then return value end
 redis.call('ZADD', K('spilled', 'loose'), now + spared, ref)
 return false`,
@@ -116,7 +115,8 @@ const RETAIN_ARGS = [
 export type RetainArguments = Arguments<(typeof RETAIN_ARGS)[number]>
 
 const RETAIN = `
-local place = place_of(stream, message_id, user)
+local state, body = load(t, stream)
+local place = place_of(state, message_id, user)
 local id = stream .. '\\n' .. place
 local known = redis.pcall('GET', K(m, 'row', id))
 if type(known) ~= 'string' then known = nil end
@@ -132,7 +132,6 @@ local function retain()
   -- Given up so long ago that its payload may be gone.
   if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return { ${GIVEN_UP} } end
   local message = cjson.decode(fields)
-  local state, body = load(t, stream)
   if not state then
     state = { stream = stream, user_id = message.user_id, message_count = 0, first_recorded_at = now }
     state.ix = { { 'user_id', message.user_id } }
