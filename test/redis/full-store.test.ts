@@ -67,7 +67,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
 
     it('that is full refuses a command as a whole: one that it has is listed as before', async () => {
       const ids = ['c1', 'c2', 'c3']
-      // In one turn, so that they share a run; rejected, so that each would take the place of its record.
+      // In one turn, so that they may share a run; rejected, so that each would take the place of its record.
       const dispatchAll = () =>
         Promise.all(
           ids.map((id) =>
@@ -84,11 +84,14 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await dispatchAll()).toEqual(ids.map(() => 'no_waiter'))
       const version = () => server.cli('GET', 'relayscope:{full:0}:delivery:version')
       const before = await version()
+      // Whose turn was first is the store's word: nobody waited for the one before.
+      const inOrder = await listed()
+      expect(inOrder?.toSorted()).toEqual(ids)
       await server.cli('CONFIG', 'SET', 'maxmemory', '1')
       expect(await dispatchAll()).toEqual(ids.map(() => 'not_run'))
       expect(await version()).toBe(before)
       await server.cli('CONFIG', 'SET', 'maxmemory', '0')
-      expect(await listed()).toEqual(ids)
+      expect(await listed()).toEqual(inOrder)
       expect(await dispatchAll()).toEqual(ids.map(() => 'no_waiter'))
       expect(await version()).not.toBe(before)
     })
