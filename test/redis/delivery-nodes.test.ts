@@ -83,7 +83,7 @@ describeNode('a shard that has several nodes', ({ client }) => {
 
   it('lists so many nodes, and of more those that spoke last', async () => {
     const { clock, store } = openShard(client())
-    const beat = (id: string) => runScript(store, BEAT, 0, { id, record: '{}' })
+    const beat = (id: string) => runScript(store, BEAT, 0, { id, kept_ms: 3_600_000, record: '{}' })
     await beat('first')
     clock.advance(1)
     await Promise.all(Array.from({ length: LISTED - 1 }, (_, i) => beat(`n${i}`)))

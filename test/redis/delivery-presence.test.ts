@@ -70,16 +70,31 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
   })
 
   it('that was closed says so, and leaves its mailboxes to others', async () => {
-    const { deploymentId, dispatcher } = make({ nodeId: 'gone' })
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ nodeId: 'gone', now: clock.now })
     await dispatcher.attach(first, connection().deliver)
     await dispatcher.close()
-    expect((await observe(deploymentId).listNodes(FIRST, ASK)).items).toMatchObject([
+    const later = (ms: number) => observe(deploymentId, { now: () => clock.now() + ms }).listNodes(FIRST, ASK)
+    expect((await later(0)).items).toMatchObject([
       { node_id: 'gone', connection_waiters: 0, reconciliation_loop_alive: false, mailbox_listener_alive: false },
     ])
-    const other = make({ deploymentId }).dispatcher
+    expect((await later(119_999)).items).toMatchObject([{ node_id: 'gone', stale: true }])
+    expect((await later(120_000)).items).toEqual([])
+    const other = make({ deploymentId, now: clock.now }).dispatcher
     expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toMatchObject({
       reason: 'no_waiter',
     })
+  })
+
+  it('that begins again under the name of one that was closed is in the list as any other', async () => {
+    const clock = createClock()
+    const { deploymentId, dispatcher } = make({ nodeId: 'again', now: clock.now })
+    await dispatcher.close()
+    clock.advance(60_000)
+    await make({ deploymentId, nodeId: 'again', now: clock.now }).dispatcher.reconcile()
+    const later = (ms: number) => observe(deploymentId, { now: () => clock.now() + ms }).listNodes(FIRST, ASK)
+    expect((await later(0)).items).toMatchObject([{ node_id: 'again', stale: false }])
+    expect((await later(3_599_999)).items).toMatchObject([{ node_id: 'again', stale: true }])
   })
 
   it('says again that a client has left when the store did not take it', async () => {

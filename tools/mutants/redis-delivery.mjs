@@ -539,6 +539,12 @@ export const REDIS_DELIVERY = [
   ),
   ...weaken('src/redis/delivery/heartbeat.ts', 'test/redis/delivery-endings.test.ts', [
     ['a heartbeat that has not begun stands for all', 'if (waiting) return waiting', ''],
+    [
+      'a node that was closed in order is not looked for',
+      'closed ? { ...record(), is_closed: true } : record()',
+      'record()',
+      PRESENCE,
+    ],
   ]),
   ...weaken('src/redis/delivery/loop.ts', 'test/redis/delivery-endings.test.ts', [
     ['what a closed node leaves undone is no failure', 'if (!closed) store.onError(error)', 'store.onError(error)'],

@@ -3,7 +3,7 @@
 import { createAlarm } from '../../async/timer.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { NodeRecord } from './nodes.js'
+import { keptMs, type NodeRecord } from './nodes.js'
 import { BEAT } from './script-nodes.js'
 
 /** Changes within this time share one heartbeat. */
@@ -27,7 +27,8 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
     alarm.clear()
     sentAt = performance.now()
     await store.claimShards()
-    await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(record()) })
+    const said = closed ? { ...record(), is_closed: true } : record()
+    await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(said), kept_ms: keptMs(said) })
   }
 
   /**

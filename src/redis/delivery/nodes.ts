@@ -8,6 +8,12 @@ import { Millis } from '../table/timestamp.js'
 
 /** How long a node that is silent stays in the list. */
 export const NODE_KEPT_MS = 3_600_000
+/** How long one that was closed in order stays: longer than connections that it left without an end. */
+const CLOSED_NODE_KEPT_MS = 120_000
+
+/** How long a node stays in the list after its last word. */
+export const keptMs = ({ is_closed = false }: Pick<NodeRecord, 'is_closed'>) =>
+  is_closed ? CLOSED_NODE_KEPT_MS : NODE_KEPT_MS
 
 /** What a node says of itself, beside its name and the time, which are the store's. */
 const OWN_FIELDS = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
@@ -16,6 +22,8 @@ export const NodeRecord = DeliveryNode.pick(OWN_FIELDS).extend({
   is_listening: z.boolean(),
   /** The last pass of its loop over every shard, or `null` for none, or none any more. */
   passed_at: Millis.nullable(),
+  /** It has said its last word: nobody need look for it. */
+  is_closed: z.boolean().optional(),
 })
 export type NodeRecord = z.infer<typeof NodeRecord>
 
@@ -33,9 +41,9 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
   idOf: ({ node_id }) => node_id,
   schema: StoredNode,
   indexes: [],
-  read({ node_id, updated_at, is_listening, passed_at, ...record }, now) {
+  read({ node_id, updated_at, is_listening, passed_at, is_closed, ...record }, now) {
     const staleness_ms = Math.max(0, now - updated_at)
-    if (staleness_ms >= NODE_KEPT_MS) return undefined
+    if (staleness_ms >= keptMs({ is_closed })) return undefined
     const stale = staleness_ms > STALE_MS
     return {
       node_id,

@@ -222,11 +222,11 @@ return { lapsed and 1 or 0, more, math.max(0, next_at - now), heard }`,
 /** The node's entry: what it says of itself. */
 export const BEAT = defineScript(
   'delivery.beat',
-  { args: ['id', 'record'], answer: nothing },
+  { args: ['id', 'record', 'kept_ms'], answer: nothing },
   `
 local t = 'nodes'
 sweep(t)
-put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, record, now + ${NODE_KEPT_MS})
+put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, record, now + tonumber(kept_ms))
 if redis.call('ZCARD', K(t, 'all')) > ${NODES_MAX} then drop(t, redis.call('ZRANGE', K(t, 'leaves'), 0, 0)[1]) end
 return now`,
 )
