@@ -6,7 +6,7 @@ import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/deliver
 import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
 import { type Identify, PAYLOAD_BYTES } from './identity.js'
 import { jobOf } from './ids.js'
-import { type JobRow, readJob, toRow } from './jobs.js'
+import { type JobRow, nameOf, readJob, toRow } from './jobs.js'
 import { behind, type Position, parseToken, startOf, tokenOf } from './position.js'
 import type { Link } from './queue.js'
 import { INDEXES, type Index, READ_JOB_BY_ID, READ_JOBS } from './scripts.js'
@@ -115,7 +115,7 @@ export async function listCommands(
         ask.onError?.(record)
         continue
       }
-      const command = toDeliveryCommand(record, now())
+      const command = toDeliveryCommand(record, now(), nameOf(rows[i] as JobRow))
       if (!admitsCommand(filter, command)) continue
       items.push(command)
       if (items.length < limit || i === rows.length - 1) continue

@@ -1,7 +1,7 @@
 /** What a job of BullMQ proves, in the words of delivery: its worker's processor stands where `deliver` does. */
 import { BadRecord } from '../contract/bad-record.js'
 import type { DeliveryStatus } from '../contract/delivery.js'
-import { toTimestamp } from '../contract/ids.js'
+import { Id, toTimestamp } from '../contract/ids.js'
 import type { Ask } from '../contract/page.js'
 import { type Identify, ownerOf } from './identity.js'
 import { commandIdOf } from './ids.js'
@@ -52,6 +52,12 @@ export function toRow(reply: unknown): JobRow {
       return at === null ? null : toTimestamp(at)
     },
   }
+}
+
+/** What a job is of, where its name is short enough to be shown. */
+export function nameOf(row: JobRow): string | null {
+  const { data: name = null } = Id.safeParse(row.text('name'))
+  return name
 }
 
 const isTerminal = ({ index }: JobRow) => index === 'completed' || index === 'failed'

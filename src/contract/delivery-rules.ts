@@ -31,19 +31,19 @@ export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
 }
 
 /** `status`, as it is recorded, in the list at `now` (epoch ms). */
-export function toDeliveryCommand(status: DeliveryStatus, now: number): DeliveryCommand {
+export function toDeliveryCommand(status: DeliveryStatus, now: number, action: string | null): DeliveryCommand {
   const { terminal, acknowledgement, attempts, admission } = status
   const open =
     acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : ('waiting' as const)
   const { deadline_at } = admission
   const overdue = terminal === null && deadline_at !== null && Date.parse(deadline_at) <= now
-  return { ...status, state: terminal?.state ?? open, overdue }
+  return { ...status, state: terminal?.state ?? open, overdue, action }
 }
 
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
-  const { state, overdue, user_id, client_id, admission } = command
-  const values = { state, overdue, user_id, client_id, scope_id: admission.scope_id } satisfies {
+  const { state, overdue, user_id, client_id, command_id, admission } = command
+  const values = { state, overdue, user_id, client_id, command_id, scope_id: admission.scope_id } satisfies {
     [Name in keyof Required<CommandFilter>]: unknown
   }
   const names = Object.keys(values) as (keyof CommandFilter)[]

@@ -149,14 +149,16 @@ export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 export const DeliveryCommand = DeliveryStatus.extend({
   state: CommandState.describe('Where it stands.'),
   overdue: z.boolean().describe('Whether its deadline has passed and nobody has recorded its end yet.'),
+  action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` where nobody knows.`),
 }).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>
 
-/** Filters of `/delivery/commands`, all of them optional. A client id is that of one user. */
+/** Filters of `/delivery/commands`, all of them optional. A client id is that of one user, a command id that of one client. */
 export const CommandFilter = z.object({
   state: CommandState.optional().describe('Only those that stand here.'),
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
+  command_id: filterBy('command_id'),
   scope_id: filterBy('scope_id'),
   overdue: z.boolean().optional().describe('Only those that are overdue, or only others.'),
 })

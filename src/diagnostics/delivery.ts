@@ -75,7 +75,7 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
     page: 'paged',
     query: CommandFilter,
     response: pageOf(DeliveryCommand),
-    example: lastPage({ ...COMMAND, state: 'resulted' as const, overdue: false }),
+    example: lastPage({ ...COMMAND, state: 'resulted' as const, overdue: false, action: 'open_report' }),
     read: ({ delivery }, { filter, page }, { ask }) => delivery.listCommands?.(filter, page, ask),
   }),
   diagnosticsRoute({

@@ -27,7 +27,7 @@ export function commandCases(make: MakeInspector<DeliveryInspector>): Promised[]
       item: DeliveryCommand,
       exact: true,
       id: idOfCommand,
-      filters: ['state', 'user_id', 'client_id', 'overdue'],
+      filters: ['state', 'user_id', 'client_id', 'command_id', 'overdue'],
     }),
     {
       name: 'listCommands shows what status answers, where it stands by that, and the commands of a scope',
@@ -39,8 +39,8 @@ export function commandCases(make: MakeInspector<DeliveryInspector>): Promised[]
           walk((page, ask) => listCommands.call(delivery, filter, page, ask), 100, 'listCommands')
         const listed = await under({})
         for (const command of listed) {
-          const { state, overdue, ...evidence } = command
-          const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY)
+          const { state, overdue, action, ...evidence } = command
+          const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
           checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
           const status = await delivery.status(addressOf(command), ASK)
           // What is overdue reads as expired there.

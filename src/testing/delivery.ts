@@ -195,7 +195,9 @@ export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | u
     getTenant: (scope_id) => find(toTenant, delivery.tenants, { scope_id }),
     ...(delivery.statuses && {
       listCommands(filter, page) {
-        const commands = wholeRecords(toStatus, delivery.statuses).map((status) => toDeliveryCommand(status, FAKE_NOW))
+        const commands = wholeRecords(toStatus, delivery.statuses).map((status) =>
+          toDeliveryCommand(status, FAKE_NOW, null),
+        )
         return pageOf(
           itself,
           commands.filter((command) => admitsCommand(filter, command)),

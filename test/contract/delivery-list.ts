@@ -50,8 +50,9 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       // Nobody can say that a command expired but its deadline.
       const expected = CommandState.options.map((id) => [id, id === 'expired' ? 'acknowledged' : id])
       expect(listed.map(({ command_id, state }) => [command_id, state])).toEqual(expected)
-      for (const { state, overdue, ...record } of listed)
+      for (const { state, overdue, action, ...record } of listed)
         expect(record).toEqual(await dispatcher.inspector.status(addressOf(record), ASK))
+      expect(new Set(listed.map(({ action }) => action))).toEqual(new Set(['refresh']))
       await advance(59_700)
       expect((await states({ user_id: 'ada' })).slice(0, 5)).toEqual([
         'waiting expired',
@@ -74,18 +75,20 @@ export function listContract({ clock, dispatcher, open, advance, status, command
         state: [undefined, 'attempted', 'acknowledged', 'rejected', 'expired'],
         user_id: [undefined, 'ada', 'bob'],
         client_id: [undefined, 'away'],
+        command_id: [undefined, 'other', 'attempted'],
         scope_id: [undefined, 'ada', 'nobody'],
         overdue: [undefined, true, false],
       } as const
       for (const state of values.state)
         for (const user_id of values.user_id)
           for (const client_id of values.client_id)
-            for (const scope_id of values.scope_id)
-              for (const overdue of values.overdue) {
-                const filter = { state, user_id, client_id, scope_id, overdue }
-                const expected = all.filter((item) => admitsCommand(filter, item))
-                expect([filter, await commands(filter, 2)]).toEqual([filter, expected])
-              }
+            for (const command_id of values.command_id)
+              for (const scope_id of values.scope_id)
+                for (const overdue of values.overdue) {
+                  const filter = { state, user_id, client_id, command_id, scope_id, overdue }
+                  const expected = all.filter((item) => admitsCommand(filter, item))
+                  expect([filter, await commands(filter, 2)]).toEqual([filter, expected])
+                }
     })
 
     it('shows a refused admission once, and the admitted command in its place', async () => {

@@ -14,7 +14,7 @@ import { createWorld } from '../diagnostics/world.js'
 import { get } from '../redis/router.js'
 import { describeRedis, type Server, startServer } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
-import { commandsOf, nodesOf, observe, scopesOf, startWorld, statusPath, worldOver } from './bullmq-world.js'
+import { commandsOf, listed, nodesOf, observe, scopesOf, startWorld, statusPath, worldOver } from './bullmq-world.js'
 
 const ROUTES = [
   '/delivery/summary',
@@ -182,8 +182,7 @@ describeRedis('the inspectors of queues', () => {
     ])
     expect(errors.map(String)).toEqual(['Error: no such user', expect.stringContaining('identify: user_id must not')])
     // More of them than one question may bring are asked for in several.
-    const { body } = await get(router, '/delivery/commands?limit=200')
-    expect(body.items).toHaveLength(104)
+    expect(await listed(router, '/delivery/commands', 200)).toHaveLength(104)
   })
 
   it('show a job of nobody where `identify` answers nothing, or rubbish, and say so', async () => {

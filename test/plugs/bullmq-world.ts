@@ -53,7 +53,7 @@ export function observe(options: BullmqOptions, deadlineMs = 5_000, onError: ((e
 }
 
 /** What a walk over a list shows, page by page. */
-async function listed<T>(router: Router, path: string, limit = 40): Promise<T[]> {
+export async function listed<T>(router: Router, path: string, limit = 40): Promise<T[]> {
   const items: T[] = []
   for (let cursor: string | null = null; ; ) {
     const query = `${path.includes('?') ? '&' : '?'}limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`

@@ -34,6 +34,7 @@ export const TABLES: readonly TopTable[] = [
       'command_id',
       'state',
       'overdue',
+      'action',
       'user_id',
       'client_id',
       'admission.at',

@@ -176,7 +176,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         last = command.sequence
         // One whose time is over may not have been swept yet.
         if (store.find(command.key) !== command) continue
-        const item = toDeliveryCommand(toDeliveryStatus(command), now)
+        const item = toDeliveryCommand(toDeliveryStatus(command), now, command.action)
         if (admitsCommand(filter, item)) items.push(item)
       }
       return { items, next_cursor: null, has_more: false, examined }

@@ -24,7 +24,19 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 // there no more, is passed over.
 const COMMANDS = defineReadScript(
   {
-    args: ['after', 'at', 'max_records', 'wanted', 'max_bytes', 'state', 'user', 'client', 'scope', 'overdue'],
+    args: [
+      'after',
+      'at',
+      'max_records',
+      'wanted',
+      'max_bytes',
+      'state',
+      'user',
+      'client',
+      'command',
+      'scope',
+      'overdue',
+    ],
     answer: ([cut, last, examined, found]) => ({
       isCut: cut === 1,
       last: Number(last),
@@ -56,7 +68,7 @@ local function record(ref)
   local found = key and read('GETRANGE', key, 0, ${RECORD_TEXT_BYTES})
   local c = fields_of(found)
   if not c and found and found ~= '' then note(key) end
-  return found, c or {}, user_id, client_id
+  return found, c or {}, user_id, client_id, id
 end
 
 local heads, examined = {}, 0
@@ -93,11 +105,11 @@ local function first()
   return best
 end
 
-local function isWanted(c, seq, user_id, client_id)
+local function isWanted(c, seq, user_id, client_id, id)
   if tonumber(c.seq) ~= seq then return false end
   local over = c.terminal ~= '' and c.terminal
   if over and (tonumber(c.until_ms) or 0) <= now then return false end
-  if user ~= '' and user_id ~= user or client ~= '' and client_id ~= client then return false end
+  if user ~= '' and user_id ~= user or client ~= '' and client_id ~= client or command ~= '' and id ~= command then return false end
   if scope ~= '' and c.scope_id ~= scope then return false end
   local open = c.acknowledged ~= '' and 'acknowledged' or (tonumber(c.attempts) or 0) > 0 and 'attempted' or 'waiting'
   if state ~= '' and (over or open) ~= state then return false end
@@ -110,8 +122,8 @@ for head in first do
   if examined == most or #found == tonumber(wanted) or bytes <= 0 then cut = 1 break end
   local ref, seq = head.found[head.at], tonumber(head.found[head.at + 1])
   head.at, examined, last = head.at + 2, examined + 1, head.found[head.at + 1]
-  local text, c, user_id, client_id = record(ref)
-  if isWanted(c, seq, user_id, client_id) then
+  local text, c, user_id, client_id, id = record(ref)
+  if isWanted(c, seq, user_id, client_id, id) then
     found[#found + 1] = { last, ref, text }
     bytes = bytes - #text
   end
@@ -129,12 +141,13 @@ async function readStretch(
 ): Promise<Run<DeliveryCommand>> {
   const now = await store.time(ask)
   const bounds = { max_records: Math.min(budget, RECORDS_MAX), wanted, max_bytes: ANSWER_BYTES }
-  const { state = '', user_id: user = '', client_id: client = '', scope_id: scope = '', overdue = '' } = filter
-  const given = { after: sequence, at: now, ...bounds, state, user, client, scope, overdue: String(overdue) }
+  const { state = '', user_id: user = '', client_id: client = '', command_id: command = '' } = filter
+  const { scope_id: scope = '', overdue = '' } = filter
+  const given = { after: sequence, at: now, ...bounds, state, user, client, command, scope, overdue: String(overdue) }
   const { found, last, examined, isCut } = await readShard(store, COMMANDS, shard, given, ask)
   const entries: Run<DeliveryCommand>['entries'] = found.map(({ sequence, ref, record }) => {
-    const command = toRecord(store, shard, ref, record, now, ask)
-    return { position: { shard, sequence }, record: command, isBad: command === undefined }
+    const listed = toRecord(store, shard, ref, record, now, ask)
+    return { position: { shard, sequence }, record: listed, isBad: listed === undefined }
   })
   // What was passed over behind the last of them is not looked at again.
   if (last !== found.at(-1)?.sequence)
@@ -144,8 +157,8 @@ async function readStretch(
 
 function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ask: Ask) {
   const [user_id = '', client_id = '', command_id = ''] = ref.split('\n')
-  const status = readDeliveryStatus(record, { user_id, client_id, command_id })?.status
-  if (status) return toDeliveryCommand(status, now)
+  const read = readDeliveryStatus(record, { user_id, client_id, command_id })
+  if (read) return toDeliveryCommand(read.status, now, read.action)
   const key = store.key(shard, 'delivery', 'command', user_id, client_id, command_id)
   const fault = { id: command_id, fields: [{ path: '', expected: 'the record of that command' }] }
   store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ask)

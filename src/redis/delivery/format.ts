@@ -154,16 +154,22 @@ function fieldsOf(reply: StoreReply): Record<RecordField, string> | undefined {
   return Object.fromEntries(RECORD_FIELDS.map((field, i) => [field, texts[i]])) as Record<RecordField, string>
 }
 
-/** A record as it was found under `key`, or `undefined` for anything else. `untilMs`: when it is forgotten, `null` before its end. */
-export function readDeliveryStatus(
-  reply: StoreReply,
-  key: CommandKey,
-): { status: DeliveryStatus; untilMs: number | null } | undefined {
+interface ReadRecord {
+  status: DeliveryStatus
+  action: string | null
+  /** When it is forgotten; `null` before its end. */
+  untilMs: number | null
+}
+
+/** A record as it was found under `key`, or `undefined` for anything else. */
+export function readDeliveryStatus(reply: StoreReply, key: CommandKey): ReadRecord | undefined {
   const record = fieldsOf(reply)
   if (record?.ref !== commandKey(key)) return undefined
   try {
     const read = DeliveryStatus.safeParse(toDeliveryStatus(record, key))
-    return read.success ? { status: read.data, untilMs: record.until_ms ? Number(record.until_ms) : null } : undefined
+    if (!read.success) return undefined
+    const untilMs = record.until_ms ? Number(record.until_ms) : null
+    return { status: read.data, action: record.action || null, untilMs }
   } catch {
     // An instant that no Date can hold.
     return undefined

@@ -70,6 +70,7 @@ const ADMITTED = {
   deadline_at: 'deadline',
   scope_id: 'scope',
   attempts: "'0'",
+  action: 'action',
   fingerprint: 'fingerprint',
   admitted_at: 'now_text',
 }
@@ -77,7 +78,6 @@ const READY = recordText({
   ...ADMITTED,
   phase: "'ready'",
   scope_shard: 'scope_shard',
-  action: 'action',
   max_attempts: 'max_attempts',
 })
 const REJECTED = recordText({
