@@ -98,6 +98,22 @@ export function deduplicatorBattery(
       expect(await summary()).toMatchObject({ entries: 3 })
     })
 
+    it('holds its capacity where users have messages of the same ids', async () => {
+      for (const user of ['ann', 'bob', 'cyd', 'dan', 'eve']) expect(await claim('m', user)).toBe(true)
+      expect(await summary()).toMatchObject({ entries: 3, accepted: 5, evicted: 2 })
+    })
+
+    it('lets the oldest go of whoever holds most, by whatever id others have something', async () => {
+      for (const id of ['a', 'b', 'c']) {
+        await claim(id)
+        clock.advance(1)
+      }
+      await claim('a', 'bob')
+      expect(await claim('b')).toBe(false)
+      expect(await claim('a', 'bob')).toBe(false)
+      expect(await claim('a')).toBe(true)
+    })
+
     it('tells of a user for as long as the user has an entry', async () => {
       await claim('a')
       clock.advance(4_000)

@@ -50,6 +50,14 @@ describeNode('a shard that many share', ({ client, server }) => {
     for (const bounds of [{ entries: 5 }, { bytes: 50 }]) expect(await excess('ann', 'a2', bounds)).toEqual([])
   })
 
+  it('takes what another user has by the same name for no part of what was added', async () => {
+    const { hold, excess } = openShare()
+    for (const id of ['m1', 'm2']) await hold('bob', id)
+    await hold('ann', 'm1')
+    for (const bounds of [{ entries: 2 }, { bytes: 20 }])
+      expect(await excess('ann', 'm1', bounds)).toEqual(['bob', 'm1'])
+  })
+
   it('has the oldest go of a user whose own share is full', async () => {
     const { hold, excess } = openShare()
     for (const id of ['b1', 'b2', 'b3']) await hold('bob', id)

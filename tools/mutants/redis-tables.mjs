@@ -277,10 +277,12 @@ export const REDIS_TABLES = [
       `return oldest(heaviest('bytes'))`,
       'return oldest(user)',
     ],
+    ['in a store, what came just now stays', 'if holder == user and id == added then id = first[2] end\n', '\n'],
     [
-      'in a store, what came just now stays',
-      'if id and id ~= added then return holder, id end',
-      'if id then return holder, id end',
+      'in a store, what another user has by the name of what came just now may go',
+      'if holder == user and id == added then',
+      'if id == added then',
+      ['test/redis/fair-share.test.ts', 'test/redis/deduplicator.test.ts'],
     ],
   ]),
   ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [

@@ -38,9 +38,10 @@ local function excess(s, user, added, bounds)
   local function over(held, bound) return bound and tonumber(held or 0) > tonumber(bound) end
   local function oldest(holder)
     local first = holder and redis.call('ZRANGE', K(s, 'of', holder), 0, 1) or {}
-    -- Of one millisecond the new one may be named first.
-    local id = first[1] == added and first[2] or first[1]
-    if id and id ~= added then return holder, id end
+    local id = first[1]
+    -- Of one millisecond the new one may be named first. What another user has by the same name is not it.
+    if holder == user and id == added then id = first[2] end
+    if id then return holder, id end
   end
   local function heaviest(by)
     local top = redis.call('ZRANGE', K(s, by), 0, 1, 'REV')
