@@ -25,6 +25,7 @@ const connector = { user_id: 'alice', client_id: 'laptop' }
 interface SessionBounds {
   maxSessions?: number
   maxSessionsPerUser?: number
+  newId?: () => string
 }
 
 type Make = (bounds?: SessionBounds) => Promise<SessionsUnderTest>
@@ -290,6 +291,29 @@ export function sessionRegistryBattery(name: string, make: Make): void {
           code: 'invalid_input',
         })
       }))
+
+    it('shares a session with nobody whom a former one of its id was shared with', () =>
+      using(
+        async (under) => {
+          const { sessions, advance } = under
+          for (const end of [
+            async () => {},
+            () => sessions.close('again'),
+            async () => advance(1_000),
+            async () => advance(4_000_000),
+          ]) {
+            await openFor(under, 'alice', 1_000)
+            await sessions.share('again', { user_id: 'mallory', rights: ['view', 'invoke'] })
+            await end()
+            await openFor(under, 'bob')
+            expect(await sessions.getShare('again', 'mallory')).toBeNull()
+            expect(await sessions.unshare('again', 'mallory')).toBe(false)
+            const row = await sessions.inspector.getSession('again', ASK)
+            expect(row).toMatchObject({ owner: 'bob', shares: 0, next_share_expires_at: null })
+          }
+        },
+        { newId: () => 'again' },
+      ))
 
     it('tells a watcher of moves and of shares, until it stops', () =>
       using(async ({ sessions }) => {

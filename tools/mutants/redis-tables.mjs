@@ -211,6 +211,11 @@ export const REDIS_TABLES = [
     ],
     ['in a store, a session whose id was used before does not end with that', "unhold(t, 'final', before, id)", ''],
     [
+      'in a store, a session is shared with nobody because one of its id was',
+      "end\n  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))\n  raise(t)",
+      "end\n  redis.call('DEL', session_key(id))\n  raise(t)",
+    ],
+    [
       'in a store, a session that is forgotten is listed no more',
       "unhold(t, 'final', owner, id)\n  unlist(id, owner)",
       "unhold(t, 'final', owner, id)",

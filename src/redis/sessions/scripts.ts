@@ -100,14 +100,14 @@ return once(attempt, function()
   local most = tonumber(max_sessions)
   sweep_sessions(most)
   if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
-  -- A host may use an id again: what is left of the one before is not to end this one.
+  -- A host may use an id again: what is left of the one before is not to end this one, nor to admit anybody to it.
   local before = owner_of(id)
   if before then
     unplace(t, 'live', before, id)
     unhold(t, 'final', before, id)
     unlist(id, before)
-    redis.call('HDEL', session_key(id), 'expires_at', 'close_reason')
   end
+  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
   raise(t)
   local seq = redis.call('INCR', K(t, 'seq'))
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
