@@ -269,9 +269,19 @@ export const ACTIONS = [
     ],
     ['answers are bounded in bytes', 'while (bytes > maxBytes) {', 'while (false) {'],
     [
-      'what goes is of whoever holds most',
-      'if (!most || weight(holder) > weight(most)) most = holder',
-      'if (!most) most = holder',
+      'a key that goes is of whoever holds most',
+      'byKeys.weigh(holder, holder.entries.size)',
+      'byKeys.weigh(holder, Math.min(1, holder.entries.size))',
+    ],
+    [
+      'an answer that goes is of whoever holds most',
+      'byBytes.weigh(holder, holder.answered.size > 0 ? holder.bytes : 0)',
+      'byBytes.weigh(holder, Math.min(1, holder.answered.size))',
+    ],
+    [
+      'who has no answer to give up keeps nobody from giving one up',
+      'byBytes.weigh(holder, holder.answered.size > 0 ? holder.bytes : 0)',
+      'byBytes.weigh(holder, holder.bytes)',
     ],
     ['a key stands for ten minutes', 'if (entry.at + IDEMPOTENCY_KEPT_MS > now()) return', ''],
   ]),

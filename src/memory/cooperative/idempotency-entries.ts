@@ -2,6 +2,7 @@
 import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim } from '../../contract/idempotency.js'
 import { utf8Length } from '../../contract/ids.js'
 import type { Invocation } from '../../contract/invocations.js'
+import { MaxHeap } from '../../fair-share/max-heap.js'
 import { Refusal } from '../../refusal.js'
 
 export interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' | 'fingerprint' | 'attempt'> {
@@ -18,6 +19,8 @@ export interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' |
 interface Holder {
   bytes: number
   entries: Set<Entry>
+  /** Those of which an answer is kept, in the order in which that came. */
+  answered: Set<Entry>
   sessions: Map<string, Set<Entry>>
 }
 
@@ -26,11 +29,28 @@ const ENTRY_BYTES = 512
 
 const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify([session_id, user_id, key])
 
-/** Whoever holds most: a crowd of one's own costs nobody else. */
-function heaviestOf(holders: Iterable<Holder>, weight: (holder: Holder) => number): Holder | undefined {
-  let most: Holder | undefined
-  for (const holder of holders) if (!most || weight(holder) > weight(most)) most = holder
-  return most
+/** The viewers who hold something, and who of them holds most: a crowd of one's own costs nobody else. */
+function createHolders() {
+  const holders = new Map<string, Holder>()
+  const byKeys = new MaxHeap<Holder>()
+  /** Those alone who have an answer to give up. */
+  const byBytes = new MaxHeap<Holder>()
+  return {
+    get: (user: string) => holders.get(user),
+    open(user: string): Holder {
+      const holder = holders.get(user) ?? { bytes: 0, entries: new Set(), answered: new Set(), sessions: new Map() }
+      holders.set(user, holder)
+      return holder
+    },
+    /** Whoever holds other entries, or of another weight, than before. */
+    changed(user: string, holder: Holder): void {
+      byKeys.weigh(holder, holder.entries.size)
+      byBytes.weigh(holder, holder.answered.size > 0 ? holder.bytes : 0)
+      if (holder.entries.size === 0) holders.delete(user)
+    },
+    mostKeys: () => byKeys.top(),
+    mostBytes: () => byBytes.top(),
+  }
 }
 
 interface EntriesOptions {
@@ -43,20 +63,21 @@ interface EntriesOptions {
 export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: EntriesOptions) {
   // In the order of the claims.
   const entries = new Map<string, Entry>()
-  const holders = new Map<string, Holder>()
+  const holders = createHolders()
   let bytes = 0
 
   const hasEnded = (entry: Entry) => entry.answer !== undefined || entry.until <= now()
 
   function weigh(entry: Entry, more: number): void {
+    const holder = holders.get(entry.user_id) as Holder
     entry.bytes += more
     bytes += more
-    ;(holders.get(entry.user_id) as Holder).bytes += more
+    holder.bytes += more
+    holders.changed(entry.user_id, holder)
   }
 
   function add(entry: Entry): Entry {
-    const holder = holders.get(entry.user_id) ?? { bytes: 0, entries: new Set(), sessions: new Map() }
-    holders.set(entry.user_id, holder)
+    const holder = holders.open(entry.user_id)
     entries.set(entry.id, entry)
     holder.entries.add(entry)
     holder.sessions.set(entry.session_id, (holder.sessions.get(entry.session_id) ?? new Set()).add(entry))
@@ -66,13 +87,13 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
 
   function drop(entry: Entry): void {
     const holder = holders.get(entry.user_id) as Holder
-    weigh(entry, -entry.bytes)
-    entries.delete(entry.id)
-    holder.entries.delete(entry)
     const own = holder.sessions.get(entry.session_id)
     own?.delete(entry)
     if (own?.size === 0) holder.sessions.delete(entry.session_id)
-    if (holder.entries.size === 0) holders.delete(entry.user_id)
+    entries.delete(entry.id)
+    holder.entries.delete(entry)
+    holder.answered.delete(entry)
+    weigh(entry, -entry.bytes)
   }
 
   function forgetOld(): void {
@@ -95,7 +116,7 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
       drop(ended)
     }
     if (entries.size < maxKeys) return
-    const ended = firstEnded(heaviestOf(holders.values(), (holder) => holder.entries.size)?.entries)
+    const ended = firstEnded(holders.mostKeys()?.entries)
     if (!ended) throw new Refusal('capacity_exceeded', `${entries.size} calls with keys are under way`)
     drop(ended)
   }
@@ -103,15 +124,12 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
   /** Forgets answers, the oldest of whoever holds most, until all that is kept fits. Their keys stay. */
   function shed(): void {
     while (bytes > maxBytes) {
-      let shed = 0
-      for (const entry of heaviestOf(holders.values(), (holder) => holder.bytes)?.entries ?? []) {
-        if (!entry.answer) continue
-        shed = utf8Length(JSON.stringify(entry.answer))
-        entry.answer = null
-        weigh(entry, -shed)
-        break
-      }
-      if (shed === 0) return
+      const [entry] = holders.mostBytes()?.answered ?? []
+      if (!entry) return
+      const size = utf8Length(JSON.stringify(entry.answer))
+      entry.answer = null
+      holders.get(entry.user_id)?.answered.delete(entry)
+      weigh(entry, -size)
     }
   }
 
@@ -134,7 +152,10 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
     /** Keeps what a call came to, as long as there is room for it. */
     keep(entry: Entry, answer: Invocation | null): void {
       entry.answer = answer
-      if (answer) weigh(entry, utf8Length(JSON.stringify(answer)))
+      if (answer) {
+        holders.get(entry.user_id)?.answered.add(entry)
+        weigh(entry, utf8Length(JSON.stringify(answer)))
+      }
       shed()
     },
   }
