@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
 import { createRedisIdempotencyStore } from '../../src/redis/idempotency/facility.js'
 import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from '../../src/redis/idempotency/scripts.js'
+import { createStore } from '../../src/redis/store/store.js'
+import { createClock } from '../contract/clock.js'
 import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
 import { bob, createWorld } from '../cooperative-site/gate-world.js'
 import { lossyClient } from './lossy-client.js'
@@ -88,6 +90,59 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       const second = await invoke()
       expect(second).toMatchObject({ status: 'succeeded', result: 1 })
       expect(runs).toBe(1)
+    })
+
+    it('count an answer once, however often its key is used again', async () => {
+      const clock = createClock()
+      const options = { ...place(), shards: 1, now: clock.now }
+      const store = createRedisIdempotencyStore({ ...options, bytesPerViewer: 10_000 })
+      const { key, command } = createStore(options)
+      const row = key(0, 'idem', 'key', 's1', 'bob', 'k1')
+      const sizes = [2_000, 2_000, 2_000, 2_000, 2_000, 2_000, 2_001, 2_000, 2_000]
+      for (const size of sizes) {
+        const claim = claimOf()
+        expect(await store.claim(claim)).toMatchObject({ state: 'claimed' })
+        // So long that it is kept when its key has little time left.
+        clock.advance(500_000)
+        await store.keep(claim, answer(size))
+        expect(await store.claim(claimOf())).toEqual({ state: 'ended', answer: answer(size) })
+        clock.advance(100_000)
+        // What the store does by its own clock.
+        await command(['DEL', row], row)
+      }
+    })
+
+    it('leave an answer alone that a key has got after the one that has to go', async () => {
+      const clock = createClock()
+      const options = { ...place(), shards: 1, now: clock.now }
+      const store = createRedisIdempotencyStore({ ...options, bytesPerViewer: 10_000 })
+      const { key, command } = createStore(options)
+      const row = key(0, 'idem', 'key', 's1', 'bob', 'k1')
+      for (const [name, size] of [
+        ['k1', 4_000],
+        ['k1', 3_000],
+        ['k2', 4_000],
+      ] as const) {
+        if (name === 'k1') await command(['DEL', row], row)
+        const claim = claimOf({ key: name })
+        await store.claim(claim)
+        clock.advance(1)
+        await store.keep(claim, answer(size))
+      }
+      expect(await store.claim(claimOf())).toEqual({ state: 'ended', answer: answer(3_000) })
+      expect(await store.claim(claimOf({ key: 'k2' }))).toEqual({ state: 'ended', answer: answer(4_000) })
+    })
+
+    it('count no answer whose key has made way for another', async () => {
+      const store = createRedisIdempotencyStore({ ...place(), keysPerViewer: 2, bytesPerViewer: 30_000 })
+      const say = async (session_id: string, name: string) => {
+        const claim = claimOf({ session_id, key: name })
+        await store.claim(claim)
+        await store.keep(claim, answer(8_000))
+      }
+      await say('s1', 'first')
+      for (let n = 0; n < 10; n++) await say('s2', `k${n}`)
+      expect(await store.claim(claimOf({ key: 'first' }))).toEqual({ state: 'ended', answer: answer(8_000) })
     })
 
     it('keep the answers of one viewer within its bytes, and its keys', async () => {

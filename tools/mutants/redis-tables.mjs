@@ -366,6 +366,21 @@ export const REDIS_TABLES = [
   ]),
   ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
     [
+      'in a store, an answer is counted once',
+      "kept_bytes() + redis.call('ZADD', kept, text(now), kept_as(#answer, session, name)) * #answer",
+      "kept_bytes() + (redis.call('ZADD', kept, text(now), kept_as(#answer, session, name)) and #answer)",
+    ],
+    [
+      'in a store, an answer stays when a former one of its key goes',
+      "if not isOld and redis.call('HSTRLEN', shed, 'answer') == tonumber(size) then",
+      'if not isOld then',
+    ],
+    [
+      'in a store, an answer is not counted whose key has gone',
+      "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
+      'if false then',
+    ],
+    [
       'in a store, another call under the same key is told',
       `if held[2] ~= fingerprint then return { 'reused' } end`,
       '',
@@ -383,8 +398,8 @@ export const REDIS_TABLES = [
     ['in a store, a viewer has so many keys', `if not gone then return refuse('capacity_exceeded') end`, ''],
     [
       'in a store, only the attempt that claimed says what it came to',
-      `if held[1] ~= attempt or held[5] then return 0 end\nlocal kept`,
-      'local kept',
+      `if held[1] ~= attempt or held[5] then return 0 end\nredis.call('HSET'`,
+      `redis.call('HSET'`,
     ],
     [
       'in a store, a key that has ended is not freed',

@@ -16,6 +16,9 @@ const KEY = `
 local key, own = K('idem', 'key', session, user, name), K('idem', 'of', session, user)
 local held = redis.call('HMGET', key, 'a', 'f', 'at', 'until', 'ended', 'answer')
 local function text(n) return string.format('%.0f', n) end
+local kept, bytes = K('idem', 'kept', user), K('idem', 'bytes', user)
+local function kept_bytes() return tonumber(redis.call('GET', bytes) or '0') or 0 end
+local function kept_as(size, whose, which) return size .. '\\n' .. whose .. '\\n' .. which end
 `
 
 /** `max_keys` are those of this viewer in this session. */
@@ -44,8 +47,12 @@ if redis.call('ZCARD', own) >= tonumber(max_keys) then
     local other = K('idem', 'key', session, user, oldest[i])
     local state = redis.call('HMGET', other, 'ended', 'until')
     if state[1] or (tonumber(state[2]) or 0) <= now then
+      local size = redis.call('HSTRLEN', other, 'answer')
       redis.call('DEL', other)
       redis.call('ZREM', own, oldest[i])
+      if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then
+        redis.call('SET', bytes, text(math.max(0, kept_bytes() - size)), 'KEEPTTL')
+      end
       gone = true
       break
     end
@@ -65,13 +72,11 @@ export const KEEP_ANSWER = defineScript(
   { args: [...KEY_ARGS, 'answer', 'max_bytes'], answer: nothing },
   `${KEY}
 if held[1] ~= attempt or held[5] then return 0 end
-local kept, total_key = K('idem', 'kept', user), K('idem', 'bytes', user)
-local total = tonumber(redis.call('GET', total_key) or '0') or 0
 redis.call('HSET', key, 'ended', 1)
 if answer == '' then return 1 end
 redis.call('HSET', key, 'answer', answer)
-redis.call('ZADD', kept, text(now), #answer .. '\\n' .. session .. '\\n' .. name)
-total = total + #answer
+-- Of a former life of the key an answer of that size may be counted still.
+local total = kept_bytes() + redis.call('ZADD', kept, text(now), kept_as(#answer, session, name)) * #answer
 local oldest = redis.call('ZRANGE', kept, 0, ${SWEPT - 1}, 'WITHSCORES')
 for i = 1, #oldest, 2 do
   local isOld = tonumber(oldest[i + 1]) <= now - ${IDEMPOTENCY_KEPT_MS}
@@ -80,11 +85,13 @@ for i = 1, #oldest, 2 do
   redis.call('ZREM', kept, oldest[i])
   if size then
     total = total - tonumber(size)
-    -- The key stays: what it stood for has run, and does not run again for want of memory.
-    if not isOld then redis.call('HDEL', K('idem', 'key', whose, user, which), 'answer') end
+    -- The key stays: what it stood for has run, and does not run again for want of memory. An answer of another size is
+    -- that of its next life.
+    local shed = K('idem', 'key', whose, user, which)
+    if not isOld and redis.call('HSTRLEN', shed, 'answer') == tonumber(size) then redis.call('HDEL', shed, 'answer') end
   end
 end
-redis.call('SET', total_key, text(math.max(0, total)), 'PX', ${2 * IDEMPOTENCY_KEPT_MS})
+redis.call('SET', bytes, text(math.max(0, total)), 'PX', ${2 * IDEMPOTENCY_KEPT_MS})
 redis.call('PEXPIRE', kept, ${2 * IDEMPOTENCY_KEPT_MS})
 return 1`,
 )
