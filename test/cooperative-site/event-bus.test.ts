@@ -36,6 +36,24 @@ describe('the event bus of one process', () => {
     expect(bus.lastEvent('nobody')).toBeNull()
   })
 
+  it('keeps the places of as many unread topics as it may, and of no more', async () => {
+    let epochs = 0
+    const bus = createCooperativeSiteEventBus({ newId: () => `e${++epochs}` })
+    const topic = (n: number) => `users/ann/sites/${n}/events`
+    const round = async () => {
+      for (let n = 0; n < 10_000; n++) await bus.publish(topic(n), event(n))
+    }
+    await round()
+    await round()
+    expect(epochs).toBe(10_000)
+    // One more, for which the longest untouched has to go.
+    await bus.publish(topic(10_000), event(1))
+    await bus.publish(topic(9_999), event(1))
+    expect(epochs).toBe(10_001)
+    await bus.publish(topic(0), event(1))
+    expect(epochs).toBe(10_002)
+  })
+
   it('agrees with a model of one bounded queue per subscription, whatever happens in whatever order', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('publish' as const), n: fc.integer({ min: 1, max: 9 }) }) },

@@ -193,11 +193,16 @@ export const STREAMS = [
     ['an aborted reader ends', `signal.addEventListener('abort', stop, { once: true })`, ''],
   ]),
   ...weaken('src/memory/cooperative/event-bus.ts', BUS, [
-    ['unread topics are bounded', 'if (unread.size < UNREAD_MAX) return', 'if (unread.size >= 0) return'],
+    ['unread topics are bounded', 'if (unread.size <= UNREAD_MAX) return', 'if (unread.size >= 0) return'],
+    [
+      'as many unread topics are kept as may be',
+      'if (unread.size <= UNREAD_MAX) return',
+      'if (unread.size < UNREAD_MAX) return',
+    ],
     [
       'an unread topic that goes is of whoever has most',
-      `const [oldest] = unreadOf.get(holders.fullest ?? '') ?? []`,
-      'const [oldest] = unread.keys()',
+      `const [oldest = name] = unreadOf.get(holders.fullest ?? '') ?? []`,
+      'const [oldest = name] = unread.keys()',
       DEFENCES,
     ],
     ['an unread topic is forgotten in time', 'if (touchedAt + UNREAD_MS > now()) break\n      forget(name)', 'break'],

@@ -71,10 +71,12 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
     unread.set(name, now())
     unreadOf.set(user, (unreadOf.get(user) ?? new Set()).add(name))
     holders.add(user)
+    if (unread.size <= UNREAD_MAX) return
+    const [oldest = name] = unreadOf.get(holders.fullest ?? '') ?? []
+    forget(oldest)
   }
 
-  function forget(name: string | undefined): void {
-    if (name === undefined) return
+  function forget(name: string): void {
     isRead(name)
     topics.delete(name)
   }
@@ -84,9 +86,6 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
       if (touchedAt + UNREAD_MS > now()) break
       forget(name)
     }
-    if (unread.size < UNREAD_MAX) return
-    const [oldest] = unreadOf.get(holders.fullest ?? '') ?? []
-    forget(oldest)
   }
 
   function topicOf(name: string): Topic {
