@@ -32,7 +32,10 @@ export function createHistoryInspector(store: Store, reading: HistoryReading = {
     async readMessages({ stream, limit }, ask) {
       const shards = await allShards(store, ask)
       const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ask)))
-      const newest = read.flatMap(({ messages }) => messages).slice(-limit)
+      const newest = newestOf(
+        read.map(({ messages }) => messages),
+        limit,
+      )
       const held = read.reduce((sum, { lastSequence }) => sum + lastSequence, 0)
       const items = spill ? await hydrate(newest, spill, { signal: ask.signal, withinMs: hydrationMs }) : newest
       const omitted = read.reduce((sum, { bad }) => sum + bad, 0)
@@ -42,6 +45,23 @@ export function createHistoryInspector(store: Store, reading: HistoryReading = {
     listUserIds: (page, ask) => listUserIds(store, STREAMS.name, page, ask),
     observeUsers: (userIds, ask) => observeUsers(store, STREAMS, userIds, ask, foldStream),
   }
+}
+
+/**
+ * The newest of several shards' samples, oldest first: a stream that several users append to has a part in the shard of each.
+ * Each part stays in its own order, whatever its times say.
+ */
+function newestOf(samples: readonly (readonly HistoryMessage[])[], limit: number): HistoryMessage[] {
+  const parts = samples.map((sample) => [...sample])
+  // Times are written alike, so that their texts are in their order; whatever is left comes after nothing.
+  const lastOf = (part: readonly HistoryMessage[]) => part.at(-1)?.recorded_at ?? ''
+  const newest: HistoryMessage[] = []
+  while (newest.length < limit) {
+    const latest = parts.reduce((a, b) => (lastOf(b) >= lastOf(a) ? b : a), []).pop()
+    if (!latest) break
+    newest.push(latest)
+  }
+  return newest.reverse()
 }
 
 /** The newest messages of a stream in one shard, oldest first, how many cannot be read, and how many it has ever held. */
