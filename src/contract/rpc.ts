@@ -102,7 +102,11 @@ export const OpenCallInput = z.object({
   user_id: Id,
   client_id: Id,
   instance_id: Id.nullable().optional(),
-  /** For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. */
+  /**
+   * For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. While a call is pending
+   * under it another one is refused with `command_conflict`; over several shards only one of the same node, or of a user of the same
+   * shard: there it is the caller's to make it unique, of all users.
+   */
   correlation_id: Id.optional(),
   timeoutMs: z.int().min(1).max(86_400_000).optional(),
   /** Gives the call up. */
