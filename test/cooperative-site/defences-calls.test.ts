@@ -1,6 +1,7 @@
 /** Single defences of keys, parameters, the connector and its replies, each of which could be weakened without another test's notice. */
 import { describe, expect, it } from 'vitest'
 import type { IdempotencyClaim } from '../../src/contract/idempotency.js'
+import { siteStream } from '../../src/contract/site-messages.js'
 import { createDispatchConnector, createIdempotencyStore } from '../../src/cooperative-site/index.js'
 import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
 import { Refusal } from '../../src/refusal.js'
@@ -148,7 +149,11 @@ describe('a grant', () => {
       policy: { check: async () => true },
       now: () => START,
     })
-    const grant = grants.hold({ fresh: () => {}, ended: () => {} }, { user_id: 'bob' }, 's1')
+    const grant = grants.hold(
+      { fresh: () => {}, ended: () => {} },
+      { user_id: 'bob' },
+      { session_id: 's1', topic: siteStream('alice', 'notes') },
+    )
     grant.refresh()
     await flushPromises()
     expect(grant.isFresh).toBe(true)

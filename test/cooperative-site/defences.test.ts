@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
 import type { Session } from '../../src/contract/sessions.js'
+import { siteStream } from '../../src/contract/site-messages.js'
 import type { Site } from '../../src/contract/sites.js'
 import { createActionHandlers, createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
@@ -161,7 +162,11 @@ describe('a grant', () => {
       now: () => START,
     })
     const fresh = vi.fn()
-    const grant = grants.hold({ fresh, ended: () => {} }, { user_id: 'bob' }, 's1')
+    const grant = grants.hold(
+      { fresh, ended: () => {} },
+      { user_id: 'bob' },
+      { session_id: 's1', topic: siteStream('alice', 'notes') },
+    )
     grant.refresh()
     await flushPromises()
     changed()

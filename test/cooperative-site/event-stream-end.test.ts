@@ -1,6 +1,10 @@
 /** When an event stream ends, how fast, and the reason that its viewer is told. */
 import { describe, expect, it, vi } from 'vitest'
+import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
+import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
+import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import { event } from '../contract/event-bus.js'
+import { notes } from '../contract/sites.js'
 import { deferred } from './deferred.js'
 import { type Frame, flushPromises, holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC, type World } from './world.js'
@@ -38,6 +42,30 @@ describe('the event stream ends', () => {
     expect(bob.frames).toHaveLength(2)
     await carol.read()
     expect(last(carol.frames)).toMatchObject({ event: 'site_event' })
+  })
+
+  it('within a second where its session is another one of the same id, of another site', async () => {
+    const sites = createSiteRegistry()
+    const sessions = createSessionRegistry({ sites, newId: () => 'again' })
+    const world = await createWorld({ sites, sessions, policy: createSessionPolicy({ sessions }) })
+    await sites.put(notes)
+    await sites.put({ ...notes, site_id: 'board', owner: 'bob' })
+    await sessions.open({ site_id: 'notes', owner: 'alice' })
+    await sessions.activate('again')
+    await sessions.share('again', { user_id: 'bob', rights: ['view'] })
+    const bob = await watch({ ...world, session_id: 'again' })
+    void bob.drain()
+    await flushPromises()
+    await sessions.open({ site_id: 'board', owner: 'bob' })
+    await sessions.activate('again')
+    const own = await watch({ ...world, session_id: 'again' })
+    void own.drain()
+    await vi.advanceTimersByTimeAsync(1_000)
+    publish(world, 1, 1)
+    await flushPromises()
+    expect(bob.frames.map(({ event: name }) => name)).toEqual(['ready', 'end'])
+    expect(last(bob.frames)?.data).toEqual({ reason: 'session_closed' })
+    expect(own.frames.map(({ event: name }) => name)).toEqual(['ready'])
   })
 
   it('within a second without a word of the registry: when a policy says no', async () => {

@@ -18,6 +18,12 @@ export const STREAMS = [
       'changed = true',
       'test/cooperative-site/defences-calls.test.ts',
     ],
+    [
+      'a stream ends with the session that it was opened in',
+      'if (siteStream(session.owner, session.site_id) !== topic) return',
+      'if (false) return',
+      'test/cooperative-site/event-stream-end.test.ts',
+    ],
     ['a grant belongs to a principal', 'viewer.user_id, viewer.key ?? null]', 'viewer.user_id]', DEFENCES],
     [
       'a stream goes on while its policy answers true',

@@ -3,6 +3,7 @@
 import { steady } from '../../async/clock.js'
 import { withTimeout } from '../../async/time-limit.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
+import { siteStream } from '../../contract/site-messages.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 import type { EndReason } from '../../contract/stream-frames.js'
 
@@ -45,6 +46,12 @@ interface Held extends Grant {
   startedAt: number
 }
 
+/** What is watched: a session, as long as it is one of the site whose topic this is. */
+interface Watched {
+  session_id: string
+  topic: string
+}
+
 /** The grants of one relay. */
 export function createSessionGrants({ sites, sessions, policy, now, onError }: SessionGrantsOptions) {
   // In the order of their last reads, so that the first is always the most overdue.
@@ -55,19 +62,21 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
 
   async function endReason(
     viewer: Principal,
-    sessionId: string,
+    { session_id, topic }: Watched,
     seen: (session: Session) => void,
   ): Promise<EndReason | null> {
-    const session: Session | null | undefined = await sessions.get(sessionId)
+    const session: Session | null | undefined = await sessions.get(session_id)
     if (session) seen(session)
     if (session?.state === 'expired') return 'session_expired'
     if (session?.state !== 'active' && session?.state !== 'suspended') return 'session_closed'
+    // A host may use an id again: who may watch that session was not granted the events of the one before.
+    if (siteStream(session.owner, session.site_id) !== topic) return 'session_closed'
     const site = await sites.get(session.site_id)
     if (!site || site.owner !== session.owner) return 'session_closed'
     return (await policy.check({ viewer, session, right: 'view' })) === true ? null : 'policy_revoked'
   }
 
-  function open(key: string, viewer: Principal, sessionId: string): Held {
+  function open(key: string, viewer: Principal, watched: Watched): Held {
     let freshAt = Number.NEGATIVE_INFINITY
     let confirmedAt = clock()
     let expiresAt = Number.POSITIVE_INFINITY
@@ -89,7 +98,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
         do {
           changed = false
           held.startedAt = clock()
-          const reason = await withTimeout(() => endReason(viewer, sessionId, expires), {
+          const reason = await withTimeout(() => endReason(viewer, watched, expires), {
             ms: READ_TIMEOUT_MS,
             code: 'unavailable',
           })
@@ -129,7 +138,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       },
     }
     // It may speak at once.
-    const unwatch = watch(sessionId, () => {
+    const unwatch = watch(watched.session_id, () => {
       changed = true
       freshAt = Number.NEGATIVE_INFINITY
       held.refresh()
@@ -157,9 +166,9 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       return grants.size
     },
     /** Joins the grant of this pair. Whatever a caller has read before, a new grant is not fresh: it watches from now on. */
-    hold(holder: GrantHolder, viewer: Principal, sessionId: string): Grant {
-      const key = JSON.stringify([sessionId, viewer.user_id, viewer.key ?? null])
-      const held = grants.get(key) ?? open(key, viewer, sessionId)
+    hold(holder: GrantHolder, viewer: Principal, watched: Watched): Grant {
+      const key = JSON.stringify([watched.session_id, watched.topic, viewer.user_id, viewer.key ?? null])
+      const held = grants.get(key) ?? open(key, viewer, watched)
       held.holders.add(holder)
       grants.set(key, held)
       return held

@@ -86,7 +86,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
         now: clock,
         onError,
         subscription_id,
-        hold: (holder) => grants.hold(holder, viewer, asked.session_id),
+        hold: (holder) => grants.hold(holder, viewer, asked),
         onEnd() {
           over = true
           hide()
