@@ -94,6 +94,8 @@ export function browserWindowBattery(
       clock.advance(30_000)
       expect(await get('w1')).toMatchObject({ status: 'stale' })
       expect(await get('w2')).toBeNull()
+      expect(await report('w2', { user_id: 'bob' })).toMatchObject({ user_id: 'bob', status: 'open' })
+      expect(await windows.close('w2')).toBe(true)
       clock.advance(30_000)
       expect(await list()).toEqual([])
       expect(await windows.close('w1')).toBe(false)

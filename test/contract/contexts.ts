@@ -123,6 +123,26 @@ export function contextBattery(
       expect(await contexts.close('t1')).toBe(false)
     })
 
+    it('gives the id of a closed context to whoever reports it first once that has left', async () => {
+      await report('t1')
+      clock.advance(10_000)
+      await contexts.close('t1')
+      clock.advance(29_999)
+      await expect(async () => report('t1', { user_id: 'bob' })).rejects.toMatchObject({ code: 'identity_conflict' })
+      clock.advance(1)
+      expect(await report('t1', { user_id: 'bob' })).toMatchObject({ user_id: 'bob', created_at: at(40_000) })
+      expect(await list()).toHaveLength(1)
+    })
+
+    it('keeps the id of a context that was reported after it was closed', async () => {
+      await report('t1')
+      await contexts.close('t1')
+      clock.advance(10_000)
+      await report('t1')
+      clock.advance(30_000)
+      await expect(async () => report('t1', { user_id: 'bob' })).rejects.toMatchObject({ code: 'identity_conflict' })
+    })
+
     it('assigns a task to a worker that has none, and the same one again', async () => {
       await worker('t1')
       await report('t2')

@@ -3,8 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { CONNECT, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/scripts.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
-import { ASSIGN_TASK, CLOSE_ENTRY, RELEASE_TASK, REPORT_ENTRY } from '../../src/redis/presence/scripts.js'
+import {
+  ASSIGN_TASK,
+  CLOSE_ENTRY,
+  RELEASE_TASK,
+  REPORT_ENTRY,
+  SHORTEN_CLAIM,
+} from '../../src/redis/presence/scripts.js'
+import { shardOf } from '../../src/redis/store/keys.js'
 import { createStore } from '../../src/redis/store/store.js'
+import { createClock } from '../contract/clock.js'
 import { type Matcher, runsOf } from './lossy-plan.js'
 import { type LossyStore, startLossyStore } from './lossy-store.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
@@ -120,6 +128,25 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await contexts.close('ctx')).toBe(true)
       await happened
       expect(await contexts.close('ctx')).toBe(false)
+    })
+
+    it('takes no id from whoever reported again, by a close of theirs that arrives late', async () => {
+      const { far, near } = place(4)
+      const clock = createClock()
+      const contexts = createRedisContextRegistry({ ...far, now: clock.now, ttlMs: 30_000 })
+      const context = { ...client, context_id: 'ctx', status: 'idle' } as const
+      await contexts.report(context)
+      await contexts.close('ctx')
+      const matches = await runsOf(SHORTEN_CLAIM)
+      const early = [...lossy.plan.seen].reverse().find(matches) as string[]
+      clock.advance(10_000)
+      await contexts.report(context)
+      const store = createStore(near)
+      await store.command([...early], store.key(shardOf('ctx', 4)))
+      clock.advance(20_000)
+      const others = { ...context, user_id: 'bob' }
+      expect(shardOf('bob', 4)).not.toBe(shardOf('ann', 4))
+      await expect(contexts.report(others)).rejects.toMatchObject({ code: 'identity_conflict' })
     })
 
     it('undoes nothing that a connection said later with what arrives late', async () => {

@@ -133,6 +133,13 @@ export const REDIS_TABLES = [
         '',
         'test/redis/shares.test.ts',
       ],
+      ['a claim ends with its entry', '  claim.until_ms = tonumber(until_ms)\n', ''],
+      [
+        'a claim that another report has made its own does not end',
+        'if good and claim.attempt == attempt then\n  claim.until_ms',
+        'if good then\n  claim.until_ms',
+        'test/redis/writes-again.test.ts',
+      ],
     ],
   ),
   ...weaken('src/redis/sites/scripts.ts', 'test/redis/sites.test.ts', [

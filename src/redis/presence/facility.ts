@@ -6,7 +6,7 @@ import { shardOf } from '../store/keys.js'
 import { runInShards, runScript, type Script, unusable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, faultOfRow, type TableReader } from '../table/rows.js'
-import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, type Shown, UNCLAIM_ID } from './scripts.js'
+import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, SHORTEN_CLAIM, type Shown, UNCLAIM_ID } from './scripts.js'
 
 interface Owner {
   user_id: string
@@ -41,16 +41,16 @@ export function createPresence(store: Store, table: string, indexed: string, opt
      * @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`.
      */
     async report(id: string, fields: Owner & Record<string, unknown>, body: object = {}): Promise<Shown | null> {
-      const order = ++sent
+      const attempt = `${by} ${++sent}`
       const shards = await store.claimShards()
       const { user_id, client_id } = fields
-      const state = JSON.stringify({ ...fields, sent: `${by} ${order}` })
+      const state = JSON.stringify({ ...fields, sent: attempt })
       const bounds = { ttl: ttlMs, max_per_user: maxEntriesPerUser, max_entries: maxEntries }
       const given = { t: table, id, fields: state, content: JSON.stringify(body), indexed, ...bounds }
       const run = () => runScript(store, REPORT_ENTRY, shardOf(user_id, shards), given)
       // In a single shard the row is the claim.
       if (shards === 1) return run()
-      const claim = { t: table, id, attempt: crypto.randomUUID() }
+      const claim = { t: table, id, attempt }
       const own = { user: user_id, client: client_id, ttl: ttlMs }
       await runScript(store, CLAIM_ID, shardOf(id, shards), { ...claim, ...own })
       return run().catch(async (error) => {
@@ -63,7 +63,14 @@ export function createPresence(store: Store, table: string, indexed: string, opt
 
     async close(id: string, change: object): Promise<boolean> {
       const given = { t: table, id, change: JSON.stringify(change), attempt: crypto.randomUUID() }
-      return (await inEveryShard(CLOSE_ENTRY, given, (isClosed) => isClosed)) ?? false
+      const closed = await inEveryShard(CLOSE_ENTRY, given, (answer) => answer !== null)
+      if (!closed) return false
+      const shards = await store.claimShards()
+      // Or nobody else could have the id for a while after the entry has left. It is closed whether or not that is told.
+      const claim = { t: table, id, attempt: closed.sent, until_ms: closed.leaves }
+      if (shards > 1)
+        await runScript(store, SHORTEN_CLAIM, shardOf(id, shards), claim).catch((lost) => store.onError(lost))
+      return true
     },
   }
 }

@@ -1,6 +1,6 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { isOne, nothing, type StoreReply } from '../store/reply.js'
+import { count, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
@@ -66,10 +66,23 @@ put(t, id, was, state, content, now + 2 * state.ttl_ms)
 return shown(state, content)`,
 )
 
-/** `change` are the fields that closing changes. Answers whether there was something to close. */
+/** When an entry that was closed leaves, and what its last report was sent as. */
+export interface Closed {
+  leaves: number
+  sent: string
+}
+
+/** `change` are the fields that closing changes. Answers nothing where there was nothing to close. */
 export const CLOSE_ENTRY = defineScript(
   'presence.close',
-  { args: ['t', 'id', 'change', 'attempt'], answer: isOne },
+  {
+    args: ['t', 'id', 'change', 'attempt'],
+    answer: (reply): Closed | null => {
+      if (!Array.isArray(reply)) return null
+      const [leaves = null, sent] = reply
+      return { leaves: count(leaves), sent: String(sent) }
+    },
+  },
   `${ALIVE}
 sweep(t)
 local state, body = alive()
@@ -79,7 +92,7 @@ for field, value in pairs(cjson.decode(change)) do state[field] = value end
 state.status = 'closed'
 state.updated_at = now
 put(t, id, state, state, body, now + state.ttl_ms)
-return 1
+return { now + state.ttl_ms, tostring(state.sent) }
 end)`,
 )
 
@@ -114,7 +127,7 @@ return shown(state, body)
 end)`,
 )
 
-/** The claim on an id where a deployment has several shards, in the shard of the id. */
+/** The claim on an id where a deployment has several shards, in the shard of the id. `attempt` is what its report is sent as. */
 export const CLAIM_ID = defineScript(
   'presence.claim',
   { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: nothing },
@@ -137,5 +150,19 @@ export const UNCLAIM_ID = defineScript(
 local key = K('claims', t, id)
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
 if good and claim.attempt == attempt then redis.call('DEL', key) end
+return 1`,
+)
+
+/** Lets a claim end with its entry, which was closed, unless another report has made it its own. */
+export const SHORTEN_CLAIM = defineScript(
+  'presence.shorten',
+  { args: ['t', 'id', 'attempt', 'until_ms'], answer: nothing },
+  `
+local key = K('claims', t, id)
+local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
+if good and claim.attempt == attempt then
+  claim.until_ms = tonumber(until_ms)
+  redis.call('SET', key, cjson.encode(claim), 'KEEPTTL')
+end
 return 1`,
 )
