@@ -167,6 +167,34 @@ export function sessionRegistryBattery(name: string, make: Make): void {
           expect(await sessions.inspector.getSession(id, ASK)).toBeNull()
       }))
 
+    it('knows nothing of a session whose hour is over, though nobody has written down that it ended', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        const first = await openFor(under, 'alice', 1_000)
+        const second = await openFor(under, 'alice', 1_000)
+        advance(1_000 + 3_600_000)
+        expect(await sessions.get(first.session_id)).toBeNull()
+        await expect(sessions.share(second.session_id, { user_id: 'bob', rights: ['view'] })).rejects.toMatchObject({
+          code: 'session_not_found',
+        })
+        expect(await sessions.getShare(second.session_id, 'bob')).toBeNull()
+        expect(await listIn(under)).toEqual([])
+      }))
+
+    it('knows nothing of a session whose hour is over, though one that ended later was written down before', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        const brief = await openFor(under, 'alice', 1_000)
+        const longer = await openFor(under, 'alice')
+        advance(3_000_000)
+        await sessions.close(longer.session_id)
+        expect(await sessions.get(brief.session_id)).toMatchObject({ state: 'expired' })
+        advance(601_000)
+        expect(await sessions.get(brief.session_id)).toBeNull()
+        await expect(sessions.activate(brief.session_id)).rejects.toMatchObject({ code: 'session_not_found' })
+        expect(await sessions.get(longer.session_id)).toMatchObject({ state: 'closed' })
+      }))
+
     it('counts what has not ended of a site, and nothing of another owner at the same site', () =>
       using(async (under) => {
         const { sessions, advance } = under

@@ -263,6 +263,11 @@ export const STREAMS = [
     ['sessions are bounded', `if (live.all.size >= maxSessions) throw`, 'if (false) throw'],
     ['sessions that ended are bounded', 'while (ended.all.size > maxSessions) {', 'while (false) {'],
     [
+      'a session whose hour is over is none',
+      'return entry && sessionAt(entry, now()) ? entry : undefined',
+      'return entry',
+    ],
+    [
       'a session that ended and goes is of whoever has most',
       'ended.of(holders.fullest as string)?.values() ?? []',
       'ended.all.values()',

@@ -174,13 +174,12 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
     /** The entry as it is now. */
     find(sessionId: string): SessionEntry | undefined {
-      const entry = live.all.get(sessionId)
-      if (entry) {
-        expire(entry)
-        return entry
-      }
-      forgetEnded()
-      return ended.all.get(sessionId)
+      const underWay = live.all.get(sessionId)
+      if (underWay) expire(underWay)
+      else forgetEnded()
+      const entry = underWay ?? ended.all.get(sessionId)
+      // One whose hour is over may just have been forgotten, or stand behind one that ended later.
+      return entry && sessionAt(entry, now()) ? entry : undefined
     },
 
     /** @throws Refusal `capacity_exceeded` when the owner's share, or the registry, is full of sessions under way. */
