@@ -7,7 +7,9 @@ import {
   createRedisSessionRegistry,
   createRedisSiteRegistry,
 } from '../../src/redis/index.js'
+import { listIn, stream } from '../contract/subscriptions.js'
 import { clients, describeRedis, startServer } from './server.js'
+import { soon } from './wait-for.js'
 
 // As many as are told one batch after the other for longer than a test lasts.
 const WAITERS = 1_500
@@ -59,6 +61,8 @@ describeRedis('over a store that does not answer', () => {
       const subscription = bus.subscribe('users/u0/sites/s/events')
       await bus.prepare('users/u0/sites/s/events')
       sessions.watch?.('nobody', () => {})
+      facilities.subscriptions.add(stream('shown'))
+      await soon(async () => expect(await listIn(facilities.subscriptions)).toHaveLength(1))
       const large = { text: 'x'.repeat(131_072) }
       void ingest({ ...at(2), message_id: 'm', stream: 's', kind: 'event', payload: large }).catch(() => {})
       await isSpilling
@@ -79,6 +83,28 @@ describeRedis('over a store that does not answer', () => {
       for (const { result } of calls) await expect(result).rejects.toMatchObject({ code: 'closed' })
       await isLost
     })
+
+  it('leaves no viewer stream behind in a store that does, and shows none after it', async () => {
+    const server = await startServer()
+    const { client, close } = await clients['node-redis']([server.port])
+    onTestFinished(async () => {
+      await close()
+      await server.stop()
+    })
+    const shared = { client, deploymentId: 'streams', onError: null }
+    const [ended, other] = [createRedisFacilities(shared), createRedisFacilities(shared)]
+    onTestFinished(async () => void (await other.close()))
+    const ids = async () => (await listIn(other.subscriptions)).map(({ subscription_id }) => subscription_id)
+    ended.subscriptions.add(stream('one'))
+    await soon(async () => expect(await ids()).toEqual(['one']))
+    await ended.close()
+    expect(await ids()).toEqual([])
+    ended.subscriptions.add(stream('late'))
+    other.subscriptions.add(stream('two'))
+    await soon(async () => expect(await ids()).toContain('two'))
+    expect(await ids()).toEqual(['two'])
+    expect(await ended.close()).toEqual({ cut: 0 })
+  })
 
   it('says nothing of a store that does', async () => {
     const server = await startServer()

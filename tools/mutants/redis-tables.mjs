@@ -4,6 +4,7 @@ import { weaken } from './mutant.mjs'
 const WRITERS = 'test/redis/hostile-writers.test.ts'
 const SHARES = 'test/redis/shares.test.ts'
 const LATE_CALLS = 'test/redis/rpc-late.test.ts'
+const ENDINGS = 'test/redis/endings.test.ts'
 const LATE_STREAMS = 'test/redis/subscriptions-late.test.ts'
 
 const VERSIONS = 'test/redis/versions.test.ts'
@@ -195,11 +196,21 @@ export const REDIS_TABLES = [
       LATE_STREAMS,
     ],
     [
+      'a registry of streams that is closed leaves none behind',
+      '    open.clear()\n    if (ended',
+      '    if (false && ended',
+      ENDINGS,
+    ],
+    ['a registry of streams that is closed shows none', 'if (isClosed) return () => {}', '', ENDINGS],
+    [
       'a shard that is lost does not keep a node from telling of the streams of others',
       'throwGravest(await Promise.allSettled(lists.map(tellAll)))',
       'for (const [shard, list] of lists.entries()) await tellAll(list, shard)',
       LATE_STREAMS,
     ],
+  ]),
+  ...weaken('src/redis/composition/facilities.ts', ENDINGS, [
+    ['facilities that are closed tell of no viewer streams', '        subscriptions.close(),\n', ''],
   ]),
   ...weaken('src/redis/sessions/watchers.ts', 'test/redis/sessions.test.ts', [
     ['a watcher is told of what came before it could hear', '    heard.add(sessionId)\n    notify(sessionId)\n', ''],

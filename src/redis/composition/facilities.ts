@@ -143,12 +143,16 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     sessions,
     subscriptions,
     ingest,
-    /** Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of. */
+    /**
+     * Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of.
+     * Viewer streams that it could not be told of leave by their lease.
+     */
     async close(): Promise<Ending> {
       const [ending] = await Promise.all([
         endTogether([dispatcher.close(), rpc.close()]),
         bus.close(),
         sessions.disconnect(),
+        subscriptions.close(),
       ])
       return ending
     },

@@ -1,4 +1,5 @@
 /** The viewer streams of one node, told to the deployment while they last: whoever asks any node, or an observer, sees them. */
+import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/ending.js'
 import { createTicker } from '../../async/timer.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -29,7 +30,10 @@ const BATCH = 100
 
 export type RedisSubscriptionRegistryOptions = StoreOptions & SubscriptionOptions & ReportedOptions
 
-/** A registry of viewer streams. `close()` takes out those of this node; without it they leave within 15 s. */
+/**
+ * A registry of viewer streams. `close()` takes out those of this node, as far as the store can be told within 5 s, and no
+ * stream is shown by this node after it; what the store was not told of leaves within 15 s.
+ */
 export type RedisSubscriptionRegistry = Inspected<SubscriptionRegistry, SubscriptionInspector> & {
   close(): Promise<void>
 }
@@ -54,6 +58,25 @@ export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegist
   return subscriptionRegistryOn(createStore(options, shape), options)
 }
 
+/**
+ * Hands each shard what is its own of `all`, one batch after the other; with `least` 1 also a shard that has nothing.
+ * A shard that fails is not told the rest, and holds up no other. @throws Refusal once all have been told.
+ */
+async function tellShards<T>(
+  all: Iterable<T>,
+  userOf: (one: T) => string,
+  shards: number,
+  tell: (shard: number, batch: readonly T[]) => Promise<unknown>,
+  least = 0,
+): Promise<void> {
+  const lists = Array.from({ length: shards }, (): T[] => [])
+  for (const one of all) lists[shardOf(userOf(one), shards)]?.push(one)
+  const tellAll = async (list: readonly T[], shard: number) => {
+    for (let i = 0; i < Math.max(list.length, least); i += BATCH) await tell(shard, list.slice(i, i + BATCH))
+  }
+  throwGravest(await Promise.allSettled(lists.map(tellAll)))
+}
+
 export function subscriptionRegistryOn(
   store: Store,
   options: SubscriptionOptions & ReportedOptions,
@@ -64,6 +87,7 @@ export function subscriptionRegistryOn(
   const ended = new Set<ViewerStream>()
   let reportAt = 0
   let underWay: Promise<void> = Promise.resolve()
+  let isClosed = false
   const ticker = createTicker(() => {
     underWay = pass().catch((error) => store.onError(error))
     return underWay
@@ -96,25 +120,6 @@ export function subscriptionRegistryOn(
     await tellShards(over, ({ user_id }) => user_id, shards, tell)
   }
 
-  /**
-   * Hands each shard what is its own of `all`, one batch after the other; with `least` 1 also a shard that has nothing.
-   * A shard that fails is not told the rest, and holds up no other. @throws Refusal once all have been told.
-   */
-  async function tellShards<T>(
-    all: Iterable<T>,
-    userOf: (one: T) => string,
-    shards: number,
-    tell: (shard: number, batch: readonly T[]) => Promise<unknown>,
-    least = 0,
-  ): Promise<void> {
-    const lists = Array.from({ length: shards }, (): T[] => [])
-    for (const one of all) lists[shardOf(userOf(one), shards)]?.push(one)
-    const tellAll = async (list: readonly T[], shard: number) => {
-      for (let i = 0; i < Math.max(list.length, least); i += BATCH) await tell(shard, list.slice(i, i + BATCH))
-    }
-    throwGravest(await Promise.allSettled(lists.map(tellAll)))
-  }
-
   /** One at a time: what is told later has happened later. */
   async function pass(): Promise<void> {
     if (open.size === 0 && ended.size === 0) return ticker.stop()
@@ -130,9 +135,17 @@ export function subscriptionRegistryOn(
     await report(news, shards)
   }
 
+  async function leave(): Promise<void> {
+    await underWay
+    for (const { stream, isReported } of open) if (isReported) ended.add(stream)
+    open.clear()
+    if (ended.size > 0) await end(await store.claimShards())
+  }
+
   return {
     inspector: createSubscriptionInspector(store),
     add(stream) {
+      if (isClosed) return () => {}
       const held: Held = { stream, isReported: false }
       open.add(held)
       ticker.start()
@@ -141,11 +154,9 @@ export function subscriptionRegistryOn(
       }
     },
     async close() {
+      isClosed = true
       ticker.stop()
-      await underWay
-      for (const { stream, isReported } of open) if (isReported) ended.add(stream)
-      open.clear()
-      if (ended.size > 0) await end(await store.claimShards()).catch((error) => store.onError(error))
+      await endWithin([leave().catch((error) => store.onError(error))], CLOSE_TIMEOUT_MS)
     },
   }
 }
