@@ -56,9 +56,9 @@ export function addressOf(command: DeliveryStatus): CommandKey {
   return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
 }
 
-/** A capacity as a host's function said it. What is not a number reserves nothing. */
+/** A capacity as a host's function said it, in whole commands. What is not a number reserves nothing. */
 function toCapacity(said: unknown): number {
-  return typeof said === 'number' && !Number.isNaN(said) ? said : 0
+  return typeof said === 'number' && !Number.isNaN(said) ? Math.floor(said) : 0
 }
 
 /** A capacity as it is shown: `null` without a bound. */

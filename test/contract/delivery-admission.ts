@@ -93,6 +93,14 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       expect(await tenants()).toMatchObject([{ scope_id: 'red', capacity: 1 }])
     })
 
+    it('admits no more than a capacity that is no whole number', async () => {
+      await open({ capacity: (scope) => (scope === 'ada' ? 1.5 : 0.5) })
+      expect((await dispatcher.dispatch(command('c1'))).admission.state).toBe('admitted')
+      expect((await dispatcher.dispatch(command('c2'))).terminal).toMatchObject({ reason: 'capacity_exceeded' })
+      expect((await dispatcher.dispatch(command('c3', { scope_id: 'red' }))).admission.state).toBe('rejected')
+      expect(await tenants()).toMatchObject([{ scope_id: 'ada', reserved_commands: 1, capacity: 1 }])
+    })
+
     it('gives every scope its own capacity', async () => {
       await open({ capacity: 1 })
       for (const scope_id of ['red', 'blue', '__proto__'])

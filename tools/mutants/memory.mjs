@@ -333,10 +333,11 @@ export const MEMORY = [
     ],
     [
       'a capacity that is no number reserves nothing',
-      "typeof said === 'number' && !Number.isNaN(said) ? said : 0",
-      'said as number',
+      "typeof said === 'number' && !Number.isNaN(said) ? Math.floor(said) : 0",
+      'Math.floor(said as number)',
       DELIVERY,
     ],
+    ['a capacity is so many whole commands', 'Math.floor(said)', 'said', DELIVERY],
   ]),
   ...weaken('src/memory/delivery/reservations.ts', DELIVERY, [
     [
