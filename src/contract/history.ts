@@ -100,7 +100,7 @@ export type AppendInput = z.input<typeof AppendInput>
 export interface MessageHistory {
   /**
    * Retains the message and assigns `sequence` and `recorded_at`. Idempotent by (stream, message_id): a repeat answers
-   * the retained message. A payload over the inline bound goes to the spill store.
+   * the retained message, unless its own payload is over a bound. A payload over the inline bound goes to the spill store.
    *
    * @throws Refusal `invalid_input`, `payload_too_large`, `capacity_exceeded` (more than one user may hold at all),
    * `unavailable` (where its `outcome` is `not_run`, nothing was retained).

@@ -105,6 +105,14 @@ export function historyBattery(
       expect((await read()).items).toHaveLength(1)
     })
 
+    it('refuses a payload over its bound in a repeat, too, and goes on answering the retained message', async () => {
+      const first = await append('m1', { payload: 1 })
+      const huge = { payload: 'x'.repeat(17_000_000) }
+      await expect(async () => append('m1', huge)).rejects.toMatchObject({ code: 'payload_too_large' })
+      expect(await append('m1', { payload: large })).toEqual(first)
+      expect(spill.texts.size).toBe(0)
+    })
+
     it.each([
       ['in full', { of: 'ann' }, { of: 'bob' }],
       ['aside', { of: 'ann', ...large }, { of: 'bob', ...large }],

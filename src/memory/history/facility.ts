@@ -118,8 +118,6 @@ export function createMessageHistory(
 
   async function take(given: AppendInput): Promise<Retained> {
     const { payload: body, ...input } = parseInput(AppendInput, given)
-    const before = known.get(keyOf(input))
-    if (before) return { message: show(before), isNew: false }
     const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
     const isInline = bytes <= inlineBytes
     const ref = isInline ? undefined : newId()
@@ -133,6 +131,9 @@ export function createMessageHistory(
         'capacity_exceeded',
         `${size} bytes and ${isInline ? 0 : bytes} spilled are more than one user may hold`,
       )
+    // Behind the bounds, as in a shared store: what no message may be is not one that is known.
+    const before = known.get(keyOf(input))
+    if (before) return { message: show(before), isNew: false }
     if (ref === undefined) return { message: retain(message, text, size), isNew: true }
     await spilling.put(ref, text)
     const duplicate = known.get(keyOf(input))
