@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { named, Timestamp } from './ids.js'
+import { Signal } from './input.js'
 import { JsonValue } from './json.js'
 import { ANYTHING, FUNCTION, type Shape } from './options.js'
 
@@ -107,6 +108,12 @@ export interface SubscribeOptions {
   wake?: (() => void) | undefined
 }
 
+/** The same, as a topic reads it. */
+export const SubscribeInput = z.object({
+  signal: Signal.optional(),
+  wake: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
+})
+
 /** Live fan-out of events by topic; for sites the topic is the canonical stream. It retains nothing for later. */
 export interface SiteEventBus {
   /** Events that wait for one subscriber before its oldest are dropped. */
@@ -122,6 +129,7 @@ export interface SiteEventBus {
    * several nodes share; of one without it each process remembers what it has published there itself.
    */
   publishOnce?(topic: string, event: PublishedEvent): Promise<number | null>
+  /** @throws Refusal `invalid_input` for a signal or a `wake` that is none, `closed`. */
   subscribe(topic: string, options?: SubscribeOptions): Subscription
   /**
    * Resolves when a subscription made right then knows its position, and that lies behind everything published before

@@ -1,6 +1,12 @@
 /** How a facility reads what a host hands it. */
-import type * as z from 'zod'
+import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+
+/** What gives something up: of any realm, and so known by what it can do. */
+export const Signal = z.custom<AbortSignal>((value) => {
+  const { aborted, addEventListener, removeEventListener } = Object(value)
+  return typeof aborted === 'boolean' && [addEventListener, removeEventListener].every((f) => typeof f === 'function')
+}, 'must be an AbortSignal')
 
 /**
  * `value` as `schema` reads it, unknown keys dropped.

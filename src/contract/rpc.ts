@@ -4,6 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
+import { Signal } from './input.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
 import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf, TIMER_MAX_MS } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
@@ -89,12 +90,6 @@ export interface RpcInspector extends UserIndex {
   /** Told by the operation `rpc_summary`. */
   summary?(ask: Ask): Awaitable<RpcSummary>
 }
-
-/** Of any realm, and so known by what it can do. */
-const Signal = z.custom<AbortSignal>((value) => {
-  const { aborted, addEventListener, removeEventListener } = Object(value)
-  return typeof aborted === 'boolean' && [addEventListener, removeEventListener].every((f) => typeof f === 'function')
-}, 'must be an AbortSignal')
 
 /** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
 export const OpenCallInput = z.object({

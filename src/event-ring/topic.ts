@@ -1,5 +1,13 @@
 /** One topic of an event bus in one process: a ring of the newest events, and subscribers that are cursors into it. */
-import type { EventRun, SiteEvent, StreamPosition, SubscribeOptions, Subscription } from '../contract/event-bus.js'
+import {
+  type EventRun,
+  type SiteEvent,
+  type StreamPosition,
+  SubscribeInput,
+  type SubscribeOptions,
+  type Subscription,
+} from '../contract/event-bus.js'
+import { parseInput } from '../contract/input.js'
 import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
 
 interface TopicOptions {
@@ -25,6 +33,7 @@ export interface Topic {
   moveTo(position: StreamPosition): void
   /** Says what has been published from here: whoever subscribes from now on begins behind it, whether or not it has come yet. */
   published(position: StreamPosition): void
+  /** @throws Refusal `invalid_input`. */
   subscribe(options?: SubscribeOptions): Subscription
   /** Ends every subscription. */
   close(): void
@@ -117,12 +126,22 @@ class TopicRing implements Topic, Ring {
   }
 
   subscribe(options: SubscribeOptions = {}): Subscription {
-    const cursor = new Cursor(this, options)
+    const cursor = new Cursor(this, this.read(options))
     if (!cursor.closed) {
       this.readers++
       this.unplaced?.add(cursor)
     }
     return cursor
+  }
+
+  private read(options: SubscribeOptions): SubscribeOptions {
+    try {
+      return parseInput(SubscribeInput, options)
+    } catch (error) {
+      // A topic that was made for whom it refuses is as unread as one that they have left.
+      if (this.readers === 0) this.onUnread?.()
+      throw error
+    }
   }
 
   close(): void {

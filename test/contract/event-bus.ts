@@ -133,6 +133,18 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
         expect(await bus.publish('t', event(1))).toBe(0)
       }))
 
+    it('refuses a signal or a wake that is none', () =>
+      using({}, async ({ bus }) => {
+        for (const signal of [null, 5, 'x', {}, { aborted: false }, new EventTarget()])
+          expect(() => bus.subscribe('t', { signal: signal as AbortSignal })).toThrow(
+            expect.objectContaining({ code: 'invalid_input', detail: 'signal: must be an AbortSignal' }),
+          )
+        expect(() => bus.subscribe('t', { wake: 'up' as unknown as () => void })).toThrow(
+          expect.objectContaining({ code: 'invalid_input', detail: 'wake: must be a function' }),
+        )
+        expect(await bus.publish('t', event(1))).toBe(0)
+      }))
+
     it('ends every subscription when it is closed', () =>
       using({}, async ({ bus }) => {
         const waiting = bus.subscribe('t').next()

@@ -146,6 +146,9 @@ export const MEMORY = [
     ['an id of a pending call is taken', `if (table.get(correlation_id)) throw new Refusal('command_conflict')`, ''],
     ['a reply at the deadline is late', 'entry.state.endsAt <= clock.steady()', 'entry.state.endsAt < clock.steady()'],
   ]),
+  ...weaken('src/contract/event-bus.ts', 'test/cooperative-site/event-bus.test.ts', [
+    ['what ends a subscription is a signal', 'signal: Signal.optional(),', 'signal: z.any().optional(),'],
+  ]),
   ...weaken('src/contract/rpc.ts', 'test/memory/rpc.test.ts', [
     ['what gives a call up is a signal', 'signal: Signal.optional(),', 'signal: z.any().optional(),'],
   ]),
