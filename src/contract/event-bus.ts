@@ -104,7 +104,7 @@ export interface Subscription extends AsyncIterableIterator<BusItem> {
 export interface SubscribeOptions {
   /** Ends the subscription like `close()`. */
   signal?: AbortSignal | undefined
-  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. It must not throw. */
+  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. It must not throw: what it throws all the same is nobody's to catch. */
   wake?: (() => void) | undefined
 }
 

@@ -208,7 +208,14 @@ class TopicRing implements Topic, Ring {
       for (const cursor of woken) {
         if (cursor.place === CLOSED) continue
         cursor.place = -1
-        cursor.woken()
+        try {
+          cursor.woken()
+        } catch (error) {
+          // A mistake of its host's: it surfaces by itself, and keeps nobody else from being woken.
+          queueMicrotask(() => {
+            throw error
+          })
+        }
       }
       woken.length = 0
       this.spare = woken

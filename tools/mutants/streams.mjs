@@ -165,6 +165,11 @@ export const STREAMS = [
     ],
     ['an event that is not ahead is ignored', 'event.seq <= this.head || ', ''],
     [
+      'a wake that throws keeps nobody else from being woken',
+      '        } catch (error) {',
+      '        } catch (error) {\n          throw error',
+    ],
+    [
       'an unread topic keeps no events',
       'this.readers--\n    if (this.readers > 0) return\n    this.forget()',
       'this.readers--\n    if (this.readers > 0) return',
