@@ -28,6 +28,8 @@ export interface Ring {
   /** The first position of the epoch. */
   readonly first: number
   readonly closed: boolean
+  /** What stops the readers that listen to a signal from listening to it. */
+  readonly releases: Set<() => void>
   /** The event at `seq`, or `undefined` for a hole and for one that was dropped. */
   at(seq: number): Slot | undefined
   /** The events from `from`, which is not a hole, to the head or the next hole. Level readers get the very same run. */
@@ -85,7 +87,12 @@ export class Cursor implements Subscription {
     else if (signal) {
       const stop = () => this.close()
       signal.addEventListener('abort', stop, { once: true })
-      this.rare = { wake, release: () => signal.removeEventListener('abort', stop) }
+      const release = () => {
+        ring.releases.delete(release)
+        signal.removeEventListener('abort', stop)
+      }
+      ring.releases.add(release)
+      this.rare = { wake, release }
     }
   }
 

@@ -52,6 +52,7 @@ class TopicRing implements Topic, Ring {
   /** The newest of the epoch that was published from here. */
   private sent = 0
   closed = false
+  readonly releases = new Set<() => void>()
   readonly size: number
   private readonly onUnread: (() => void) | undefined
   /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
@@ -146,6 +147,8 @@ class TopicRing implements Topic, Ring {
 
   close(): void {
     this.closed = true
+    // A reader that does not look again never learns of it, and a signal may outlive the bus by far.
+    for (const release of this.releases) release()
     this.wake()
   }
 

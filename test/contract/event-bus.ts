@@ -1,4 +1,5 @@
 /** What every event bus promises, whatever carries the events between processes. */
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import type { BusItem, PublishedEvent, SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
 
@@ -143,6 +144,21 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
           expect.objectContaining({ code: 'invalid_input', detail: 'wake: must be a function' }),
         )
         expect(await bus.publish('t', event(1))).toBe(0)
+      }))
+
+    it('leaves nothing on a signal when it is closed, whether or not its reader looks again', () =>
+      using({}, async ({ bus }) => {
+        const { signal } = new AbortController()
+        const wakes: string[] = []
+        const idle = bus.subscribe('t', { signal })
+        const parked = bus.subscribe('t', { signal, wake: () => wakes.push('parked') })
+        parked.take()
+        expect(getEventListeners(signal, 'abort')).toHaveLength(2)
+        await bus.close()
+        expect(getEventListeners(signal, 'abort')).toEqual([])
+        expect(idle.closed).toBe(true)
+        await Promise.resolve()
+        expect(wakes).toEqual(['parked'])
       }))
 
     it('ends every subscription when it is closed', () =>

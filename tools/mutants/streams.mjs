@@ -164,6 +164,7 @@ export const STREAMS = [
       'test/cooperative-site/defences.test.ts',
     ],
     ['an event that is not ahead is ignored', 'event.seq <= this.head || ', ''],
+    ['a topic that is closed is held by no signal', 'for (const release of this.releases) release()', ''],
     [
       'a wake that throws keeps nobody else from being woken',
       '        } catch (error) {',
