@@ -59,7 +59,7 @@ export const putSite: RelayHandler = async ({ sites, withinDeadline }, { request
   const body = await readJson(request)
   refuseGenericActionNames(body)
   const definition = parseBody(SiteDefinition, body)
-  const put = sites.put
+  const put = sites.put?.bind(sites)
   if (put === undefined) throw new ProblemError('operation_absent')
   const input = { ...definition, site_id: params.site_id as string, owner: who.user_id }
   const { created, site } = await withinDeadline(() => put(input))
@@ -68,7 +68,7 @@ export const putSite: RelayHandler = async ({ sites, withinDeadline }, { request
 
 export const deleteSite: RelayHandler = async (relay, { params, who }) => {
   const { sites, withinDeadline } = relay
-  const remove = sites.delete
+  const remove = sites.delete?.bind(sites)
   if (remove === undefined) throw new ProblemError('operation_absent')
   const { site_id } = await ownSite(relay, params.site_id as string, who)
   if (!(await withinDeadline(() => remove(site_id, { owner: who.user_id })))) throw new ProblemError('not_found')

@@ -1,5 +1,6 @@
 /** The sites that a host declares over HTTP. */
 import { describe, expect, it } from 'vitest'
+import { createSiteRegistry } from '../../src/cooperative-site/index.js'
 import { answer } from './answer.js'
 import { createWorld } from './world.js'
 
@@ -55,6 +56,24 @@ describe('the sites of a host', () => {
     const got = await answer(world, 'alice', 'PUT', '/sites/todo', body)
     expect([got.status, got.body.code]).toEqual([422, code])
     expect(await world.sites.get('todo')).toBeNull()
+  })
+
+  it('are put and deleted where the registry is an instance of a class', async () => {
+    const kept = createSiteRegistry()
+    class Sites {
+      readonly #kept = kept
+      get = (siteId: string) => this.#kept.get(siteId)
+      put(...input: Parameters<typeof kept.put>) {
+        return this.#kept.put(...input)
+      }
+      delete(...which: Parameters<typeof kept.delete>) {
+        return this.#kept.delete(...which)
+      }
+    }
+    const world = await createWorld({ sites: new Sites() })
+    expect((await answer(world, 'alice', 'PUT', '/sites/todo', definition)).status).toBe(201)
+    expect((await answer(world, 'alice', 'DELETE', '/sites/todo')).status).toBe(204)
+    expect(await kept.get('todo')).toBeNull()
   })
 
   it('cannot be declared over HTTP when the registry only reads', async () => {

@@ -102,6 +102,12 @@ export const ACTIONS = [
       'test/cooperative-site/router-sites.test.ts',
     ],
     [
+      'a registry of a class is called as one',
+      'sites.put?.bind(sites)',
+      'sites.put',
+      'test/cooperative-site/router-sites.test.ts',
+    ],
+    [
       'events of a session are those of its owner’s site',
       'if (!viewable || site?.owner !== session.owner) throw',
       'if (!viewable) throw',
