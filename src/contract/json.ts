@@ -79,15 +79,22 @@ export function toJson(value: unknown, maxBytes: number): { text: string; bytes:
   return { text, bytes }
 }
 
+/** Whether JSON says all of `value`: a date or a class in it would arrive as something else. */
+export function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
+}
+
 /**
- * `value` with everything in it frozen, so that a record handed out is the record that stays. Iterative, because what a store
- * holds may nest as deep as its length allows.
+ * `value` with everything in it frozen, so that a record handed out is the record that stays. What is no JSON stays as it is:
+ * bytes cannot be frozen, and an object of a class is somebody's own. Iterative, because what a store holds may nest as deep as
+ * its length allows.
  */
 export function deepFreeze<T>(value: T): T {
   const left: unknown[] = [value]
   while (left.length > 0) {
     const one = left.pop()
-    if (!isObject(one) || Object.isFrozen(one)) continue
+    if (!isObject(one) || !isPlain(one) || Object.isFrozen(one)) continue
     Object.freeze(one)
     for (const child of Object.values(one)) if (isObject(child)) left.push(child)
   }

@@ -164,6 +164,47 @@ describe('the action handlers of an application', () => {
     expect(asked).toEqual([7, 7])
   })
 
+  it('freeze what came, and nothing that a schema has put in its place', async () => {
+    class Note {
+      lines: string[] = []
+    }
+    const own = { note: new Note(), record: { lines: [] as string[] }, bytes: new Uint8Array(1) }
+    const handlers = createActionHandlers({ onError: (error) => expect.unreachable(String(error)) })
+    const schema = z.object({
+      tags: z.unknown(),
+      sent: z.instanceof(Uint8Array),
+      key: z.string().transform(() => own),
+    })
+    handlers.handle('add_line', { parameters: schema, approve: ({ key }) => key === own }, ({ tags, sent, key }) => {
+      expect(() => (tags as string[]).push('x')).toThrow(TypeError)
+      sent[0] = 7
+      key.bytes[0] = 7
+      for (const { lines } of [key.note, key.record]) lines.push('x')
+    })
+    const given = { tags: ['a'], sent: new Uint8Array(1), key: 'k' }
+    expect(await handlers.execute({ action: 'add_line', parameters: given })).toEqual({ ok: true, result: null })
+    expect(own).toEqual({ note: { lines: ['x'] }, record: { lines: ['x'] }, bytes: new Uint8Array([7]) })
+  })
+
+  it.each<[string, (given: { id: number }) => unknown]>([
+    ['an object of a class', ({ id }) => new Date(id)],
+    ['a list', ({ id }) => [id]],
+    ['a number', ({ id }) => id],
+    ['null', () => null],
+  ])('run nothing with parameters of which their schema makes %s, and tell the application', async (_, make) => {
+    const told: unknown[] = []
+    const handlers = createActionHandlers({ onError: (error) => told.push(error) })
+    const options = { parameters: parameters.transform(make), authorize: () => expect.unreachable() }
+    handlers.handle('archive_note', options, () => expect.unreachable())
+    expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({
+      ok: false,
+      error: { code: 'handler_error', message: null },
+    })
+    expect(told).toEqual([
+      new TypeError('a schema of parameters must make a plain object: no list, and none of a class'),
+    ])
+  })
+
   it('answer a handler`s own words, and nothing of any other throw', async () => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink, onError: null })

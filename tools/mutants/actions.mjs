@@ -148,6 +148,18 @@ export const ACTIONS = [
   ]),
   ...weaken('src/cooperative-site/actions/parameters.ts', 'test/cooperative-site/gate-parameters.test.ts', [
     ['parameters hold no prototype', `if (key === '__proto__') throw refuse('a key must not be __proto__')`, ''],
+    [
+      'what is approved is what runs',
+      'return Object.freeze({ ...made })',
+      'return { ...made }',
+      'test/cooperative-site/handlers.test.ts',
+    ],
+    [
+      'reserved parameters are written beside no list',
+      'Array.isArray(made) ||',
+      '',
+      'test/cooperative-site/handlers.test.ts',
+    ],
     ['parameters nest so deep', 'if (depth === JSON_DEPTH) throw', 'if (false) throw'],
     ['parameters hold so many objects and lists', 'if (budget.containers-- === 0) throw', 'if (false) throw'],
     [
@@ -198,14 +210,16 @@ export const ACTIONS = [
       'check === undefined || (await check(parameters, context)) === true',
       'check === undefined || Boolean(await check(parameters, context))',
     ],
+    ['what came is frozen before a schema sees it', 'safeParseAsync(deepFreeze(own))', 'safeParseAsync(own)'],
+    ['what a schema has made is not frozen', 'ownParameters(read.data)', 'deepFreeze(read.data)'],
     [
       'a lease comes back when its handler fails',
       `    try {
-      return await handler(withReserved(parameters as object, sessionId, siteId), context)
+      return await handler(withReserved(parameters, sessionId, siteId), context)
     } finally {
       if (lease !== undefined) leases.delete(lease)
     }`,
-      `    const result = await handler(withReserved(parameters as object, sessionId, siteId), context)
+      `    const result = await handler(withReserved(parameters, sessionId, siteId), context)
     if (lease !== undefined) leases.delete(lease)
     return result`,
       DEFENCES,

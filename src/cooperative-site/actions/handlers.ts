@@ -10,7 +10,7 @@ import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
 import { ActionFailure, toInvocationError } from './failure.js'
-import { withReserved } from './parameters.js'
+import { ownParameters, withReserved } from './parameters.js'
 
 // Correlation ids that are remembered, so that a command delivered twice runs once. Older ones have long timed out.
 const SEEN_MAX = 10_000
@@ -38,11 +38,14 @@ export interface ActionContext {
 export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: InvocationError }
 
 export interface HandleOptions<Schema extends z.ZodType> {
-  /** Reads the parameters without the reserved ones; the handler gets what it returns. */
+  /**
+   * Reads the parameters, frozen and without the reserved ones. What it makes of them must be a plain object: the handler gets
+   * what is in it, beside the reserved ones. Anything else is a `handler_error`.
+   */
   parameters: Schema
   /** The local authorizer: anything but `true` is a no. What it throws is an error, and the action does not run either. */
   authorize?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
-  /** Asked once per call, after `authorize` and like it, about exactly these parameters, which are frozen. */
+  /** Asked once per call, after `authorize` and like it, about exactly these parameters: nothing can be put in their place. */
   approve?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
   /** One call at a time; with a name, one among all actions of that name. A second one is refused, not queued. */
   lease?: boolean | string | undefined
@@ -148,9 +151,10 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     if (known === undefined) throw new ActionFailure('unknown_action')
     const { options, handler } = known
     const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = call.parameters ?? {}
-    const read = await options.parameters.safeParseAsync(own)
+    // What came is only this call's; what a schema puts in its place may be the application's own.
+    const read = await options.parameters.safeParseAsync(deepFreeze(own))
     if (!read.success) throw new UnreadParameters(read.error.issues)
-    const parameters = deepFreeze(read.data)
+    const parameters = ownParameters(read.data)
     const allowed = async (check: typeof options.authorize) =>
       check === undefined || (await check(parameters, context)) === true
     if (!(await allowed(options.authorize))) throw new ActionFailure('not_authorized')
@@ -160,7 +164,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     if (lease !== undefined && leases.has(lease)) throw new ActionFailure('busy')
     if (lease !== undefined) leases.add(lease)
     try {
-      return await handler(withReserved(parameters as object, sessionId, siteId), context)
+      return await handler(withReserved(parameters, sessionId, siteId), context)
     } finally {
       if (lease !== undefined) leases.delete(lease)
     }

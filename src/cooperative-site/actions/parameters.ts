@@ -1,7 +1,7 @@
 /** The parameters of an action: what a caller may send, and what the runtime adds behind it. */
 import { utf8Length } from '../../contract/ids.js'
 import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
-import type { Json, JsonObject } from '../../contract/json.js'
+import { isPlain, type Json, type JsonObject } from '../../contract/json.js'
 import { JSON_DEPTH } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
 
@@ -18,12 +18,6 @@ interface Budget {
   containers: number
   /** At least as many as what is copied will have as JSON. */
   bytes: number
-}
-
-/** Whether JSON says all of `value`: a date or a class in it would arrive as something else. */
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
 /** A frozen copy, made in the same pass as every check of it. */
@@ -77,6 +71,18 @@ export function parseParameters(given: unknown = {}): JsonObject {
 /** @throws Refusal `reserved_parameter` for a name that only the runtime may set. */
 export function refuseReserved(parameters: JsonObject): void {
   if (Object.keys(parameters).some((name) => name.startsWith(RESERVED_PREFIX))) throw new Refusal('reserved_parameter')
+}
+
+/**
+ * What a schema has made of parameters, in a frozen object that is only theirs. What stands in it may be the application's own,
+ * and is left as it is.
+ *
+ * @throws TypeError for anything but a plain object: nothing can be written beside what a list or an object of a class is.
+ */
+export function ownParameters(made: unknown): Readonly<Record<string, unknown>> {
+  if (made === null || typeof made !== 'object' || Array.isArray(made) || !isPlain(made))
+    throw new TypeError('a schema of parameters must make a plain object: no list, and none of a class')
+  return Object.freeze({ ...made })
 }
 
 /** The parameters with the runtime's two, written last: whatever the caller sent, these are the runtime's. */
