@@ -72,7 +72,7 @@ const again = (url, state) => [
 /** Says at once what is going on and where to look first: building, starting and the first work take their time. */
 export function announceFirst({ urls, diagnostics }, key) {
   // The page takes the key out of the address bar; one that came from outside is not shown, and the page asks for it.
-  const fragment = key === undefined ? '' : `#key=${key}`
+  const fragment = key === undefined ? '' : `#key=${encodeURIComponent(key)}`
   console.log(`relayscope live host: open ${new URL('/dashboard/', diagnostics)}${fragment} in a browser and look`)
   console.log(`open ${urls[0]}/ to join as a client`)
   console.log('its clients are starting; questions to ask follow when they are at work')

@@ -66,6 +66,18 @@ inChromium('the key of the viewer', (open) => {
     await expect.poll(() => page.url()).not.toContain(KEY)
   })
 
+  it.each([
+    ['as base64 has it', 'q+8Zb/1s+w==', 'q+8Zb/1s+w=='],
+    ['with what else begins a parameter', 'a&b=c', 'a&b=c'],
+    ['encoded', encodeURIComponent('50% + "all"'), '50% + "all"'],
+    ['that is no encoding', '50%', '50%'],
+  ])('is taken from a link as it stands there: %s', async (_, given, key) => {
+    const page = await open('about:blank', { home: host.page, refusals: true })
+    const sent = page.waitForRequest((request) => request.headers()['x-admin-key'] !== undefined)
+    await page.goto(`${host.page}#key=${given}`)
+    expect((await sent).headers()['x-admin-key']).toBe(key)
+  })
+
   it('is asked for where there is none, and the page goes on where its address was', async () => {
     const page = await open(`${host.page}#/sites/notes-1`, { refusals: true })
     await form(page, 'A key is needed')

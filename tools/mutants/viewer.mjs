@@ -18,6 +18,11 @@ export const VIEWER = [
   ...weaken('src/viewer/page/key.ts', KEY, [
     ['a key leaves the address bar', "if (given !== null) history.replaceState(null, '', '#/')", ''],
     [
+      'a key is what stands behind its name',
+      'return decodeURIComponent(text)',
+      "return decodeURIComponent(text.replaceAll('+', ' '))",
+    ],
+    [
       'a key is kept where that was asked for',
       '(remember ? storage.setItem(STORED, given) : storage.removeItem(STORED))',
       'storage.setItem(STORED, given)',

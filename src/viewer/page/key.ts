@@ -14,9 +14,22 @@ function stored<T>(use: (storage: Storage) => T): T | null {
   }
 }
 
+const FRAGMENT = '#key='
+
+/** The key of a link, `null` for none. What is no percent-encoding is what somebody has put there as it is. */
+function givenKey(): string | null {
+  if (!location.hash.startsWith(FRAGMENT)) return null
+  const text = location.hash.slice(FRAGMENT.length)
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** Takes a key out of the address bar, so that neither the history nor a glance at the screen has it. @returns whether there was one. */
 export function takeKey(): boolean {
-  const given = new URLSearchParams(location.hash.slice(1)).get('key')
+  const given = givenKey()
   if (given !== null) history.replaceState(null, '', '#/')
   key = given ?? key ?? stored((storage) => storage.getItem(STORED))
   hadOne ||= key !== null
