@@ -45,9 +45,10 @@ function pathOf(api: string): string {
 /** Where the router is: `from` the page's own path, and the origin to connect to where that is another one. */
 function locate(api: string, prefix: string): { from: string; origin: string | null } {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(api)) {
-    // The page lies below its prefix. Upwards and down again, whatever a proxy has put in front of both.
-    const up = '../'.repeat(prefix.split('/').length - 1)
-    return { from: `${up}${pathOf(api).slice(1)}` || './', origin: null }
+    // The page lies below its prefix. Upwards and down again, whatever a proxy has put in front of both. Without a dot in front
+    // a path that begins with a colon in its first segment would be read as a URL of some scheme.
+    const up = '../'.repeat(prefix.split('/').length - 1) || './'
+    return { from: up + pathOf(api).slice(1), origin: null }
   }
   const url = URL.canParse(api) ? new URL(api) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
@@ -96,7 +97,7 @@ export function createViewer(options: ViewerOptions): Viewer {
     if (!new URL(url).pathname.endsWith('/'))
       return {
         status: 307,
-        headers: { ...headers, location: `${prefix.slice(prefix.lastIndexOf('/') + 1)}/` },
+        headers: { ...headers, location: `./${prefix.slice(prefix.lastIndexOf('/') + 1)}/` },
         body: '',
       }
     const cached = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }

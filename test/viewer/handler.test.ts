@@ -32,7 +32,8 @@ test('the shell holds no data, names its two files relatively, and says where th
 test.each([
   ['/ops/diagnostics', '/dashboard', '../ops/diagnostics'],
   ['/ops/diagnostics/', '/ops/dashboard/', '../../ops/diagnostics'],
-  ['/ops', '', 'ops'],
+  ['/ops', '', './ops'],
+  ['/ops:x', '', './ops:x'],
   ['', '/dashboard', '../'],
   ['', '', './'],
   ['https://relay.example:8443/ops', '/dashboard', 'https://relay.example:8443/ops'],
@@ -76,6 +77,11 @@ test('without its slash it is sent to where its files are, behind a proxy that a
   expect(new URL(headers.get('location') as string, 'http://localhost/proxy/a/dashboard').pathname).toBe(
     '/proxy/a/dashboard/',
   )
+})
+
+test('with a colon in its path it is sent there, and to no other scheme', async () => {
+  const { headers } = await get(createViewer({ api: '/ops', prefix: '/dash:board' }), '/dash:board')
+  expect(new URL(headers.get('location') as string, 'http://localhost/dash:board').pathname).toBe('/dash:board/')
 })
 
 test('it answers GET and HEAD of what is there, and owns what is below its prefix', async () => {
