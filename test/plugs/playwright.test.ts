@@ -251,9 +251,9 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
 
     it('says that a page which was no worker cannot have a task', async () => {
       const errors: unknown[] = []
-      let task: string | null = null
+      let task: string | undefined
       const follower = follow(browser, world, {
-        identify: (_context, page) => ({ user_id: 'ada', client_id: 'crawler', task_id: page && task }),
+        identify: (_context, page) => ({ user_id: 'ada', client_id: 'crawler', task_id: page ? task : undefined }),
         onError: (error) => void errors.push(error),
       })
       const page = await (await browser.newContext()).newPage()

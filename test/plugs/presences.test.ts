@@ -124,6 +124,15 @@ describe('a page', () => {
     await shows([{ user_id: 'ada', status: 'closed' }])
   })
 
+  it('is a worker where it has no task as yet, and is given its first one later', async () => {
+    const { ownership: _, ...told } = ADA
+    follow({ ...told, task_id: null })
+    await shows([{ ownership: 'worker', status: 'idle', task_id: null }])
+    await says({ ...told, task_id: 'crawl-1' })
+    await shows([{ ownership: 'worker', status: 'active', task_id: 'crawl-1' }])
+    expect(errors).toEqual([])
+  })
+
   it('keeps the task that its host has given it, until the host says that it has none', async () => {
     follow(ADA)
     await shows([{ task_id: null }])

@@ -87,6 +87,7 @@ export const PLUGS = [
       'if (task_id !== undefined) await setTask(task_id,',
       'await setTask(task_id ?? null,',
     ],
+    ['who has no task as yet is given one later', "task_id === undefined ? 'user-owned'", "!hasTask ? 'user-owned'"],
     ['a task that is refused is no page that is', "error.code !== 'invalid_input'", 'true'],
   ]),
   ...weaken('src/plugs/playwright/follow.ts', PLAYWRIGHT, [

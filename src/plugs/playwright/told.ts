@@ -11,8 +11,8 @@ export type BrowserIdentity = Pick<ReportContextInput, 'user_id' | 'client_id' |
     /** The window's id: of a browser context its own, of a page the one that it is shown in. @default random; that of its browser context */
     window_id?: string | undefined
     /**
-     * Of a page: the task that it works on, or `null` for none. `ownership` is then `worker` with a task, unless it is said
-     * otherwise. @default as the registry has it: you assign and release it there
+     * Of a page: the task that it works on, or `null` for none as yet. `ownership` is then `worker`, unless it is said otherwise.
+     * @default as the registry has it: you assign and release it there
      */
     task_id?: string | null | undefined
   }
@@ -41,7 +41,8 @@ export function pagePresence(
 ) {
   const { task_id, window_id, client_type = 'browser' } = given
   const hasTask = typeof task_id === 'string'
-  const ownership = given.ownership ?? (hasTask ? 'worker' : 'user-owned')
+  // Of no task is told whose next one will be: what is first reported as its user's is never given any.
+  const ownership = given.ownership ?? (task_id === undefined ? 'user-owned' : 'worker')
   const status = given.status ?? (ownership === 'worker' && !hasTask ? 'idle' : 'active')
   const { user_id, client_id, instance_id = null } = given
   const own = { context_id, user_id, client_id, instance_id, client_type, ownership, status }
