@@ -46,7 +46,11 @@ export const DIAGNOSTICS = [
   ...weaken('src/diagnostics/watch/watches.ts', 'test/diagnostics/watch.test.ts', [
     ['watches of one principal are bounded', 'own >= WATCHES_PER_PRINCIPAL', 'own < 0'],
     ['watches that begin at once are bounded together', 'beginning.push(principal.name)', 'beginning.slice()'],
-    ['whoever has left before a watch begins has none', '        request.signal.throwIfAborted()\n', ''],
+    [
+      'whoever has left before a watch begins has none',
+      "        if (request.signal.aborted) throw new ProblemError('inspector_timeout')\n",
+      '',
+    ],
     ['what could not be read is read for nobody', 'for (const reader of shared) reader.leaveIdle()', ''],
     ['a watcher who is nobody any more is sent away', 'const now = await whoNow()', 'const now = principal'],
     [

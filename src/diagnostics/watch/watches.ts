@@ -153,7 +153,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
         shared = found.map((view, i) => readerOf(view, opened[i] as OpenView))
         await Promise.all(shared.map((reader) => reader.begin()))
         // Nobody would tell of whoever has left by now.
-        request.signal.throwIfAborted()
+        if (request.signal.aborted) throw new ProblemError('inspector_timeout')
       } catch (error) {
         for (const reader of shared) reader.leaveIdle()
         throw error
