@@ -1,6 +1,7 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
+import { columnsOf } from './text/size.js'
 import { cellOf, recordLines, tableOf } from './text/table.js'
 import { harmlessJson, visible } from './text/visible.js'
 import { TABLES } from './top/tables.js'
@@ -17,8 +18,6 @@ Exit codes: 0 answered; 1 refused or unreachable; 2 wrong usage.
 `
 
 const PAGES = 100
-/** Where nobody says how wide the terminal is. */
-const WIDTH = 80
 
 const OPTIONS = {
   all: { type: 'boolean', default: false },
@@ -43,7 +42,7 @@ interface Page {
 
 /** `route` with the cursor of the page before. */
 function onwards(route: string, cursor: string): string {
-  const [path, search] = route.split('?', 2)
+  const [path, search] = route.split(/\?(.*)/s)
   const query = new URLSearchParams(search)
   query.set('cursor', cursor)
   return `${path}?${query}`
@@ -90,7 +89,7 @@ interface Gotten {
 
 function print({ route, items, page }: Gotten, out: Output, err: Output): void {
   if (!Array.isArray(page.items)) return void out.write(`${recordLines(page).join('\n')}\n`)
-  const { lines, left } = tableOf(items, out.columns ?? WIDTH, firstOf(route))
+  const { lines, left } = tableOf(items, columnsOf(out), firstOf(route))
   out.write(items.length === 0 ? 'none\n' : `${lines.join('\n')}\n`)
   if (left.length > 0) err.write(`relayscope: no place for ${visible(left.join(', '))}: --json has them\n`)
 }
@@ -114,6 +113,7 @@ export async function get(
   const [target, route = '/', ...rest] = positionals
   if (rest.length > 0 || !route.startsWith('/'))
     throw new UsageError('say one address and one route, which begins with /')
+  if (route.includes('#')) throw new UsageError('write # in a route as %23: what stands behind it would not be sent')
   if (/^\/watch(?:\?|$)/.test(route)) throw new UsageError('a watch does not end: curl -N reads it')
   const reader = createReader(readTarget(target), await readKey(values['key-file'], env))
   const isTable = out.isTTY === true && !values.json

@@ -94,6 +94,14 @@ describe('relayscope get', () => {
     expect(err).toMatch(/no place for last_seen_at, connected_at, .*instance_id/)
   })
 
+  it('is as wide as most are for a terminal that says 0', async () => {
+    const url = await startRouter(['ann'])
+    let out = ''
+    const terminal = { isTTY: true, columns: 0, write: (text: string) => (out += text) }
+    await get([url, '/users'], { SERVICE_ADMIN_KEY: KEY }, terminal, { write: () => {} })
+    expect(out).toMatch(/^user_id {2}sources[\s\S]*\nann +\["registry"/)
+  })
+
   it('is one field a line for one record', async () => {
     const url = await startRouter([])
     const { out } = await call([url, '/capabilities'], { columns: 80 })
@@ -162,6 +170,24 @@ describe('relayscope get', () => {
       expect((await call([await startPages({}, sample()), '/users', '--all'])).err).toMatch(/cut short in some source/)
     })
 
+    it('is asked for each page with all of the query, a question mark in it too', async () => {
+      const asked: (string | null)[][] = []
+      const server = await startNodeServer(
+        async ({ url }: Request) => {
+          const query = new URL(url).searchParams
+          asked.push(['user_id', 'cursor'].map((name) => query.get(name)))
+          return Response.json({ items: [], has_more: asked.length < 2, next_cursor: 'two' })
+        },
+        { port: 0 },
+      )
+      onTestFinished(async () => void (await server.close()))
+      expect((await call([server.url, '/connections?user_id=a?b', '--all'])).code).toBe(0)
+      expect(asked).toEqual([
+        ['a?b', null],
+        ['a?b', 'two'],
+      ])
+    })
+
     it('says how many records were left out of all pages', async () => {
       const url = await startPages({ omitted: 3 }, {}, { omitted: 4 })
       expect((await call([url, '/users', '--all'])).err).toBe('relayscope: 7 left out, which cannot be shown\n')
@@ -215,6 +241,7 @@ describe('relayscope get', () => {
     [['http://h?key=1']],
     [['http://h', 'users']],
     [['http://h', '/a', '/b']],
+    [['http://h', '/connections?user_id=ann#1']],
   ])('refuses %j', async (args) => {
     await expect(call(args)).rejects.toThrow(UsageError)
   })

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
+import { columnsOf, rowsOf } from '../../src/cli/text/size.js'
 import { widthOf } from '../../src/cli/text/visible.js'
 import { frameOf } from '../../src/cli/top/frame.js'
 import { COLOURS, type Frame, NO_COLOURS, PLAIN } from '../../src/cli/top/paint.js'
 import { heard, initialState, type Key, press, type TopState } from '../../src/cli/top/state.js'
+import { top } from '../../src/cli/top/top.js'
 import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { buildCommand, COMMAND } from './process.js'
@@ -111,6 +113,20 @@ describe('the frame of top', () => {
     const text = frameOf(heard(known(), '/sources', { problem: 'x' }, NOW), frame(80, 24, NO_COLOURS)).join('')
     expect(text).not.toMatch(/\[[0-9;]*3[0-7]m/)
   })
+})
+
+it('is as wide as most are in a terminal that says 0', async () => {
+  const facilities = createMemoryFacilities()
+  onTestFinished(async () => void (await facilities.close()))
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(KEY) })
+  const server = await startNodeServer(router, { port: 0 })
+  onTestFinished(async () => void (await server.close()))
+  let out = ''
+  const stdout = { columns: 0, write: (text: string) => (out += text) }
+  await top([server.url, '--once'], { env: { SERVICE_ADMIN_KEY: KEY }, stdout } as never)
+  expect(out).toMatch(/sources answer/)
+  expect(columnsOf(stdout)).toBe(80)
+  expect(rowsOf({ rows: 0 })).toBe(24)
 })
 
 describe('the keys of top', () => {

@@ -174,6 +174,7 @@ export const MCP = [
     ['an address may end in slashes', `replace(/\\/+$/, '')`, `replace(/\\/$/, '')`],
   ]),
   ...weaken('src/cli/get.ts', 'test/cli/get.test.ts', [
+    ['a route is asked with all that it says', "if (route.includes('#')) throw", 'if (false) throw'],
     ['what was cut on any page is said', 'of cuts(pages,', 'of cuts(pages.slice(-1),'],
     ['records that were left out are said', 'if (left > 0)', 'if (false)'],
     ['a name of a source is text', '.map(cellOf)', '.map(String)'],

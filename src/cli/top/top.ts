@@ -2,6 +2,7 @@
 import { emitKeypressEvents } from 'node:readline'
 import { parse, UsageError } from '../arguments.js'
 import { createReader, type Reader, readKey, readTarget } from '../reader/reader.js'
+import { columnsOf, rowsOf } from '../text/size.js'
 import { frameOf } from './frame.js'
 import { COLOURS, type Frame, NO_COLOURS, PLAIN } from './paint.js'
 import { openScreen } from './screen.js'
@@ -52,7 +53,7 @@ async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
     stderr.write(`relayscope: ${problem}\n`)
     return 1
   }
-  const frame = { width: stdout.columns ?? 80, height: null, paint: PLAIN, url: reader.url, now: Date.now() }
+  const frame = { width: columnsOf(stdout), height: null, paint: PLAIN, url: reader.url, now: Date.now() }
   stdout.write(`${frameOf(state, frame).join('\n')}\n`)
   return 0
 }
@@ -67,8 +68,8 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
   const asking = new Set<string>()
 
   const frame = (): Frame => ({
-    width: stdout.columns ?? 80,
-    height: stdout.rows ?? 24,
+    width: columnsOf(stdout),
+    height: rowsOf(stdout),
     paint,
     url: reader.url,
     now: Date.now(),
