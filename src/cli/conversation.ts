@@ -8,13 +8,19 @@ type Message = Parameters<NonNullable<StdioServerTransport['onmessage']>>[0]
 /** What stays open for as long as the conversation does. */
 const ENDLESS = 'subscriptions/listen'
 
-/** `stdin` as a stream without an end: the transport of the SDK would close at it, and with it what is under way. */
+/**
+ * `stdin` as a stream without an end: the transport of the SDK would close at it, and with it what is under way. The last line is
+ * one where it does not end in a line break, too.
+ */
 export function withoutEnd(stdin: NodeJS.ReadableStream): { input: Readable; leave(): void } {
   const input = new Readable({ read() {} })
   const hand = (chunk: unknown) => void input.push(chunk)
+  const handLast = () => hand('\n')
   stdin.on('data', hand)
+  stdin.once('end', handLast)
   const leave = () => {
     stdin.off('data', hand)
+    stdin.off('end', handLast)
     stdin.pause()
   }
   return { input, leave }

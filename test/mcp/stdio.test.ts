@@ -112,6 +112,16 @@ describe('relayscope mcp', () => {
     expect(out).toContain('One user.')
   })
 
+  it('answers a last line that ends where its input does', async () => {
+    const asked = startCommand(
+      ['mcp', '--url', 'http://localhost/'],
+      {},
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    )
+    asked.end()
+    expect(await asked.ended).toMatchObject({ code: 0, out: expect.stringContaining('"id":1'), err: '' })
+  })
+
   it('waits for no question that was taken back', async () => {
     const { url, close } = await startNodeServer(() => new Promise<never>(() => {}), { closeTimeoutMs: 1 })
     onTestFinished(async () => void (await close()))
