@@ -3,11 +3,22 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { shown } from '../contract/options.js'
 import { createHostGuard } from '../http/guard.js'
+import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
-relayscope get, relayscope top: answers of a router in the terminal; --help of each says how
-relayscope mcp: the same for an agent, over stdio
+export const COMMANDS = ['observe', 'get', 'top', 'mcp'] as const
+
+export const HELP = `relayscope: looks at a relay, read-only
+
+  relayscope observe  the diagnostics of one deployment, from outside of it, over its store
+  relayscope get      one answer of a router
+  relayscope top      the state of a relay in the terminal
+  relayscope mcp      the diagnostics of a router for an agent, over stdio
+
+--help of each says how to call it; --version.
+`
+
+export const OBSERVE_HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
 
   npx relayscope observe --redis redis://127.0.0.1:6379 --deployment prod
 
@@ -32,6 +43,9 @@ Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used
 `
 
 const DEFAULT_PORT = 4_780
+
+/** Where what is served beside the routes is, as each of them has it by default. */
+export const BESIDE = { viewer: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
 
 /** A command line that cannot be carried out. */
 export class UsageError extends Error {
@@ -73,26 +87,25 @@ const OPTIONS = {
 export function readArguments(
   args: readonly string[],
   env: Record<string, string | undefined>,
-): ObserveArguments | 'help' | 'version' {
+): ObserveArguments | 'help' | 'observe help' | 'version' {
   const { values, positionals } = parse(args, OPTIONS)
-  if (values.help) return 'help'
-  if (values.version) return 'version'
   const [command, ...rest] = positionals
+  if (values.help) return command === 'observe' ? 'observe help' : 'help'
+  if (values.version) return 'version'
   if (command !== 'observe' || rest.length > 0)
     throw new UsageError(
       command === undefined
         ? 'a command is missing: say observe, get, top or mcp'
         : `${shown(positionals.join(' '))} is unknown: the commands are observe, get, top and mcp, one at a time`,
     )
+  const served = { viewer: !values['no-viewer'], metrics: values.metrics, mcp: values.mcp }
   return {
     redis: readUrl(values.redis ?? env.RELAYSCOPE_REDIS_URL),
     deployment: readDeployment(values.deployment),
     host: values.host,
     port: readPort(values.port),
-    prefix: values.prefix,
-    viewer: !values['no-viewer'],
-    metrics: values.metrics,
-    mcp: values.mcp,
+    prefix: readPrefix(values.prefix, served),
+    ...served,
     allowHosts: readHosts(values['allow-host'] ?? [], values.mcp),
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
@@ -115,7 +128,29 @@ function readUrl(text: string | undefined): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : ''
   if (protocol !== 'redis:' && protocol !== 'rediss:')
     throw new UsageError('--redis must be a redis:// or rediss:// URL')
+  const { username, password, pathname } = new URL(text)
+  if (!/^\/?\d*$/.test(pathname))
+    throw new UsageError('--redis may have the number of a database behind its host, and no path')
+  if (decodeSegment(`${username}:${password}`) === null)
+    throw new UsageError('--redis must have its user and password percent-encoded: % is %25')
   return text
+}
+
+/** @throws UsageError for a prefix below which another part would be asked in the place of the routes. */
+function readPrefix(text: string, served: Record<keyof typeof BESIDE, boolean>): string {
+  const path = parsePath(text)
+  for (const part of ['viewer', 'metrics', 'mcp'] as const)
+    if (served[part] && parsePrefix(BESIDE[part]).covers(path))
+      throw new UsageError(`--prefix must not be in ${BESIDE[part]}, which is there already`)
+  return path
+}
+
+function parsePath(text: string): string {
+  try {
+    return parsePrefix(text).path
+  } catch (error) {
+    throw new UsageError(`--${(error as Error).message}`)
+  }
 }
 
 function readDeployment(text: string | undefined): string {

@@ -8,7 +8,7 @@ import { redisComposition } from '../redis/composition/inspectors.js'
 import { createStore } from '../redis/store/store.js'
 import { createFileSpillStore } from '../spill/file-bucket.js'
 import { createViewer, type Viewer } from '../viewer/viewer.js'
-import { type ObserveArguments, UsageError } from './arguments.js'
+import { BESIDE, type ObserveArguments, UsageError } from './arguments.js'
 import { loadMcp, SDK } from './sdk.js'
 import { connectStore, publicUrl, reasonOf, StoreError } from './store-client.js'
 
@@ -83,10 +83,11 @@ export async function startObservation(
     })
     const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']
-    const viewer = options.viewer ? createViewer({ api: router.prefix }) : null
-    const metrics = options.metrics ? createMetrics({ ...composition, auth }) : null
+    const viewer = options.viewer ? createViewer({ api: router.prefix, prefix: BESIDE.viewer }) : null
+    const metrics = options.metrics ? createMetrics({ ...composition, auth, prefix: BESIDE.metrics }) : null
     const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-    const mcp = createMcp?.({ router, allowedHosts: ['loopback', name, ...options.allowHosts] }) ?? null
+    const allowedNames = ['loopback', name, ...options.allowHosts]
+    const mcp = createMcp?.({ router, prefix: BESIDE.mcp, allowedHosts: allowedNames }) ?? null
     const others = [viewer, metrics, mcp].filter((other) => other !== null)
     const server = await serve(underOneRoof(router, others), {
       host,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command `relayscope`: asks a router, shows it in the terminal, or observes a store until it is told to end. */
 import { VERSION } from '../version.js'
-import { HELP, readArguments, UsageError } from './arguments.js'
+import { COMMANDS, HELP, OBSERVE_HELP, readArguments, UsageError } from './arguments.js'
 import { startObservation } from './observation.js'
 
 // For output to leave.
@@ -16,8 +16,8 @@ async function main(): Promise<number> {
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     const options = readArguments(process.argv.slice(2), env)
-    if (options === 'help' || options === 'version') {
-      process.stdout.write(options === 'help' ? HELP : `${VERSION}\n`)
+    if (typeof options === 'string') {
+      stdout.write({ help: HELP, 'observe help': OBSERVE_HELP, version: `${VERSION}\n` }[options])
       return 0
     }
     const signalled = new Promise<void>((resolve) => {
@@ -39,16 +39,17 @@ async function main(): Promise<number> {
   } catch (error) {
     process.stderr.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
     if (!(error instanceof UsageError)) return 1
-    const known = ['get', 'top', 'mcp'].find((name) => name === command) ?? 'observe'
-    process.stderr.write(`relayscope ${known} --help says how to call it\n`)
+    const known = COMMANDS.find((name) => name === command)
+    process.stderr.write(`relayscope ${known ? `${known} ` : ''}--help says how to call it\n`)
     return 2
   }
 }
 
 // Whoever reads the output may have read enough: `| head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
+  if (error.code === 'EPIPE') process.exit()
+  process.stderr.write(`relayscope: the output cannot be written: ${error.message}\n`)
+  process.exit(1)
 })
 process.exitCode = await main()
 // What a client of the store leaves behind must not keep a process that has been told to end.

@@ -92,7 +92,7 @@ const OPTIONS: Shape<McpOptions> = {
 
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(url.href))
     throw new TypeError('url must be http(s), without credentials, query and fragment')
   return url.href.replace(/\/+$/, '')
 }

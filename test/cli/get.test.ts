@@ -1,14 +1,18 @@
-import { writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { UsageError } from '../../src/cli/arguments.js'
 import { get } from '../../src/cli/get.js'
 import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
-import { buildCommand, startCommand } from './process.js'
+import { buildCommand, COMMAND, startCommand } from './process.js'
 
 const KEY = 'k-1'
 
@@ -239,6 +243,8 @@ describe('relayscope get', () => {
     [['relay']],
     [['ftp://h']],
     [['http://h?key=1']],
+    [['http://h/?', '/users']],
+    [['http://h/#', '/users']],
     [['http://h', 'users']],
     [['http://h', '/a', '/b']],
     [['http://h', '/connections?user_id=ann#1']],
@@ -249,6 +255,16 @@ describe('relayscope get', () => {
 
 describe('the command', () => {
   beforeAll(buildCommand)
+
+  it('says in one line that its output cannot be written', async () => {
+    const url = await startRouter(['ann'])
+    const env = { PATH: process.env.PATH, SERVICE_ADMIN_KEY: KEY }
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, [COMMAND, 'get', url], { env, stdio: ['ignore', full, 'pipe'] })
+    closeSync(full)
+    const [err, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'close')])
+    expect([code, err]).toEqual([1, expect.stringMatching(/^relayscope: the output cannot be written: ENOSPC.*\n$/)])
+  })
 
   it('gets, ends quietly when nobody reads on, and says 2 for what is wrong', async () => {
     const url = await startRouter(['ann'])

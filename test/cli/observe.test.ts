@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { readArguments, UsageError } from '../../src/cli/arguments.js'
+import { type ObserveArguments, readArguments, UsageError } from '../../src/cli/arguments.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { openSocket, sendRaw } from '../control-server/wire.js'
 import { call as callTool, connectHttp } from '../mcp/subject.js'
@@ -17,7 +17,7 @@ async function get(url: string, key?: string) {
 }
 
 describe('the arguments of the command', () => {
-  const read = (...args: string[]) => readArguments(['observe', ...args], {})
+  const read = (...args: string[]) => readArguments(['observe', ...args], {}) as ObserveArguments
   const store = ['--redis', 'redis://127.0.0.1', '--deployment', 'prod']
 
   it('reads what is given, and has defaults for the rest', () => {
@@ -35,6 +35,10 @@ describe('the arguments of the command', () => {
       legacy: undefined,
     })
     expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
+    for (const prefix of ['/dashboards', '/metrics', '/mcp/ops'])
+      expect(read(...store, '--prefix', `${prefix}/`)).toMatchObject({ prefix })
+    expect(read(...store, '--no-viewer', '--prefix', '/dashboard')).toMatchObject({ prefix: '/dashboard' })
+    expect(read('--redis', 'redis://u:p%25@h/3', '--deployment', 'prod').redis).toBe('redis://u:p%25@h/3')
     expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
     expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
     const names = ['--allow-host', 'relay.example.org', '--allow-host', '10.0.0.5:4780']
@@ -55,6 +59,14 @@ describe('the arguments of the command', () => {
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
     [['observe', '--redis', 'redis://h'], /--deployment is missing/],
     [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
+    [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may have the number of a database/],
+    [['observe', '--redis', 'redis://u:secret%ZZ@h', '--deployment', 'prod'], /--redis must have .* percent-encoded/],
+    [['observe', ...store, '--prefix', 'ops'], /--prefix "ops" must be empty or start with/],
+    [['observe', ...store, '--prefix', '/a//b'], /--prefix "\/a\/\/b" must not have empty/],
+    [['observe', ...store, '--prefix', '/dashboard'], /--prefix must not be in \/dashboard/],
+    [['observe', ...store, '--prefix', '/%64ashboard/api/'], /--prefix must not be in \/dashboard/],
+    [['observe', ...store, '--metrics', '--prefix', '/metrics'], /--prefix must not be in \/metrics/],
+    [['observe', ...store, '--mcp', '--prefix', '/mcp/ops'], /--prefix must not be in \/mcp/],
     [['observe', ...store, '--port', '65536'], /--port/],
     [['observe', ...store, '--port', '0x10'], /--port/],
     [['observe', ...store, '--legacy', 'stream'], /--legacy/],
@@ -336,7 +348,11 @@ describeRedis('relayscope observe', () => {
   })
 
   it('explains itself', async () => {
-    const help = await startCommand(['--help']).ended
+    const all = await startCommand(['--help']).ended
+    expect(all).toMatchObject({ code: 0, err: '' })
+    for (const command of ['observe', 'get', 'top', 'mcp']) expect(all.out).toContain(`relayscope ${command} `)
+    expect((await startCommand(['watch']).ended).err).toMatch(/\nrelayscope --help says how to call it\n$/)
+    const help = await startCommand(['observe', '--help']).ended
     expect(help).toMatchObject({ code: 0, err: '' })
     for (const word of ['--redis', '--deployment', '--host', '--port', '--prefix', 'SERVICE_ADMIN_KEY'])
       expect(help.out).toContain(word)

@@ -383,6 +383,7 @@ describe('the options', () => {
     [{ router, answerBytes: 100 }, /answerBytes must be a whole number from 8192/],
     [{ router, deadlineMs: 0 }, /deadlineMs/],
     [{ router, payloads: 'yes' }, /payloads must be true or false/],
+    [{ url: 'http://localhost/?' }, /without credentials, query and fragment/],
     [{ router, prefix: 'mcp' }, /must be empty or start with/],
     [{ router, prefx: '' }, /prefx is unknown/],
   ])('%j are refused by name', async (options, reason) => {

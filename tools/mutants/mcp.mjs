@@ -171,7 +171,19 @@ export const MCP = [
   ]),
   ...weaken('src/cli/reader/reader.ts', STDIO, [
     ['a key that no header carries is refused', '!/^[\\x20-\\x7e]+$/.test(key)', 'false'],
+    [
+      'a path can be put behind an address',
+      'if (/[?#]/.test(url.href)) throw',
+      'if (url.search || url.hash) throw',
+      'test/cli/get.test.ts',
+    ],
     ['an address may end in slashes', `replace(/\\/+$/, '')`, `replace(/\\/$/, '')`],
+  ]),
+  ...weaken('src/cli/conversation.ts', STDIO, [
+    ['a last line is one without its break', "stdin.once('end', handLast)", ''],
+  ]),
+  ...weaken('src/cli/arguments.ts', 'test/cli/observe.test.ts', [
+    ['no part hides the routes', 'if (served[part] && parsePrefix(BESIDE[part]).covers(path))', 'if (false)'],
   ]),
   ...weaken('src/cli/get.ts', 'test/cli/get.test.ts', [
     ['a route is asked with all that it says', "if (route.includes('#')) throw", 'if (false) throw'],

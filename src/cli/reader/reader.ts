@@ -23,7 +23,8 @@ export function readTarget(text: string | undefined): string {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError('say where the router is, as http://host:port/prefix')
   if (url.username || url.password) throw new UsageError('a key does not belong into an address: others see it')
-  if (url.search || url.hash) throw new UsageError('say a route as a second argument: /connections?status=connected')
+  // A mark alone is no search, and cuts off all the same what is put behind it.
+  if (/[?#]/.test(url.href)) throw new UsageError('say a route as a second argument: /connections?status=connected')
   return url.href.replace(/\/+$/, '')
 }
 
