@@ -83,18 +83,21 @@ describe('the frame of top', () => {
       '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
     }
     const whole = Object.entries(beside).reduce((state, [route, value]) => heard(state, route, { value }, NOW), known())
-    const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 4)
-    const [sources, flow, findings] = parts(whole, NOW)
+    const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
+    const [sources, flow, ended, findings] = parts(whole, NOW)
     expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
-    expect(flow).toMatch(/ 5 resulted, .* 3 tracked, 0 due$/)
+    expect(flow).toMatch(/ 3 tracked, 0 due$/)
+    // Of nodes that began anew it is not what the table of commands says.
+    expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
     const lost = ['/sources', '/findings?limit=100', ...Object.keys(beside)].reduce(
       (state, route) => heard(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
       whole,
     )
-    const [oldSources, unknownFlow, oldFindings] = parts(lost, NOW + 2_000)
+    const [oldSources, unknownFlow, unknownEnded, oldFindings] = parts(lost, NOW + 2_000)
     expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
-    expect(unknownFlow).toMatch(/ \? resulted, .* \? tracked, \? due$/)
+    expect(unknownFlow).toMatch(/ \? tracked, \? due$/)
+    expect(unknownEnded).toMatch(/ \? resulted, /)
     expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
 
     // Nobody says no, either.
@@ -142,6 +145,23 @@ describe('the keys of top', () => {
     expect(keys(state, 'j', 'j', 'k').selected).toBe(1)
     expect(keys(state, 'end', 'j').selected).toBe(39)
     expect(keys(state, 'end', 'home', 'k').selected).toBe(0)
+  })
+
+  it('shows the record that was opened until it is closed, and says that it has left its list', () => {
+    const route = '/delivery/commands?limit=200'
+    const command = (client_id: string, state = 'waiting') => ({ user_id: 'ann', client_id, command_id: 'c', state })
+    const hear = (before: TopState, ...items: object[]) => heard(before, route, { value: { items } }, NOW)
+    const shown = (state: TopState) => frameOf(state, frame(120, null)).join('\n')
+    const open = keys(hear(keys(initialState(), '3'), command('a'), command('b')), 'j', 'return')
+    expect(shown(open)).toMatch(/client_id +b\n/)
+    const changed = hear(open, command('b', 'attempted'), command('a'))
+    expect(shown(changed)).toMatch(/client_id +b\n[\s\S]*attempted/)
+    expect(shown(changed)).not.toContain('no more')
+    const gone = hear(changed, command('a'))
+    expect(shown(gone)).toMatch(/1 rows, this record no more among them: as it last was/)
+    expect(shown(gone)).toMatch(/client_id +b\n[\s\S]*attempted/)
+    expect(shown(hear(gone, command('b')))).toMatch(/client_id +b\n[\s\S]*waiting/)
+    expect(shown(keys(gone, 'escape'))).not.toContain('no more')
   })
 
   it('takes letters as letters while a filter is written', () => {

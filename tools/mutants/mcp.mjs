@@ -192,6 +192,10 @@ export const MCP = [
     ['a name of a source is text', '.map(cellOf)', '.map(String)'],
     ['a name of a field is text', "visible(left.join(', '))", "left.join(', ')"],
   ]),
+  ...weaken('src/cli/top/state.ts', 'test/cli/top.test.ts', [
+    ['a record that has gone is no other one', '{ ...open, isGone: true }', 'open'],
+    ['a record is known by all of its id', '.id.map(', '.id.slice(-1).map('],
+  ]),
   ...weaken('src/cli/top/header.ts', 'test/cli/top.test.ts', [
     ['a part that nobody confirms is of its time', 'if (at === null || !isLate(answer, now))', 'if (true)'],
     ['a number that nobody confirms is unknown', 'return problem === null ? value : null', 'return value'],

@@ -28,6 +28,7 @@ function extent(state: TopState, rows: number, { paint, width }: Frame): string 
   const { has_more, completeness } = (value ?? {}) as { has_more?: boolean; completeness?: { complete?: boolean } }
   return line(width, [
     [`${rows} rows`, paint.dim],
+    [state.open?.isGone ? ', this record no more among them: as it last was' : '', paint.warn],
     [has_more ? ', and more follow' : '', paint.warn],
     [completeness?.complete === false ? ', a sample' : '', paint.warn],
     [at === null ? '' : `, as of ${clock(at)}`, paint.dim],
@@ -63,8 +64,8 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
   if (state.isHelping) return HELP
   const rows = rowsOf(state)
   const selected = Math.min(state.selected, rows.length - 1)
-  if (state.isOpen && rows[selected]) {
-    const lines = recordLines(rows[selected])
+  if (state.open) {
+    const lines = recordLines(state.open.row)
     // The last line stays at the foot, however far somebody goes on.
     return lines.slice(Math.min(state.scrolled, Math.max(0, lines.length - (height ?? lines.length))))
   }

@@ -65,21 +65,24 @@ function countOf(state: TopState, name: string): string {
   return `${page.items.length}${page.has_more ? '+' : ''}`
 }
 
-function flow(state: TopState, { width, paint }: Frame): string {
+function flow(state: TopState, { width, paint }: Frame): string[] {
   const summary = current(state, '/delivery/summary') as Record<string, unknown> | null
   const nodes = current(state, TABLES[0]?.route as string) as { items: { counters: Counters }[] } | null
   const ended = ['resulted', 'failed', 'expired', 'cancelled', 'rejected'].map((name) => {
     const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
     return `${sum ?? '?'} ${name}`
   })
-  return line(width, [
-    ['commands  ', paint.dim],
-    [
-      `${countOf(state, 'waiting')} waiting > ${countOf(state, 'attempted')} attempted > ${countOf(state, 'acknowledged')} acknowledged`,
-    ],
-    [` > ${ended.join(', ')}`],
-    [`   ${summary?.tracked_commands ?? '?'} tracked, ${summary?.due_commands ?? '?'} due`, paint.dim],
-  ])
+  const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map((name) =>
+    countOf(state, name),
+  )
+  return [
+    line(width, [
+      ['commands  ', paint.dim],
+      [`${waiting} waiting > ${attempted} attempted > ${acknowledged} acknowledged`],
+      [`   ${summary?.tracked_commands ?? '?'} tracked, ${summary?.due_commands ?? '?'} due`, paint.dim],
+    ]),
+    line(width, [['ended since the nodes started  ', paint.dim], [ended.join(', ')]]),
+  ]
 }
 
 interface Counters {
@@ -111,6 +114,6 @@ function findings(state: TopState, frame: Frame): string {
 export const headerOf = (state: TopState, frame: Frame): string[] => [
   title(state, frame),
   sources(state, frame),
-  flow(state, frame),
+  ...flow(state, frame),
   findings(state, frame),
 ]

@@ -21,7 +21,8 @@ export interface TopState {
   /** Whether keys are letters of the filter. */
   isTyping: boolean
   selected: number
-  isOpen: boolean
+  /** The record that is shown alone, as it was last heard of, and whether it has left its list since. */
+  open: { readonly row: object; readonly isGone: boolean } | null
   /** Lines of the open record that are above the screen. */
   scrolled: number
   isHelping: boolean
@@ -36,7 +37,7 @@ export const initialState = (): TopState => ({
   filter: '',
   isTyping: false,
   selected: 0,
-  isOpen: false,
+  open: null,
   scrolled: 0,
   isHelping: false,
   isPaused: false,
@@ -56,18 +57,35 @@ export function heard(state: TopState, route: string, asked: Asked, now: number)
       ? { value: asked.value, at: now, problem: null }
       : { ...before, problem: asked.problem },
   )
-  return { ...state, known }
+  const next = { ...state, known }
+  const { route: shown } = tableOfState(state)
+  return route === shown && asked.problem === undefined ? { ...next, open: openOf(next) } : next
 }
 
 export const tableOfState = ({ table }: TopState) => TABLES[table] as (typeof TABLES)[number]
+
+const itemsOf = (state: TopState): readonly object[] =>
+  (knownOf(state, tableOfState(state).route).value as { items?: object[] } | null)?.items ?? []
+
+/** The open record as the list has it now. */
+function openOf(state: TopState): TopState['open'] {
+  const { open } = state
+  if (open === null) return null
+  const idOf = (row: object) => {
+    const flat = flatten(row)
+    return JSON.stringify(tableOfState(state).id.map((field) => flat.get(field)))
+  }
+  const wanted = idOf(open.row)
+  const row = itemsOf(state).find((item) => idOf(item) === wanted)
+  return row ? { row, isGone: false } : { ...open, isGone: true }
+}
 
 const compare = (a: unknown, b: unknown): number =>
   typeof a === 'number' && typeof b === 'number' ? a - b : cellOf(a) < cellOf(b) ? -1 : Number(cellOf(a) > cellOf(b))
 
 /** The rows of the current table, as they are filtered and sorted. */
 export function rowsOf(state: TopState): object[] {
-  const { value } = knownOf(state, tableOfState(state).route)
-  const items = ((value as { items?: object[] } | null)?.items ?? []).slice()
+  const items = itemsOf(state).slice()
   const wanted = state.filter.toLowerCase()
   const found =
     wanted === ''
@@ -107,7 +125,7 @@ const turnTo = (state: TopState, table: number): TopState => ({
   isDescending: false,
   filter: '',
   selected: 0,
-  isOpen: false,
+  open: null,
 })
 
 /** The next field to sort by; behind the last the router's own order. */
@@ -121,20 +139,21 @@ export function press(state: TopState, key: Key): TopState | null {
   const { name, sequence = '', ctrl } = key
   if (ctrl) return name === 'c' || name === 'd' ? null : state
   if (state.isTyping) return type(state, key)
-  const rows = rowsOf(state).length
+  const rows = rowsOf(state)
+  const chosen = rows[Math.min(state.selected, rows.length - 1)]
   const move = (by: number): TopState =>
-    state.isOpen ? { ...state, scrolled: Math.max(0, Math.min(LINES_MAX, state.scrolled + by)) } : step(by)
+    state.open ? { ...state, scrolled: Math.max(0, Math.min(LINES_MAX, state.scrolled + by)) } : step(by)
   const step = (by: number): TopState => ({
     ...state,
-    selected: Math.max(0, Math.min(rows - 1, state.selected + by)),
+    selected: Math.max(0, Math.min(rows.length - 1, state.selected + by)),
   })
   if (/^[1-9]$/.test(sequence)) return Number(sequence) <= TABLES.length ? turnTo(state, Number(sequence) - 1) : state
   switch (name ?? sequence) {
     case 'q':
       return null
     case 'escape':
-      return state.isHelping || state.isOpen
-        ? { ...state, isHelping: false, isOpen: false }
+      return state.isHelping || state.open
+        ? { ...state, isHelping: false, open: null }
         : { ...state, filter: '', selected: 0 }
     case 'tab':
     case 'right':
@@ -157,7 +176,7 @@ export function press(state: TopState, key: Key): TopState | null {
       return move(Number.POSITIVE_INFINITY)
     case 'return':
     case 'enter':
-      return { ...state, isOpen: rows > 0 && !state.isOpen, scrolled: 0 }
+      return { ...state, open: state.open || !chosen ? null : { row: chosen, isGone: false }, scrolled: 0 }
     case 's':
       return { ...state, sort: nextSort(state), selected: 0 }
     case 'r':
@@ -165,7 +184,7 @@ export function press(state: TopState, key: Key): TopState | null {
     case 'p':
       return { ...state, isPaused: !state.isPaused }
     case '/':
-      return { ...state, isTyping: true, isOpen: false }
+      return { ...state, isTyping: true, open: null }
     case '?':
       return { ...state, isHelping: !state.isHelping }
     default:

@@ -3,6 +3,8 @@
 export interface TopTable {
   readonly name: string
   readonly route: string
+  /** What tells a row from every other. */
+  readonly id: readonly string[]
   /** The first is what names a row; those behind go first where there is no place. */
   readonly fields: readonly string[]
 }
@@ -11,6 +13,7 @@ export const TABLES: readonly TopTable[] = [
   {
     name: 'nodes',
     route: '/delivery/nodes?limit=200',
+    id: ['node_id'],
     fields: [
       'node_id',
       'stale',
@@ -25,11 +28,13 @@ export const TABLES: readonly TopTable[] = [
   {
     name: 'tenants',
     route: '/delivery/tenants?limit=200',
+    id: ['scope_id'],
     fields: ['scope_id', 'reserved_commands', 'capacity', 'oldest_deadline_at'],
   },
   {
     name: 'commands',
     route: '/delivery/commands?limit=200',
+    id: ['user_id', 'client_id', 'command_id', 'admission.scope_id'],
     fields: [
       'command_id',
       'state',
@@ -48,6 +53,7 @@ export const TABLES: readonly TopTable[] = [
   {
     name: 'connections',
     route: '/connections?limit=200',
+    id: ['connection_id'],
     fields: [
       'connection_id',
       'status',
@@ -64,11 +70,13 @@ export const TABLES: readonly TopTable[] = [
   {
     name: 'calls',
     route: '/rpc/pending?limit=200',
+    id: ['correlation_id'],
     fields: ['correlation_id', 'action', 'user_id', 'client_id', 'age_ms', 'overdue', 'deadline_at', 'instance_id'],
   },
   {
     name: 'viewers',
     route: '/subscriptions?order=slowest&limit=200',
+    id: ['subscription_id'],
     fields: ['subscription_id', 'pending', 'dropped', 'user_id', 'session_id', 'site_id', 'node_id', 'last_taken_at'],
   },
 ]
