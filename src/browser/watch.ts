@@ -15,7 +15,7 @@ export class WatchRefused extends Error {
   override readonly name = 'WatchRefused'
 
   constructor(
-    /** 401, 403, 404, 422, 501 and the like. */
+    /** 401, 403, 404, 422, 501 and the like; of what is no stream 200, and of a redirect 3xx, or 0 in a browser. */
     readonly status: number,
   ) {
     super(`refused: ${status}`)
@@ -179,7 +179,8 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       const response = await raceAbort(fetch(`${url}?${search}`, asked), connection.signal)
       const { status } = response
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        isOver = /^(4(?!08|29)|501)/.test(`${status}`)
+        // As of a subscription; 501 is the router's word for what is no part of it.
+        isOver = !/^(408|429|5(?!01))/.test(`${status}`)
         throw new WatchRefused(status)
       }
       reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

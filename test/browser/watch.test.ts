@@ -211,7 +211,9 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it.each([403, 501])('ends with what refuses it for good, as %i does, and not with what passes', async (last) => {
+  it.each([
+    403, 501, 302, 200,
+  ])('ends with what refuses it for good, as %i does, and not with what passes', async (last) => {
     const answers = [503, 429, last]
     const fetch = async () => new Response('{}', { status: answers.shift() as number })
     const over = watch('/watch', { views: ['/users'], onChange: () => {}, fetch: fetch as typeof globalThis.fetch })
