@@ -1,6 +1,7 @@
 /** What a store that goes down and comes back costs a plug: evidence of what was between, and nothing else. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/index.js'
+import { Refusal } from '../../src/refusal.js'
 import { describeRedis, type Server, startServer } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
 import { failing, type Outage } from './failing.js'
@@ -49,6 +50,54 @@ describe('a facility that is down for a while', () => {
     expect([...reasons.keys()].every((client) => Number(client.slice(7)) < 250)).toBe(true)
     expect([reasons.get('client-0'), reasons.get('client-60')]).toEqual(['unknown', 'unknown'])
     expect(await peer.follower.close()).toEqual({ cut: 0 })
+  })
+
+  it.each([
+    ['went before it was tried again', () => {}],
+    ['went while nobody answered', async (peer: ReturnType<typeof createPeer>, one: Plain) => peer.go(one)],
+  ])('shows nobody whose connect it did not answer and who %s', async (_, meanwhile) => {
+    const { connections } = world.facilities
+    let isLost = true
+    const peer = createPeer(world, {
+      ...connections,
+      async connect(input) {
+        const connection = await connections.connect(input)
+        if (!isLost) return connection
+        isLost = false
+        await meanwhile(peer, one)
+        throw new Refusal('unavailable', 'the reply was lost')
+      },
+    })
+    const one = peer.come(plain(0))
+    await soon(() => expect(peer.errors).toHaveLength(1))
+    peer.go(one)
+    await soon(async () => expect([...(await reasonsOf(world))]).toEqual([['client-0', 'unknown']]))
+    await agree(world, peer.said)
+    expect(await peer.follower.close()).toEqual({ cut: 0 })
+  })
+
+  it('leaves a client alone that somebody else holds, though it did not answer the one that was here', async () => {
+    const { connections } = world.facilities
+    const asked: string[] = []
+    const peer = createPeer(world, {
+      ...connections,
+      async connect(input) {
+        asked.push('connect')
+        await connections.connect(input)
+        await connections.connect({ ...input, instance_id: 'elsewhere' })
+        throw new Refusal('unavailable', 'the reply was lost')
+      },
+      async currentInstance(client) {
+        asked.push('look')
+        return connections.currentInstance(client)
+      },
+    })
+    const one = peer.come(plain(0))
+    await soon(() => expect(peer.errors).toHaveLength(1))
+    peer.go(one)
+    await soon(() => expect(asked).toContain('look'))
+    expect(await peer.follower.close()).toEqual({ cut: 0 })
+    expect(asked).toEqual(['connect', 'look'])
   })
 
   it('is not waited for at the end', async () => {

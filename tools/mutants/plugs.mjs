@@ -17,6 +17,12 @@ export const PLUGS = [
   ]),
   ...weaken('src/plugs/follow/client-writer.ts', OUTAGE, [
     ['who left unheard ends as unknown', 'leftAt <= failedAt() ? UNKNOWN : reason', 'reason'],
+    ['who has gone unanswered is ended', 'if (!wasNotRun(error)) addUnsure(client, member)', ''],
+    [
+      'who holds a client now is not ousted by one that has gone',
+      'identity?.instance_id === holder',
+      'identity !== undefined',
+    ],
     ['a client that is held elsewhere stays there', 'client.ousted?.member === member &&', 'false &&', ELSEWHERE],
     ['who is refused for good is followed no more', 'if (isFinal(error)) refuse(member)', '', WS],
     [

@@ -1,7 +1,7 @@
 /** Brings a registry to what is there of one client: the connection that arrived last holds it, and those before are superseded. */
 import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
 import type { JsonObject } from '../../contract/json.js'
-import { Refusal } from '../../refusal.js'
+import { Refusal, wasNotRun } from '../../refusal.js'
 import type { Identity } from './options.js'
 
 /** What a plug writes to. */
@@ -32,6 +32,8 @@ export interface Client<P> {
   /** It says something else of itself than the registry was told. */
   isChanged: boolean
   ousted: Ousted<P> | undefined
+  /** Those whose connect was not answered: the registry may have one of them all the same. */
+  readonly unsure: Set<Member<P>>
 }
 
 /** Who had a client when the registry was found to know that connection no more. */
@@ -63,10 +65,29 @@ export const UNKNOWN = 'unknown'
 /** Who is silent is asked after one `heartbeatMs`, at a look that comes every half of it: by two he has been written. */
 const SILENCES = 2
 
+/** Of one client that comes and goes while replies are lost: those before end by their lease. */
+const UNSURE_MAX = 8
+
 /** What no other try can change: the identity is wrong. */
 const isFinal = (error: unknown) =>
   error instanceof Refusal && (error.code === 'invalid_input' || error.code === 'payload_too_large')
 const isFull = (error: unknown) => error instanceof Refusal && error.code === 'capacity_exceeded'
+
+function addUnsure<P>({ unsure }: Client<P>, member: Member<P>): void {
+  unsure.add(member)
+  const [first] = unsure
+  if (unsure.size > UNSURE_MAX && first) unsure.delete(first)
+}
+
+/**
+ * Whom the registry has of those whose connect was not answered: what the connection is called, by which it can be ended, is
+ * learned by connecting it once more. Whoever else holds the client by now is left alone.
+ */
+async function ghostOf<P>({ unsure }: Client<P>, connections: FollowedConnections): Promise<Member<P> | undefined> {
+  const [any] = unsure
+  const holder = await connections.currentInstance(any?.identity as Identity)
+  return [...unsure].find(({ identity }) => identity?.instance_id === holder)
+}
 
 /** @returns what brings the registry to what is there of a client, and rejects where the store is not. */
 export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Client<P>) => Promise<void> {
@@ -80,11 +101,15 @@ export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Cli
       client.isChanged = false
       const connection = await connections.connect({ ...identity, metadata: saidOf(member) })
       client.written = { id: connection.connection_id, member }
+      client.unsure.clear()
       member.isSuperseded = false
       wasSeen(client)
       if (client.members.includes(member)) connected(member.peer, connection)
     } catch (error) {
-      if (!isFinal(error) && !isFull(error)) throw error
+      if (!isFinal(error) && !isFull(error)) {
+        if (!wasNotRun(error)) addUnsure(client, member)
+        throw error
+      }
       if (isFinal(error)) refuse(member)
       failed(error)
     }
@@ -147,7 +172,13 @@ export function createClientWriter<P>(parts: ClientWriterParts<P>): (client: Cli
   }
 
   return async (client) => {
-    const { written, members } = client
+    const { members } = client
+    if (members.length === 0 && !client.written && client.unsure.size > 0) {
+      const ghost = await ghostOf(client, connections)
+      if (ghost) await connect(client, ghost)
+      client.unsure.clear()
+    }
+    const { written } = client
     if (written && !members.includes(written.member)) {
       const { reason, leftAt } = written.member
       await connections.disconnect(written.id, leftAt <= failedAt() ? UNKNOWN : reason)

@@ -70,6 +70,7 @@ export function createClients<P>(parts: ClientsParts<P>): Clients<P> {
         isDue: false,
         isChanged: false,
         ousted: undefined,
+        unsure: new Set<Member<P>>(),
       }
       clients.set(key, client)
       left.delete(client)
@@ -84,7 +85,8 @@ export function createClients<P>(parts: ClientsParts<P>): Clients<P> {
       client.members.splice(client.members.indexOf(member), 1)
       member.leftAt = now()
       if (reason !== undefined && !writer.isDown()) member.reason = reason
-      if (client.members.length === 0 && !client.written && forget(client)) return
+      const isUnwritten = !client.written && client.unsure.size === 0
+      if (client.members.length === 0 && isUnwritten && forget(client)) return
       writer.want(client)
       if (client.members.length > 0) return
       left.add(client)
