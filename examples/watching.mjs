@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { apiKeyAuth, createDiagnosticsRouter } from 'relayscope'
-import { watch } from 'relayscope/browser'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
 
 const key = 'the-key-of-the-operator'
 
+// #region watch
+import { watch } from 'relayscope/browser'
+
 /** Watches until `left` aborts, and draws each time. */
 async function show(url, left, draw) {
-  // #region watch
   await watch(`${url}/ops/diagnostics/watch`, {
     views: ['/connections?status=connected', '/findings'],
     headers: { 'x-admin-key': key },
@@ -20,8 +21,8 @@ async function show(url, left, draw) {
         draw(view, items, { asOf, stale, complete })
     },
   })
-  // #endregion
 }
+// #endregion
 
 test('a client that connects appears on the page', async () => {
   const facilities = createMemoryFacilities()

@@ -20,14 +20,15 @@ export async function openCooperation({
   closeTimeoutMs,
 }) {
   const { site_id, session_id, user_id, client_id } = app
-  // #region relay
   const { sites, sessions, subscriptions, bus, ingest } = facilities
+  // #region session
   await sites.put({ site_id, owner: user_id, mode: 'observe' })
   // The same after a restart and on every node: a viewer's page still knows it, and a shared store may still have it.
   if ((await sessions.get(session_id))?.state !== 'active') {
     await sessions.open({ site_id, owner: user_id, connector: { user_id, client_id } })
     await sessions.activate(session_id)
   }
+  // #endregion
   const viewers = await openViewers({ file: viewersFile, name: guests, sessions, session_id })
 
   const router = createCooperativeSiteRouter({
@@ -43,6 +44,5 @@ export async function openCooperation({
     prefix: COOPERATIVE_PREFIX,
     closeTimeoutMs,
   })
-  // #endregion
   return { router, viewers }
 }

@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createCooperativeSiteClient, type SiteEvent } from '../../src/browser/index.js'
 import { type Running, run } from '../adapters/process.js'
 import { bun, deno, workerd } from '../adapters/runtimes.js'
+import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { call as callTool, connectHttp } from '../mcp/subject.js'
 import { describeRedis, startServer } from '../redis/server.js'
 import { type Consumer, createConsumer, runIn } from './consumer.js'
@@ -138,6 +140,56 @@ describe('examples/mcp', () => {
     } finally {
       await running.close()
     }
+  })
+})
+
+describe('examples/cooperative-site', () => {
+  async function start() {
+    const running = await run(process.execPath, [fileOf('cooperative-site')], {
+      ...settings(),
+      env: { PORT: '0', SERVICE_ADMIN_KEY: '' },
+    })
+    onTestFinished(() => running.close())
+    return `http://127.0.0.1:${running.port}`
+  }
+
+  it('serves its page the one file of relayscope/browser, which imports nothing', async () => {
+    const url = await start()
+    expect(await (await fetch(url)).text()).toContain("from '/relayscope.js'")
+    const file = await (await fetch(`${url}/relayscope.js`)).text()
+    expect(file).toMatch(/export \{[^}]*createCooperativeSiteClient/)
+    expect(file).not.toMatch(/^(?:import\b|export .* from )|\bimport\(/m)
+  })
+
+  it('tells a viewer of what the application has done for it, and that it will not do it twice', async () => {
+    const url = await start()
+    const { items } = await (await fetch(`${url}/ops/diagnostics/sessions`)).json()
+    expect(items).toMatchObject([{ site_id: 'notes', state: 'active', connector_connected: true }])
+    const site = createCooperativeSiteClient({
+      baseUrl: `${url}/relay`,
+      sessionId: items[0].session_id,
+      headers: { authorization: 'Bearer token-of-vera' },
+    })
+    const left = new AbortController()
+    const heard: string[] = []
+    const told: SiteEvent[] = []
+    site.subscribe({ onReady: () => heard.push('ready'), onEvent: (event) => told.push(event), signal: left.signal })
+    await expect.poll(() => heard).toEqual(['ready'])
+    expect(await site.invoke('archive_note', { id: 0 })).toMatchObject({ status: 'succeeded', result: { id: 0 } })
+    await expect.poll(() => told).toMatchObject([{ name: 'note_changed', data: { id: 0 } }])
+    left.abort()
+    expect(await site.invoke('archive_note', { id: 0 })).toMatchObject({ error: { code: 'no_such_note' } })
+    expect(await site.invoke('list_notes')).toMatchObject({ result: [[1, 'bread']] })
+  })
+
+  it.skipIf(isChromiumMissing)('shows a page whose notes leave when they are clicked (needs chromium)', async () => {
+    const url = await start()
+    const chromium = await launchChromium()
+    onTestFinished(() => chromium.close())
+    const page = await chromium.newPage()
+    await page.goto(`${url}/#token-of-vera`)
+    await page.getByText('milk').click()
+    await expect.poll(() => page.locator('li').allTextContents()).toEqual(['bread'])
   })
 })
 

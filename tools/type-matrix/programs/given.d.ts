@@ -33,8 +33,6 @@ declare const memoryComposition: typeof import('relayscope/memory').memoryCompos
 declare const startCooperativeSiteControlServer: typeof import('relayscope/control-server').startCooperativeSiteControlServer
 declare const createRemoteSiteRegistry: typeof import('relayscope/publisher').createRemoteSiteRegistry
 declare const createCooperativeSitePublisher: typeof import('relayscope/publisher').createCooperativeSitePublisher
-declare const createCooperativeSiteRouter: typeof import('relayscope/cooperative-site').createCooperativeSiteRouter
-declare const createSessionPolicy: typeof import('relayscope/cooperative-site').createSessionPolicy
 declare const ActionFailure: typeof import('relayscope/cooperative-site').ActionFailure
 declare const z: typeof import('zod')
 declare const express: typeof import('express')
@@ -54,7 +52,6 @@ declare const WebSocketServer: new (options: { server: import('node:http').Serve
 declare const feed: (server: unknown, facilities: object, options: object) => void
 declare const userOf: (request: unknown) => string | null
 declare const heartbeatMs: number
-declare const watch: typeof import('relayscope/browser').watch
 declare const key: string
 declare const left: AbortController
 declare const draw: (view: string, items: readonly unknown[], about: object) => void
@@ -84,6 +81,7 @@ declare const relay:
   | (import('relayscope').Instance & { baseUrl: string; token: string; signal: AbortSignal })
   | undefined
 declare const sites: import('relayscope').SiteRegistry
+declare const sessions: import('relayscope').SessionRegistry
 declare const publisher: import('relayscope/publisher').CooperativeSitePublisher
 declare const actions: import('relayscope/cooperative-site').ActionHandlers
 declare const notes: { get(id: number): { keep?: boolean } | undefined; archive(id: number): Promise<{ id: number }> }
@@ -98,17 +96,8 @@ declare const site_id: string
 declare const session_id: string
 declare const user_id: string
 declare const client_id: string
-declare const viewersFile: string
-declare const guests: string
-declare const openViewers: (
-  given: object,
-) => Promise<{ authenticate: import('relayscope/cooperative-site').Authenticate }>
-declare const connector: import('relayscope/cooperative-site').DispatchConnector
 declare const dispatcher: import('relayscope/memory').MemoryFacilities['dispatcher']
 declare const client: import('relayscope').Instance
-declare const authenticateHost: import('relayscope/cooperative-site').Authenticate
-declare const COOPERATIVE_PREFIX: string
-declare const closeTimeoutMs: number
 declare const site: import('relayscope/browser').CooperativeSiteClient
 declare const at: (id: string) => { textContent: string | null }
 declare const log: (name: string, value: unknown) => void

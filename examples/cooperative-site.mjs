@@ -1,0 +1,121 @@
+/** A cooperative site whole: a host, an application with one event and two actions, a page. `node examples/cooperative-site.mjs` */
+
+// #region site
+import { readFile } from 'node:fs/promises'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import {
+  ActionFailure,
+  createActionHandlers,
+  createCooperativeSiteRouter,
+  createDispatchConnector,
+  createSessionPolicy,
+} from 'relayscope/cooperative-site'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { startNodeServer } from 'relayscope/node'
+import { createCooperativeSitePublisher } from 'relayscope/publisher'
+import * as z from 'zod'
+
+// The host. `grace` runs the application and `vera` looks at it; your own authentication stands in place of `users`.
+const facilities = createMemoryFacilities()
+const { sites, sessions, subscriptions, bus, ingest, connections, dispatcher } = facilities
+const users = new Map(Object.entries({ 'token-of-grace': 'grace', 'token-of-vera': 'vera' }))
+function authenticate(request) {
+  const user_id = users.get(request.headers.get('authorization')?.replace('Bearer ', '') ?? '')
+  return user_id ? { user_id } : null
+}
+const connector = createDispatchConnector(facilities) // an action becomes a command for the application
+const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: createSessionPolicy({ sessions }) }
+const who = { authenticateHost: authenticate, authenticateViewer: authenticate }
+const relay = createCooperativeSiteRouter({ ...ports, ...who, prefix: '/relay' })
+const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
+const diagnostics = createDiagnosticsRouter({ ...memoryComposition(facilities), auth, prefix: '/ops/diagnostics' })
+
+// The one file of `relayscope/browser` imports nothing: a page may have it as it is, or by a bundler.
+const browser = await readFile(new URL(import.meta.resolve('relayscope/browser')))
+const server = await startNodeServer(serve, { port: Number(process.env.PORT ?? 8080) })
+function serve(request) {
+  const { pathname } = new URL(request.url)
+  for (const router of [relay, diagnostics]) if (router.owns(pathname)) return router(request)
+  if (pathname === '/relayscope.js') return new Response(browser, { headers: { 'content-type': 'text/javascript' } })
+  return new Response(page(), { headers: { 'content-type': 'text/html' } })
+}
+
+await sites.put({
+  site_id: 'notes',
+  owner: 'grace',
+  mode: 'cooperative',
+  event_names: ['note_changed'],
+  action_names: ['list_notes', 'archive_note'],
+  capability_profile: { action_invocation: true },
+})
+const application = { user_id: 'grace', client_id: 'notes-app' }
+const { session_id } = await sessions.open({ site_id: 'notes', owner: 'grace', connector: application })
+await sessions.activate(session_id)
+await sessions.share(session_id, { user_id: 'vera', rights: ['view', 'invoke'] })
+
+// The application, here in the host's process. In one of its own, its commands come over the connection that it has.
+const notes = new Map(['milk', 'bread'].map((text, id) => [id, text]))
+const client = { ...application, instance_id: crypto.randomUUID() }
+const publisher = createCooperativeSitePublisher({
+  runtime: {
+    baseUrl: `${server.url}/relay`,
+    identity: () => client,
+    authorize: (headers) => headers.set('authorization', 'Bearer token-of-grace'),
+  },
+})
+const actions = createActionHandlers()
+actions.handle('list_notes', { parameters: z.strictObject({}) }, () => [...notes])
+actions.handle('archive_note', { parameters: z.strictObject({ id: z.int() }) }, async ({ id }) => {
+  if (!notes.delete(id)) throw new ActionFailure('no_such_note', 'Somebody else has archived it')
+  publisher.publish('notes', 'note_changed', { id }).catch(console.error)
+  return { id }
+})
+const { connection_id } = await connections.connect({ ...client, client_type: 'console', actions: actions.names })
+setInterval(() => connections.heartbeat(connection_id).catch(console.error), 30_000)
+await dispatcher.attach(client, async (command) => {
+  handle(command).catch(console.error) // that the client has it, and no more: what it does takes as long as it takes
+})
+async function handle({ action, payload, command_id }) {
+  await dispatcher.acknowledge({ ...client, command_id })
+  const outcome = await actions.execute({ action, parameters: payload, correlation_id: command_id })
+  if (outcome) await connector.reply({ ...client, correlation_id: command_id, outcome }) // a repeated call has none
+}
+
+// The page. It looks again at whatever it is told; the token comes behind `#`, which no server is sent.
+function page() {
+  return `<!doctype html><meta charset="utf-8"><title>Notes</title><ul id="notes"></ul><p id="said"></p>
+<script type="module">
+import { createCooperativeSiteClient } from '/relayscope.js'
+const headers = { authorization: 'Bearer ' + location.hash.slice(1) }
+const site = createCooperativeSiteClient({ baseUrl: '/relay', sessionId: '${session_id}', headers })
+async function ask(action, parameters) {
+  try {
+    const { status, result, error } = await site.invoke(action, parameters)
+    said.textContent = status === 'succeeded' ? '' : error.code // the application's own no
+    return result
+  } catch ({ code, outcome }) {
+    said.textContent = outcome === 'unknown' ? code + ': it may have happened' : code // the relay's
+  }
+}
+async function look() {
+  const items = ((await ask('list_notes')) ?? []).map(([id, text]) => {
+    const item = document.createElement('li')
+    item.textContent = text
+    item.onclick = () => ask('archive_note', { id })
+    return item
+  })
+  notes.replaceChildren(...items)
+}
+site.subscribe({ onReady: look, onEvent: look, onGap: look, onEnd: ({ reason }) => (said.textContent = reason) })
+</script>`
+}
+
+console.log(`open ${server.url}/#token-of-vera, click a note, and look at ${server.url}/ops/diagnostics/sessions`)
+process.once('SIGTERM', async () => {
+  await relay.close() // streams end with `shutdown`, and calls under way have their end
+  await connections.disconnect(connection_id, 'shutdown')
+  await server.close()
+  await facilities.close()
+  process.exit()
+})
+// #endregion
