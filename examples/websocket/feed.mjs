@@ -3,7 +3,10 @@
 // #region feed
 import { promisify } from 'node:util'
 
-/** Follows the sockets of `server`. `userOf(request)` is whom you have authenticated: never what a client says. */
+/**
+ * Follows the sockets of `server`. `userOf(request)` is whom you have authenticated: never what a client says.
+ * @returns what closes them all, and resolves when their ends are written.
+ */
 export function feed(server, { connections, contexts, dispatcher }, { userOf, heartbeatMs = 30_000 }) {
   async function follow(socket, request) {
     socket.pause() // what comes before we listen waits
@@ -48,11 +51,18 @@ export function feed(server, { connections, contexts, dispatcher }, { userOf, he
     for (const context_id of reported) await contexts.close(context_id)
   }
 
-  server.on('connection', (socket, request) =>
-    follow(socket, request).catch((error) => {
+  const following = new Set()
+  server.on('connection', (socket, request) => {
+    const followed = follow(socket, request).catch((error) => {
       socket.resume()
       socket.close(1011, error.code)
-    }),
-  )
+    })
+    following.add(followed)
+    followed.then(() => following.delete(followed))
+  })
+  return async function leave() {
+    for (const socket of server.clients) socket.close(1001, 'shutdown')
+    await Promise.all(following)
+  }
 }
 // #endregion

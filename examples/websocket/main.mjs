@@ -19,7 +19,7 @@ const userOf = (request) => new URL(request.url, 'ws://relay').searchParams.get(
 // #region main
 const mount = toNodeHandler(diagnostics)
 const server = createServer((req, res) => mount(req, res, () => work(req, res)))
-feed(new WebSocketServer({ server }), facilities, { userOf, heartbeatMs })
+const leave = feed(new WebSocketServer({ server }), facilities, { userOf, heartbeatMs })
 
 /** `POST /sync/ada/laptop` gives that client something to do. The answer is evidence: admitted, and no more than that. */
 function work(req, res) {
@@ -31,6 +31,15 @@ function work(req, res) {
     ({ code = 'internal' }) => answer(422, { code }),
   )
 }
+// #endregion
+
+// #region ending
+process.once('SIGTERM', async () => {
+  server.close() // nobody new comes
+  await leave() // every socket is closed, and its end is written
+  await facilities.close() // the node leaves
+  process.exit()
+})
 // #endregion
 
 server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {

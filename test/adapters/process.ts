@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline'
 export interface Running {
   port: number
   close(): Promise<void>
+  /** Asks it to end, as an operator does, and waits until it has. @returns its exit code. */
+  end(): Promise<number | null>
 }
 
 export interface RunOptions {
@@ -51,7 +53,12 @@ export async function run(command: string, args: string[], { cwd, env }: RunOpti
   try {
     const port = await readPort(child)
     child.stdout?.resume()
-    return { port, close }
+    const end = async () => {
+      child.kill('SIGTERM')
+      await ended
+      return child.exitCode
+    }
+    return { port, close, end }
   } catch (error) {
     await close()
     throw error

@@ -110,6 +110,15 @@ describe.skipIf(missing !== undefined)(
       for (const socket of [dora, fay]) socket.close()
     })
 
+    it('closes its sockets on SIGTERM, and ends when their ends are written', async () => {
+      const ending = await run(process.execPath, [fileOf('examples/websocket/main.mjs')], { env: { PORT: '0' } })
+      const socket = join(`ws://127.0.0.1:${ending.port}/?user=ada&client_id=laptop`, {})
+      await new Promise((resolve) => socket.addEventListener('open', resolve))
+      const end = closed(socket)
+      expect(await ending.end()).toBe(0)
+      expect(await end).toEqual({ code: 1001, reason: 'shutdown' })
+    })
+
     it('closes the socket of a client that cannot be one', async () => {
       expect(await closed(join(at('eve', ''), {}))).toMatchObject({ code: 1011, reason: 'invalid_input' })
     })

@@ -11,7 +11,7 @@ import { soon } from '../redis/wait-for.js'
 /** Runs an example, and says how to look at it. */
 async function start(name: string) {
   const file = fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
-  const { port, close } = await run(process.execPath, [file], {
+  const { port, close, end } = await run(process.execPath, [file], {
     env: { PORT: '0', SERVICE_ADMIN_KEY: '', CHROMIUM },
   })
   onTestFinished(close)
@@ -20,7 +20,7 @@ async function start(name: string) {
       const answer = await fetch(`http://127.0.0.1:${port}/ops/diagnostics${path}`)
       check(((await answer.json()) as { items: T[] }).items)
     })
-  return { port, shown }
+  return { port, shown, end }
 }
 
 describe('examples/ws', () => {
@@ -35,6 +35,52 @@ describe('examples/ws', () => {
     await shown<Connection>('/connections', (items) =>
       expect(items).toMatchObject([{ ended_reason: 'normal_closure' }]),
     )
+  })
+})
+
+describe('examples/ws-commands', () => {
+  const open = (port: number, instance = 'run-1') => new WebSocket(`ws://127.0.0.1:${port}/ada/laptop/${instance}`)
+  const closed = (socket: WebSocket) => new Promise<number>((resolve) => socket.once('close', resolve))
+
+  /** Takes every command as `work` says. */
+  function serve(socket: WebSocket, work: (command_id: string) => void) {
+    socket.on('message', (data) => {
+      const { command_id } = JSON.parse(String(data)) as { command_id: string }
+      socket.send(JSON.stringify({ type: 'ack', command_id }))
+      work(command_id)
+      socket.send(JSON.stringify({ type: 'result', command_id, ok: true }))
+    })
+  }
+  const dispatch = (port: number) => fetch(`http://127.0.0.1:${port}/sync/ada/laptop`, { method: 'POST' })
+
+  it('hands a command to the newest socket of its client, hears what became of it, and outlives nonsense', async () => {
+    const { port, shown } = await start('ws-commands')
+    const took: string[] = []
+    const older = open(port)
+    const superseded = closed(older)
+    serve(older, () => took.push('older'))
+    await shown<Connection>('/connections?status=connected', (items) => expect(items).toHaveLength(1))
+    const newer = open(port, 'run-2')
+    serve(newer, () => took.push('newer'))
+    newer.on('open', () => newer.send('nonsense'))
+    expect(await superseded).toBe(1008)
+    expect((await dispatch(port)).status).toBe(202)
+    const expected = { state: 'resulted', acknowledgement: { state: 'acknowledged', instance_id: 'run-2' } }
+    await shown('/delivery/commands', (items) => expect(items).toMatchObject([expected]))
+    expect(took).toEqual(['newer'])
+  })
+
+  it('closes its sockets on SIGTERM, those that do not answer too, and ends', async () => {
+    const { port, shown, end } = await start('ws-commands')
+    const socket = open(port)
+    const code = closed(socket)
+    const hanging = new WebSocket(`ws://127.0.0.1:${port}/ada/phone/run-1`)
+    hanging.on('error', () => {})
+    await shown<Connection>('/connections', (items) => expect(items).toHaveLength(2))
+    hanging.pause()
+    expect(await end()).toBe(0)
+    expect(await code).toBe(1001)
+    hanging.terminate()
   })
 })
 

@@ -49,7 +49,9 @@ declare const AppModule: unknown
 declare const createServer: typeof import('node:http').createServer
 declare const toNodeHandler: typeof import('relayscope/node').toNodeHandler
 declare const WebSocketServer: new (options: { server: import('node:http').Server }) => unknown
-declare const feed: (server: unknown, facilities: object, options: object) => void
+declare const feed: (server: unknown, facilities: object, options: object) => () => Promise<void>
+declare const leave: () => Promise<void>
+declare const server: import('node:http').Server
 declare const userOf: (request: unknown) => string | null
 declare const heartbeatMs: number
 declare const key: string
@@ -104,10 +106,20 @@ declare const log: (name: string, value: unknown) => void
 declare const refetch: () => void
 
 // What plugs follow, as far as the documents show it.
+type GivenSocket = import('relayscope/ws').FollowedWebSocket & {
+  readonly OPEN: 1
+  on(event: 'message', listener: (data: never) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  once(event: 'close', listener: (code: number) => void): unknown
+  send(text: string, sent: (error?: Error | null) => void): void
+  close(code: number, reason?: string): void
+  terminate(): void
+}
 declare const sockets: import('relayscope/ws').FollowedWebSocketServer<
-  import('relayscope/ws').FollowedWebSocket,
+  GivenSocket,
   import('node:http').IncomingMessage
->
+> & { readonly clients: Set<GivenSocket> }
+declare const follower: import('relayscope/ws').Follower
 declare const followWebSockets: typeof import('relayscope/ws').followWebSockets
 declare const whoIs: (peer: unknown) => import('relayscope/ws').Identity
 declare const io: import('relayscope/socket.io').FollowedSocketIoServer<import('relayscope/socket.io').FollowedSocket>
