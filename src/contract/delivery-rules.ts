@@ -10,8 +10,10 @@ import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
-  const reason = checkSegment(ids.client_id) ?? checkSegment(ids.command_id ?? '')
-  if (reason) throw new Refusal('invalid_identity', reason)
+  for (const name of ['client_id', 'command_id'] as const) {
+    const reason = checkSegment(ids[name] ?? '')
+    if (reason) throw new Refusal('invalid_identity', `${name}: ${reason}: no slash, and not "." or ".."`)
+  }
 }
 
 type CurrentInstances = Pick<ConnectionRegistry, 'currentInstance'>
