@@ -159,7 +159,12 @@ export const ConnectInput = z.object({
     .default([]),
   metadata: JsonRecord.default({}),
 })
-export type ConnectInput = z.input<typeof ConnectInput>
+type GivenInput = z.input<typeof ConnectInput>
+type GivenAction = NonNullable<GivenInput['actions']>[number]
+/** What is given is only read: a list that is constant will do. */
+export interface ConnectInput extends Omit<GivenInput, 'actions'> {
+  actions?: readonly GivenAction[] | undefined
+}
 
 /** One instance of one client of one user: what fencing compares. */
 export const Instance = z.object({ user_id: Id, client_id: Id, instance_id: Id })

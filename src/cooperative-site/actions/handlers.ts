@@ -18,8 +18,8 @@ const SEEN_MAX = 10_000
 /** A call as it arrives by RPC. */
 export interface ActionCall {
   action: string
-  /** With the runtime's two reserved ones. */
-  parameters?: Record<string, unknown> | undefined
+  /** An object, with the runtime's two reserved ones: the payload of a command as it came. Its schema reads it. */
+  parameters?: unknown
   /** The same id again is the same call, and is dropped. */
   correlation_id?: string | undefined
 }
@@ -120,6 +120,8 @@ class UnreadParameters extends ActionFailure {
 
 const cancelled = () => new ActionFailure('cancelled')
 
+const named = (parameters: unknown) => (parameters ?? {}) as Record<string, unknown>
+
 /**
  * The handlers of one application.
  *
@@ -150,7 +152,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     const known = declared.get(call.action)
     if (known === undefined) throw new ActionFailure('unknown_action')
     const { options, handler } = known
-    const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = call.parameters ?? {}
+    const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = named(call.parameters)
     // What came is only this call's; what a schema puts in its place may be the application's own.
     const read = await options.parameters.safeParseAsync(deepFreeze(own))
     if (!read.success) throw new UnreadParameters(read.error.issues)
@@ -191,8 +193,8 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
       const context: ActionContext = Object.freeze({
         action: call.action,
         correlation_id: call.correlation_id ?? null,
-        session_id: text(call.parameters?.[SESSION_PARAMETER]),
-        site_id: text(call.parameters?.[SITE_PARAMETER]),
+        session_id: text(named(call.parameters)[SESSION_PARAMETER]),
+        site_id: text(named(call.parameters)[SITE_PARAMETER]),
         signal,
       })
       const running = run(call, context).catch((error: unknown) => {
