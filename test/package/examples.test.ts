@@ -193,7 +193,7 @@ describe('examples/cooperative-site', () => {
   })
 })
 
-describe.each(['unit-test', 'authorization', 'watching', 'connector'])('examples/%s', (name) => {
+describe.each(['unit-test', 'failing-source', 'authorization', 'watching', 'connector'])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
   })
