@@ -6,7 +6,7 @@ import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.
 import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
-import { having, type Rule } from './options.js'
+import { having, OBJECT, optionsOf, type Rule } from './options.js'
 import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
@@ -73,6 +73,16 @@ export type FacilityName = (typeof FAMILIES)[FamilyName]['facility']
 export const INSPECTOR_RULES = Object.fromEntries(
   Object.entries(FAMILIES).map(([name, { methods }]) => [name, anInspector(Object.keys(methods))]),
 ) as Record<FamilyName, Rule>
+
+const SAID =
+  'an object of inspectors, as memoryComposition(facilities) and redisComposition(options) have it: spread one of them'
+
+/** The option `inspectors`. Facilities themselves, of which each has its inspector within, are the nearest mistake. */
+export const INSPECTORS: Rule = {
+  ...optionsOf(INSPECTOR_RULES),
+  said: SAID,
+  test: (value) => OBJECT.test(value) && !Object.hasOwn(value as object, 'dispatcher'),
+}
 
 /** A facility has its inspector within, and is none itself. */
 function anInspector(methods: string[]): Rule {

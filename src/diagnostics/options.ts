@@ -1,6 +1,6 @@
 /** What a host gives the diagnostics router, checked once at construction. */
 
-import { INSPECTOR_RULES, type Inspectors } from '../contract/families.js'
+import { INSPECTORS, type Inspectors } from '../contract/families.js'
 import type { Deployment } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
@@ -68,7 +68,7 @@ const DEADLINE_MS = 5_000
 const EXTENSIONS_BYTES = 65_536
 
 const OPTIONS: Shape<DiagnosticsRouterOptions> = {
-  inspectors: needed(optionsOf(INSPECTOR_RULES)),
+  inspectors: needed(INSPECTORS),
   auth: needed({
     ...having('authenticate'),
     said: 'apiKeyAuth, bearerAuth, noopAuth or one of your own, with authenticate()',

@@ -25,8 +25,12 @@ const ADMIN_KEY_VARIABLE = 'SERVICE_ADMIN_KEY'
 export class AdminKeyRequiredError extends Error {
   override readonly name = 'AdminKeyRequiredError'
 
-  constructor() {
-    super(`an administrator key is required for a bind that is not loopback: pass one or set ${ADMIN_KEY_VARIABLE}`)
+  /** @param host where it was to be bound, as far as that was said. */
+  constructor(host?: string) {
+    const unsaid = host === undefined ? ', or say by the option host that the bind is loopback' : ''
+    super(
+      `an administrator key is required for a bind that is not loopback: pass one or set ${ADMIN_KEY_VARIABLE}${unsaid}`,
+    )
   }
 }
 
@@ -141,6 +145,6 @@ export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAu
   const env = options.env ?? globalThis.process?.env ?? {}
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]
   if (fromEnvironment !== undefined && fromEnvironment.trim() !== '') return apiKeyAuth(fromEnvironment)
-  if (strict && (host === undefined || !isLoopbackHost(host))) throw new AdminKeyRequiredError()
+  if (strict && (host === undefined || !isLoopbackHost(host))) throw new AdminKeyRequiredError(host)
   return host !== undefined && isLoopbackHost(host) ? loopbackAuth() : noopAuth()
 }

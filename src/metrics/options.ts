@@ -1,5 +1,5 @@
 /** What a host gives the metrics, checked once at construction. */
-import { INSPECTOR_RULES, type Inspectors } from '../contract/families.js'
+import { INSPECTORS, type Inspectors } from '../contract/families.js'
 import { checkId } from '../contract/ids.js'
 import type { Deployment } from '../contract/inspectors.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
@@ -77,7 +77,7 @@ const SCOPES_MAX = 50
 const LABELS: Shape<MetricLabels> = { scopes: LIST }
 
 const OPTIONS: Shape<MetricsOptions> = {
-  inspectors: needed(optionsOf(INSPECTOR_RULES)),
+  inspectors: needed(INSPECTORS),
   auth: needed({
     ...having('authenticate'),
     said: 'apiKeyAuth, bearerAuth, noopAuth or one of your own, with authenticate()',

@@ -50,6 +50,11 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   ['a router with a hook that is none', () => router({ onAccess: 'log' }), 'onAccess must be a function'],
   ['a router with an error hook that is none', () => router({ onError: {} }), 'onError must be a function'],
   [
+    'facilities in place of inspectors',
+    () => router({ inspectors: facilities }),
+    'inspectors must be an object of inspectors, as memoryComposition(facilities) and redisComposition(options) have it',
+  ],
+  [
     'an inspector that there is not',
     () => router({ inspectors: { connections: {} } }),
     'the option inspectors.connections is unknown; known are registry, ',

@@ -180,6 +180,14 @@ describe('resolveAdminAuth', () => {
     expect(() => resolveAdminAuth({ strict: true, host, key: 'key', env: {} })).not.toThrow()
     expect(() => resolveAdminAuth({ strict: false, host, env: {} })).not.toThrow()
   })
+  it('says that host is missing where a strict bind is not told, and not where it is', () => {
+    const missing = /say by the option host that the bind is loopback/
+    expect(() => resolveAdminAuth({ strict: true, env: {} })).toThrow(missing)
+    expect(() => resolveAdminAuth({ strict: true, host: '0.0.0.0', env: {} })).toThrow(
+      /pass one or set SERVICE_ADMIN_KEY$/,
+    )
+  })
+
   it.each([
     '127.0.0.1',
     '127.9.9.9',
