@@ -1,10 +1,9 @@
 import { getEventListeners } from 'node:events'
 import * as fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { BusItem, Subscription } from '../../src/contract/event-bus.js'
 import { createTopic } from '../../src/event-ring/topic.js'
 import { createCooperativeSiteEventBus } from '../../src/memory/cooperative/event-bus.js'
-import { flushPromises } from '../bad-hooks.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 
 eventBusBattery('one process', async (options) => {
@@ -253,37 +252,6 @@ describe('the event bus of one process', () => {
       await waiting
     }
     expect(await bus.publish('t', event(0))).toBe(0)
-  })
-
-  it('wakes the readers behind one whose wake throws, and the same one again', async () => {
-    const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 0 } })
-    const surfaced: unknown[] = []
-    const others = process.listeners('uncaughtException')
-    process.removeAllListeners('uncaughtException')
-    process.on('uncaughtException', (error) => void surfaced.push(error.message))
-    onTestFinished(() => {
-      process.removeAllListeners('uncaughtException')
-      for (const other of others) process.on('uncaughtException', other)
-    })
-    const wakes = [0, 0]
-    const readers = [0, 1].map((n) =>
-      topic.subscribe({
-        wake() {
-          wakes[n] = (wakes[n] as number) + 1
-          throw new Error(`mistake ${n}`)
-        },
-      }),
-    )
-    const waiting = topic.subscribe().next()
-    for (const seq of [1, 2]) {
-      for (const reader of readers) expect(reader.take()).toBeUndefined()
-      topic.append({ ...event(seq), seq })
-      await flushPromises()
-      expect(wakes).toEqual([seq, seq])
-      for (const reader of readers) expect(reader.take()).toMatchObject({ type: 'run' })
-    }
-    expect((await waiting).value).toMatchObject({ event: { seq: 1 } })
-    expect(surfaced).toEqual(['mistake 0', 'mistake 1', 'mistake 0', 'mistake 1'])
   })
 
   it('keeps neither events nor readers for nobody', async () => {

@@ -169,6 +169,7 @@ export const STREAMS = [
       'a wake that throws keeps nobody else from being woken',
       '        } catch (error) {',
       '        } catch (error) {\n          throw error',
+      'test/cooperative-site/event-bus-wakes.test.ts',
     ],
     [
       'an unread topic keeps no events',
