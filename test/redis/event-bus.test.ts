@@ -226,21 +226,37 @@ describeRedis('the link of an event bus', () => {
       expect(reported).toEqual([expect.any(BadRow)])
     })
 
-    it('begins the topic anew that a user with too many of them began first', async () => {
+    it('begins the topic anew that a user with too many of them has touched longest ago', async () => {
       const id = `topics-${kind}-${++deployments}`
       const bus = open(id)
       const [oldest, newest] = ['users/alice/t0', 'users/alice/t1']
       const held = (topic: string) => server.cli('EXISTS', keyOf(shardPrefix(id, 0), ['bus', 'topic', topic]))
       await bus.publish(oldest, event(1))
       const of = keyOf(shardPrefix(id, 0), ['bus', 'of', 'alice'])
-      const others = Array.from({ length: 9_999 }, (_, n) => [`${Date.now()}`, `other${n}`]).flat()
+      const touched = (msAgo: number) => `${Date.now() - msAgo}`
+      const others = Array.from({ length: 9_999 }, (_, n) => [touched(1_000), `other${n}`]).flat()
       await server.cli('ZADD', of, ...others)
-      await server.cli('ZADD', of, '1', oldest)
+      await server.cli('ZADD', of, touched(60_000), oldest)
       await bus.publish(oldest, event(2))
       expect(await held(oldest)).toBe('1')
       await bus.publish(newest, event(1))
-      expect([await held(oldest), await held(newest)]).toEqual(['0', '1'])
-      expect(await server.cli('ZCARD', of)).toBe('10000')
+      expect([await held(oldest), await held(newest), await server.cli('ZCARD', of)]).toEqual(['1', '1', '10000'])
+      await server.cli('ZADD', of, touched(60_000), oldest)
+      await bus.publish('users/alice/t2', event(1))
+      expect([await held(oldest), await held(newest), await server.cli('ZCARD', of)]).toEqual(['0', '1', '10000'])
+    })
+
+    it('counts the topics of a user for as long as they are kept, though none has begun lately, and no longer', async () => {
+      const id = `topics-${kind}-${++deployments}`
+      const bus = open(id)
+      const of = keyOf(shardPrefix(id, 0), ['bus', 'of', 'alice'])
+      await bus.publish('users/alice/t0', event(1))
+      await server.cli('PEXPIRE', of, '60000')
+      await bus.publish('users/alice/t0', event(2))
+      expect(Number(await server.cli('PTTL', of))).toBeGreaterThan(300_000)
+      await server.cli('ZADD', of, `${Date.now() - 600_000}`, 'gone')
+      await bus.publish('users/alice/t1', event(1))
+      expect((await server.cli('ZRANGE', of, '0', '-1')).split('\n')).toEqual(['users/alice/t0', 'users/alice/t1'])
     })
 
     it('to a store that is down refuses to publish and to prepare, and a subscription waits until it is back', async () => {

@@ -613,6 +613,8 @@ export const REDIS_TABLES = [
       `if string.find(e, '%c') or not counts then e, spoilt = false, 1 end`,
       '',
     ],
+    ['topics of a user are counted for as long as they are kept', "  redis.call('PEXPIRE', of, ${KEPT_MS})\n", ''],
+    ['a topic that is gone counts no longer', "    redis.call('ZREMRANGEBYSCORE', of, '-inf', now - ${KEPT_MS})\n", ''],
     ['in a store, a user has so many topics', `if redis.call('ZCARD', of) > `, `if redis.call('ZCARD', of) > 1000 * `],
   ]),
   ...weaken('src/redis/event-bus/local-topic.ts', 'test/redis/event-bus.test.ts', [

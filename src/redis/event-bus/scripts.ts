@@ -8,11 +8,11 @@ const KEPT_MS = 600_000
 const SENT_MS = 30_000
 /** As many of one topic at most. */
 const SENT_MAX = 10_000
-/** Topics of one user in a shard; beyond, its oldest starts a new epoch. */
+/** Topics of one user in a shard; beyond, the one untouched for longest starts a new epoch. */
 const TOPICS_PER_USER = 10_000
 
 // `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel; `bus:sent:<topic>`: names of publications
-// by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were begun;
+// by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were last touched;
 // `bus:last:<user>`: a hash, topic to the newest event's time and position, for whoever looks. A node that has
 // seen more than the store holds tells of a store that has lost something: the count starts again under a new name. So it does when what is held
 // is not a position that we would have written, or the last that a number can carry; `spoilt` says so.
@@ -30,14 +30,17 @@ local function standing(topic, epoch, seq, fresh)
   if not e or (e == epoch and s < tonumber(seq)) then
     e, s = fresh, 0
     redis.call('HSET', key, 'epoch', e, 'seq', s)
-    local of = K('bus', 'of', string.match(topic, '^users/([^/]+)/') or '')
-    redis.call('ZADD', of, now, topic)
-    redis.call('PEXPIRE', of, ${KEPT_MS})
+  end
+  -- First: behind it a full store takes the rest, too.
+  redis.call('PEXPIRE', key, ${KEPT_MS})
+  local of = K('bus', 'of', string.match(topic, '^users/([^/]+)/') or '')
+  if redis.call('ZADD', of, now, topic) == 1 then
+    redis.call('ZREMRANGEBYSCORE', of, '-inf', now - ${KEPT_MS})
     if redis.call('ZCARD', of) > ${TOPICS_PER_USER} then
       redis.call('DEL', K('bus', 'topic', redis.call('ZPOPMIN', of)[1]))
     end
   end
-  redis.call('PEXPIRE', key, ${KEPT_MS})
+  redis.call('PEXPIRE', of, ${KEPT_MS})
   return key, e, s, spoilt
 end
 `
