@@ -107,6 +107,32 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     expect(tab.ids()).toEqual([])
   })
 
+  it('puts it back too where the answer comes between a leave that the store was not told of and the next try', async () => {
+    const { dispatcher, other } = pair({ commandTimeoutMs: 10_000, ackTimeoutMs: 600_000 })
+    const tab = connection()
+    const waiter = await dispatcher.attach(first, tab.deliver)
+    await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
+    const held = plan.meet('held', await runsOf(CLAIM))
+    await other.dispatch(command('c1', { maxAttempts: 1, deadlineMs: 600_000 }))
+    await held
+    const lost = plan.meet('unsent', await runsOf(DETACH))
+    const left = waiter.detach()
+    await lost
+    await plan.release()
+    await left
+    await soon(async () =>
+      expect(await dispatcher.inspector.status(key('c1'), ASK)).toMatchObject({
+        attempts: { count: 1, confirmed: 0 },
+        recovery: { reason: 'requeued' },
+        terminal: null,
+      }),
+    )
+    const next = connection()
+    await other.attach(second, next.deliver)
+    await soon(() => expect(next.ids()).toEqual(['c1']))
+    expect(tab.ids()).toEqual([])
+  })
+
   it('never lets a late attach take the mailbox from a newer waiter', async () => {
     // The prelude would refuse it after two seconds; here it comes while it still may run.
     const { dispatcher, other } = pair({ commandTimeoutMs: 10_000 })

@@ -527,6 +527,12 @@ export const REDIS_DELIVERY = [
         'test/redis/delivery-order.test.ts',
       ],
       [
+        'a claim stays unanswered for whoever left with it so',
+        `unsure: waiter.returned ?? ''`,
+        `unsure: isUnanswered ? claim : ''`,
+        REPLIES,
+      ],
+      [
         'a waiter that was replaced is dropped',
         `drop(waiter)
       return false
@@ -579,7 +585,7 @@ export const REDIS_DELIVERY = [
     ['an outcome that could not be said is said again', 'if (performance.now() < untilAt) unrecorded.add(record)', ''],
   ]),
   ...weaken('src/redis/delivery/mailboxes.ts', 'test/redis/delivery-endings.test.ts', [
-    ['a waiter that has left is handed nothing', 'if (waiter.isReturned) return false', ''],
+    ['a waiter that has left is handed nothing', 'if (waiter.returned !== null) return false', ''],
   ]),
   ...weaken(
     'src/redis/delivery/mailboxes.ts',

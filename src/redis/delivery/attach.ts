@@ -42,7 +42,7 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
       claim: 0,
       isUnanswered: false,
       carried: null,
-      isReturned: false,
+      returned: null,
       isCalled: false,
       isDraining: false,
       isMore: false,

@@ -63,7 +63,7 @@ export function createMailboxes(options: MailboxesOptions) {
     if (answer === 'empty') return false
     // `replaced` too may be old by now: the orders decide who is to wait.
     if (answer === 'missing' || answer === 'replaced') return waiters.reattach(waiter)
-    if (waiter.isReturned) return false
+    if (waiter.returned !== null) return false
     waiter.isMore = answer.behind > 0
     const claimed = toClaimed(waiter, answer)
     nudge(ackTimeoutMs)

@@ -30,8 +30,8 @@ export interface LocalWaiter {
   isUnanswered: boolean
   /** The latest claim where it travels with another call, until the mailbox has looked at what it came to. */
   carried: Promise<ClaimReply | undefined> | null
-  /** It left with its claim unanswered: the store gives what that took to another. */
-  isReturned: boolean
+  /** The claim that was unanswered when it left: the store gives what that took to another, whenever it is told. */
+  returned: number | null
   isCalled: boolean
   isDraining: boolean
   /** Behind the command that was claimed last there were others. */
@@ -83,10 +83,10 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
 
   async function runDetach(waiter: LocalWaiter): Promise<void> {
     const { user_id, client_id, token, shard, order, claim, isUnanswered } = waiter
-    waiter.isReturned ||= isUnanswered
+    if (isUnanswered) waiter.returned ??= claim
     try {
       const about = { user: user_id, client: client_id, token }
-      await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: isUnanswered ? claim : '' })
+      await delivery.run(DETACH, shard, { ...about, own_order: order, unsure: waiter.returned ?? '' })
       leaving.delete(waiter)
     } catch (error) {
       leaving.add(waiter)
