@@ -53,7 +53,11 @@ export type ClaimInput = z.input<typeof ClaimInput>
 export interface Deduplicator {
   /** True exactly once within the TTL. */
   claim(input: ClaimInput): Promise<boolean>
-  /** Gives a claim back after the work it guarded failed, so that a retry is not a duplicate; nor is it counted. */
+  /**
+   * Gives a claim back after the work it guarded failed, so that a retry is not a duplicate; nor is it counted.
+   *
+   * @returns whether there was one that had not run out.
+   */
   release(input: ClaimInput): Promise<boolean>
 }
 

@@ -117,7 +117,7 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
     },
     async release(given) {
       const entry = seen.get(keyOf(parseInput(ClaimInput, given)))
-      if (!entry) return false
+      if (!entry || entry.touchedAt + ttlMs <= clock.steady()) return false
       drop(entry)
       counters.accepted--
       entry.owner.accepted--

@@ -78,6 +78,17 @@ export function deduplicatorBattery(
       expect(await ofUser('ann')).toMatchObject({ entries: 1, accepted: 1 })
     })
 
+    it('has nothing to give back of a claim that has run out, whether or not it was swept', async () => {
+      await claim('m')
+      await claim('n', 'bob')
+      clock.advance(10_000)
+      expect(await deduplicator.release({ user_id: 'ann', message_id: 'm' })).toBe(false)
+      expect(await summary()).toMatchObject({ entries: 0, accepted: 2 })
+      expect(await deduplicator.release({ user_id: 'bob', message_id: 'n' })).toBe(false)
+      expect(await claim('m')).toBe(true)
+      expect(await summary()).toMatchObject({ entries: 1, accepted: 3, duplicates: 0 })
+    })
+
     it('keeps streams apart', async () => {
       const claims = ['users/ann/x', 'users/ann/y', undefined].map((stream) => ({
         user_id: 'ann',

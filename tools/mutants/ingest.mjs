@@ -163,6 +163,7 @@ export const INGEST = [
     ],
   ]),
   ...weaken('src/memory/deduplicator.ts', 'test/memory/deduplicator.test.ts', [
+    ['a claim that has run out is not given back', ' || entry.touchedAt + ttlMs <= clock.steady()', ''],
     ['a claim runs out', 'if (known && known.touchedAt + ttlMs > time) {', 'if (known) {'],
     ['claims are bounded', 'if (left) {', 'if (false) {'],
     [

@@ -372,6 +372,7 @@ export const REDIS_TABLES = [
     ['a history says how much of it was looked at', ', examined: items.length', ''],
   ]),
   ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
+    ['in a store, a claim that has run out is not given back', ' or tonumber(since) <= now - ttl then', ' then'],
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
     [
       'in a store, claims are bounded',

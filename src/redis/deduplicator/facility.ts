@@ -47,7 +47,7 @@ export function deduplicatorOn(store: Store, options: ClaimOptions): Inspected<D
     },
     async release(given) {
       const { shard, claim } = await read(given)
-      return runScript(store, RELEASE_MESSAGE, shard, claim)
+      return runScript(store, RELEASE_MESSAGE, shard, { ...claim, ttl: ttlMs })
     },
   }
 }

@@ -63,13 +63,14 @@ export const CLAIM_MESSAGE = defineScript(
 return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)`,
 )
 
-/** Answers whether there was a claim. */
+/** Answers whether there was a claim that had not run out. */
 export const RELEASE_MESSAGE = defineScript(
   'deduplicator.release',
-  { args: ['attempt', 'user', 'message'], answer: isOne },
+  { args: ['attempt', 'user', 'message', 'ttl'], answer: isOne },
   `${FAIR_SHARE}${CLAIMS}${IDEMPOTENCE}
 return once(attempt, function()
-  if not redis.call('ZSCORE', K(d, 'of', user), message) then return 0 end
+  local since = redis.call('ZSCORE', K(d, 'of', user), message)
+  if not since or tonumber(since) <= now - ttl then return 0 end
   count(user, 'accepted', -1)
   forget(user, message)
   return 1
