@@ -143,7 +143,7 @@ export interface SessionRegistry {
   close(sessionId: string, reason?: string): Promise<Session>
   /** Grants rights, in place of those that the user had. @throws Refusal `session_not_found`, `invalid_input`, `capacity_exceeded`. */
   share(sessionId: string, share: z.input<typeof SessionShare>): Promise<SessionShare>
-  /** Whether the user had a share. */
+  /** Whether the user had a share that had not run out. */
   unshare(sessionId: string, viewer: { user_id: string } | string): Promise<boolean>
   /** The share of a viewer as it holds now; an expired one is `null`. */
   getShare(sessionId: string, userId: string): Promise<SessionShare | null>

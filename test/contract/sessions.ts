@@ -306,9 +306,13 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         const expires_at = new Date(Date.parse(opened_at) + 50).toISOString()
         await sessions.share(session_id, { user_id: 'bob', rights: ['view', 'invoke'], expires_at })
         expect((await sessions.getShare(session_id, 'bob'))?.rights).toEqual(['view', 'invoke'])
+        await sessions.share(session_id, { user_id: 'dan', rights: ['view'], expires_at })
         advance(50)
         expect(await sessions.getShare(session_id, 'bob')).toBeNull()
+        // Whether or not anybody has come by who takes out what has run out.
+        expect(await sessions.unshare(session_id, 'bob')).toBe(false)
         await sessions.share(session_id, { user_id: 'carol', rights: ['view'] })
+        expect(await sessions.unshare(session_id, 'dan')).toBe(false)
         expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(true)
         expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(false)
         expect(await sessions.getShare(session_id, 'carol')).toBeNull()

@@ -28,6 +28,16 @@ export interface SessionRegistryOptions extends SessionOptions {
 
 export const SESSION_REGISTRY_OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
 
+/** The share of a user as it holds now. */
+function shareIn(
+  entry: SessionEntry | undefined,
+  userId: string,
+  hasPassed: (instant: string | null) => boolean,
+): SessionShare | null {
+  const share = entry?.shares.get(userId)
+  return share === undefined || hasPassed(share.expires_at) ? null : share
+}
+
 /**
  * A registry of sessions in memory. What a watcher throws goes to the console.
  *
@@ -113,13 +123,14 @@ export function createSessionRegistry(
     },
     async unshare(sessionId, viewer) {
       const entry = find(sessionId)
-      const had = entry?.shares.delete(typeof viewer === 'string' ? viewer : viewer.user_id) ?? false
+      const user = typeof viewer === 'string' ? viewer : viewer.user_id
+      const had = shareIn(entry, user, hasPassed) !== null
+      entry?.shares.delete(user)
       if (entry && had) changed(entry)
       return had
     },
     async getShare(sessionId, userId) {
-      const share = find(sessionId)?.shares.get(userId)
-      return share === undefined || hasPassed(share.expires_at) ? null : share
+      return shareIn(find(sessionId), userId, hasPassed)
     },
     watch(sessionId, notify) {
       const watchers = find(sessionId)?.watchers

@@ -173,20 +173,22 @@ return once(attempt, function()
 end)`,
 )
 
-/** Answers whether there was a share. */
+/** Answers whether there was a share that had not run out. */
 export const UNSHARE_SESSION = defineScript(
   'sessions.unshare',
   { args: ['attempt', 'id', 'node', 'user'], answer: isOne },
   `${SESSIONS}
 return once(attempt, function()
   if not state_of(id) then return 0 end
-  local had = redis.call('HDEL', shares_key(id), user)
+  local share = redis.call('HGET', shares_key(id), user)
+  if not share then return 0 end
+  redis.call('HDEL', shares_key(id), user)
   redis.call('ZREM', ends_key(id), user)
-  if had == 1 then
-    raise(t)
-    announce(id, node)
-  end
-  return had
+  local ends = tonumber(string.match(share, '^%d+'))
+  if ends and ends <= now then return 0 end
+  raise(t)
+  announce(id, node)
+  return 1
 end)`,
 )
 
