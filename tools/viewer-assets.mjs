@@ -7,6 +7,38 @@ const sourceOf = (file) => fileURLToPath(new URL(`../src/viewer/page/${file}`, i
 // What is bundled brings its terms along.
 const NOTICE = '/*! preact, MIT License, Copyright (c) 2015-present Jason Miller */'
 
+// Names of our own and of Preact: no field of an answer is spelled so, and a browser's own are known.
+const OURS = [
+  ...[
+    'is[A-Z].*',
+    'asOf',
+    'dueAt',
+    'keyOf',
+    'markOf',
+    'onEvent',
+    'onRetry',
+    'listeners',
+    'asking',
+    'answer',
+    'address',
+  ],
+  ...[
+    'about',
+    'brings',
+    'cell',
+    'etag',
+    'follow',
+    'problem',
+    'proves',
+    'said',
+    'samples',
+    'stages',
+    'stand',
+    'trouble',
+  ],
+  ...['_.+', '(?:getChild|getDerived|getSnapshot|component|shouldComponent)[A-Z].*'],
+]
+
 async function bundle(file, options) {
   const { outputFiles } = await build({
     entryPoints: [sourceOf(file)],
@@ -22,6 +54,7 @@ async function script() {
   const jsx = { jsx: 'react', jsxFactory: 'h', jsxFragmentFactory: 'Fragment' }
   const text = await bundle('main.tsx', {
     format: 'esm',
+    minifySyntax: true,
     target: 'es2022',
     // Not the runtime that types are checked with: calls of `h` are shorter, by a twentieth of the script.
     tsconfigRaw: { compilerOptions: jsx },
@@ -30,11 +63,8 @@ async function script() {
   const { code } = await minify(text, {
     module: true,
     ecma: 2020,
-    compress: { passes: 3, pure_getters: true, unsafe_arrows: true },
-    // Names of our own: no field of an answer is spelled so, and a browser's own are known.
-    mangle: {
-      properties: { regex: /^(is[A-Z].*|asOf|dueAt|keyOf|markOf|onEvent|onRetry|listeners|asking|answer|address)$/ },
-    },
+    compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true },
+    mangle: { properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`) } },
     format: { preamble: NOTICE },
   })
   return code

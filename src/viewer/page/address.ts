@@ -1,5 +1,5 @@
 /** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
-import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 export interface Address {
   /** Undecoded, as it is asked for: `/users/ada/summary`. */
@@ -33,13 +33,13 @@ function readAddress(): Address {
 
 /** Where the page is; it follows links, back and forward. */
 export function useAddress(): Address {
-  const [hash, setHash] = useState(location.hash)
+  const [address, setAddress] = useState(readAddress)
   useLayoutEffect(() => {
-    const follow = () => setHash(location.hash)
+    const follow = () => setAddress(readAddress())
     addEventListener('hashchange', follow)
     // It may have changed between what was drawn and now.
     follow()
     return () => removeEventListener('hashchange', follow)
   }, [])
-  return useMemo(readAddress, [hash])
+  return address
 }
