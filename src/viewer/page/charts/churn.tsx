@@ -42,7 +42,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
           return (
             <g key={minute}>
               <title>{`${timeOf(item.minute)}: ${countOf(item.opened)} opened; ended: ${reasonsOf(item) || 'none'}`}</title>
-              <rect fill="transparent" x={x} y="0" width={STEP} height={2 * HALF} />
+              <rect x={x} y="0" width={STEP} height={2 * HALF} />
               <rect class="opened" x={x + 1} y={HALF - up} width={STEP - 2} height={up} />
               <rect class="ended" x={x + 1} y={HALF} width={STEP - 2} height={down} />
             </g>
@@ -51,8 +51,10 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
         <line class="axis" x1="0" x2={MINUTES * STEP} y1={HALF} y2={HALF} />
       </svg>
       <p class="legend">
-        <span class="key opened">opened</span> <span class="key ended">ended</span>{' '}
-        {items.length < MINUTES && <span class="key unwatched">nobody watched</span>} <span class="dim">{said}</span>
+        <span class="key opened">opened</span>
+        <span class="key ended">ended</span>
+        {items.length < MINUTES && <span class="key unwatched">nobody watched</span>}
+        <span>{said}</span>
       </p>
     </>
   )

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { Connection, ConnectionEvent } from '../../../contract/connections.js'
 import { Text } from '../parts/text.js'
-import { Word } from '../parts/value.js'
+import { TONES, Word } from '../parts/value.js'
 import { agoOf, plain, spanOf, timeOf } from '../words.js'
 
 const WIDTH = 900
@@ -14,8 +14,6 @@ interface Mark {
   tone: string
 }
 
-const TONES: Record<string, string> = { connected: 'ok', superseded: 'warn', disconnected: 'bad' }
-
 export function Lifeline({
   events,
   connection,
@@ -26,7 +24,7 @@ export function Lifeline({
   const marks: Mark[] = events.map(({ at, event }) => ({
     at: new Date(at).getTime(),
     name: plain(event),
-    tone: TONES[event] ?? '',
+    tone: TONES.get(event) ?? '',
   }))
   const isLive = connection?.status === 'connected'
   if (connection && isLive)

@@ -67,7 +67,7 @@ export function Field({ name, record, isLong = false }: FieldProps): ComponentCh
   const way = Object.hasOwn(WAYS, name) && WAYS[name]
   if (way && typeof value === 'string')
     return (
-      <a href={way(value, record)} title={value}>
+      <a href={way(value, record)} title={value} class={value.length > 20 ? 'long' : ''}>
         {Text({ value })}
       </a>
     )

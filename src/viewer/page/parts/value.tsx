@@ -23,7 +23,7 @@ export const Count = ({ value }: { value: number | null | undefined }): Componen
   value == null ? <Unknown /> : countOf(value)
 
 /** What each word means for whoever looks at it; the word itself is always there. */
-const TONES = new Map(
+export const TONES = new Map(
   Object.entries({
     ok: 'connected active open resulted',
     dim: 'disconnected idle closed cancelled',

@@ -26,6 +26,10 @@ const stateOf = ({ state, overdue }: DeliveryCommand) => (
 const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
   count === confirmed ? count : `${count}, ${confirmed} confirmed`
 
+/** Mostly the user's own, which is not worth a second look. */
+const scopeOf = ({ admission, user_id }: DeliveryCommand) =>
+  admission.scope_id === user_id ? <span class="dim">the user’s</span> : <Field name="scope_id" record={admission} />
+
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
@@ -47,6 +51,6 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     { head: 'client said', cell: ({ acknowledgement: { state } }) => <Word value={state === 'none' ? null : state} /> },
     { head: 'ended', cell: ({ terminal }) => <Time at={terminal?.at} /> },
     { head: 'because', cell: ({ terminal }) => <Word value={terminal?.reason} /> },
-    { head: 'scope_id', cell: ({ admission }) => <Field name="scope_id" record={admission} /> },
+    { head: 'scope_id', cell: scopeOf },
   ],
 }

@@ -30,11 +30,11 @@ export const CONNECTIONS: ListView<Connection> = {
   markOf: ({ status }) => (status === 'disconnected' ? 'past' : ''),
   columns: [
     'connection_id',
+    'status',
     'user_id',
     'client_id',
-    'client_type',
-    'status',
     'ended_reason',
+    'client_type',
     'node_id',
     'connected_at',
     'last_seen_at',

@@ -26,10 +26,10 @@ export const CONTEXTS: ListView<Context> = {
   markOf: ({ status }) => (/closed|stale/.test(status) ? 'past' : ''),
   columns: [
     'context_id',
+    'status',
     'user_id',
     'client_id',
     'client_type',
-    'status',
     'ownership',
     'task_id',
     'window_id',

@@ -27,17 +27,18 @@ const AT_MOST = '100'
 
 const stateQuestion = (state: string) => `/delivery/commands?state=${state}&limit=${AT_MOST}`
 
-function stageOf(state: string, { value, problem }: Answered<Listed<DeliveryCommand>>, note: string | null): Stage {
+function stageOf(state: string, { value, isOld }: Answered<Listed<DeliveryCommand>>, note: string | null): Stage {
   const items = value?.items ?? []
   const [first] = items
   const overdue = items.filter((item) => item.overdue).length
   return {
     state,
-    count: value && !problem ? items.length : null,
+    count: value ? items.length : null,
     isMore: value?.has_more ?? false,
     oldest: first ? agoOf(first.admission.at) : null,
     trouble: overdue > 0 ? `${overdue} past the deadline` : null,
     note,
+    isOld,
   }
 }
 

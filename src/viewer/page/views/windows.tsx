@@ -32,9 +32,9 @@ export const WINDOWS: ListView<BrowserWindow> = {
   markOf: ({ status }) => (status === 'open' ? '' : 'past'),
   columns: [
     'window_id',
+    'status',
     'user_id',
     'client_id',
-    'status',
     'ownership',
     'type',
     'state',
