@@ -2,6 +2,8 @@
  * What the page knows: one entry per question that somebody on the page asks, asked again while somebody does. Lists come by
  * the one watch of this tab where the router has it, everything else and whatever the watch does not bring by asking.
  */
+import type { Capabilities } from '../../contract/capabilities.js'
+import type { ServiceIndex } from '../../diagnostics/service-index.js'
 import { ask, type Problem } from './ask.js'
 import { dropKey } from './key.js'
 import { createWatching } from './watching.js'
@@ -34,6 +36,8 @@ const TICK_MS = 250
 const LATE_MS = 4_500
 /** Whether the router answers at all, whatever the view asks. */
 const PULSE = '/capabilities'
+/** What else it can be asked; not every host passes it on, and then nobody knows. */
+const INDEX = '/'
 
 const entries = new Map<string, Entry>()
 const onPulse = new Set<() => void>()
@@ -57,7 +61,10 @@ const watching = createWatching((path, value) => {
 function settle(entry: Entry, answer: Answer): void {
   entry.answer = answer
   for (const listener of entry.listeners) listener()
-  if (entry.path === PULSE) for (const listener of onPulse) listener()
+}
+
+function beat(): void {
+  for (const listener of onPulse) listener()
 }
 
 /** The key is not the one, or there is none: nothing is asked until there is another. */
@@ -66,7 +73,7 @@ function refuse(): void {
   isRefused = true
   dropKey()
   rest()
-  for (const listener of onPulse) listener()
+  beat()
 }
 
 async function askFor(entry: Entry): Promise<void> {
@@ -131,7 +138,7 @@ export const answerOf = (path: string): Answer => entries.get(path)?.answer ?? N
 
 /** How the page as a whole stands. */
 export interface Pulse {
-  readonly capabilities: unknown
+  readonly capabilities: Capabilities | null
   readonly asOf: number | null
   readonly problem: Problem | null
   readonly isPaused: boolean
@@ -141,10 +148,22 @@ export interface Pulse {
   readonly isWatching: boolean
 }
 
+/** It is of all users, and whoever asks sees some. */
+export const NOT_TOLD = 'not_narrowable'
+
+/** Why there is nothing to be asked at `path`; `null` where the index says no such thing. */
+export function closedOf(path: string): Problem | null {
+  const { value } = answerOf(INDEX) as Answer<ServiceIndex>
+  const isClosed = (wanted: string) => value?.routes.some((route) => route.path === wanted && !route.available)
+  if (!isClosed(path.replace(/\?.*/, ''))) return null
+  const isSome = isClosed('/sources') && !isClosed('/users')
+  return isSome ? { status: 403, code: NOT_TOLD, title: '' } : { status: 501, code: '', title: '' }
+}
+
 const isLate = (asOf: number | null) => asOf !== null && Date.now() - asOf > LATE_MS
 
 export function pulse(): Pulse {
-  const { value, asOf, problem } = answerOf(PULSE)
+  const { value, asOf, problem } = answerOf(PULSE) as Answer<Capabilities>
   return {
     capabilities: value,
     asOf,
@@ -168,7 +187,7 @@ export const isOld = (path: string): boolean =>
 export function setPaused(paused: boolean): void {
   isPaused = paused
   if (paused) rest()
-  for (const listener of onPulse) listener()
+  beat()
 }
 
 /** Begins anew with another key, which may see other things. */
@@ -185,7 +204,8 @@ export function readmit(): void {
 
 /** Begins to ask. */
 export function begin(): void {
-  subscribe(PULSE, false, () => {})
+  subscribe(PULSE, false, beat)
+  subscribe(INDEX, false, beat)
   document.addEventListener('visibilitychange', () => (document.hidden ? rest() : tick()))
   setInterval(tick, TICK_MS)
   tick()

@@ -1,9 +1,8 @@
 /** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
 import type { JSX } from 'preact'
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Capabilities } from '../../contract/capabilities.js'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { type Address, hrefOf, question, useAddress } from './address.js'
-import { setPaused } from './answers.js'
+import { closedOf, setPaused } from './answers.js'
 import { API } from './ask.js'
 import { usePulse } from './hooks.js'
 import { hadKey } from './key.js'
@@ -13,14 +12,7 @@ import { GROUPS, PAGES, pageOf } from './pages.js'
 import { Text } from './parts/text.js'
 import { spanOf, timeOf } from './words.js'
 
-const nameOf = (capabilities: Capabilities | null) => {
-  const { deployment_id, mode } = capabilities?.extensions ?? {}
-  const name = typeof deployment_id === 'string' ? deployment_id : document.title.split(' · ').at(-1)
-  return {
-    name: name ?? 'relayscope',
-    mode: mode === 'shared_store' ? 'shared store' : mode === 'direct' ? 'one process' : '',
-  }
-}
+const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
 
 /** What a screen reader hears once, and the time that everybody else sees go on. */
 function Freshness(): JSX.Element {
@@ -46,19 +38,22 @@ function Freshness(): JSX.Element {
 
 const Navigation = ({ path }: { path: string }): JSX.Element => (
   <nav class="views" aria-label="Views">
-    {GROUPS.map(([name, paths]) => (
-      <div key={name}>
-        {name && <h2>{name}</h2>}
-        {paths.map((to) => {
-          const isHere = to === path || (to !== '/' && path.startsWith(`${to}/`))
-          return (
-            <a key={to} href={hrefOf(to)} {...(isHere && { 'aria-current': 'page' as const })}>
-              {PAGES[to]?.title}
-            </a>
-          )
-        })}
-      </div>
-    ))}
+    {GROUPS.map(([name, paths]) => {
+      const open = paths.filter((to) => !closedOf(to))
+      return (
+        <div key={name}>
+          {name && open.length > 0 && <h2>{name}</h2>}
+          {open.map((to) => {
+            const isHere = to === path || (to !== '/' && path.startsWith(`${to}/`))
+            return (
+              <a key={to} href={hrefOf(to)} {...(isHere && { 'aria-current': 'page' as const })}>
+                {PAGES[to]?.title}
+              </a>
+            )
+          })}
+        </div>
+      )
+    })}
   </nav>
 )
 
@@ -75,14 +70,14 @@ export function App(): JSX.Element {
   const address = useAddress()
   const { capabilities, isPaused, isRefused, isLate } = usePulse()
   const [isHelping, setHelping] = useState(false)
-  const { name, mode } = nameOf(capabilities as Capabilities | null)
+  const { deployment_id, mode } = capabilities?.extensions ?? {}
+  const name = String(deployment_id ?? document.title.split(' · ').at(-1))
   const page = pageOf(address.path)
-  const main = useRef<HTMLElement>(null)
   const title = page?.title ?? 'record'
   useLayoutEffect(() => {
     document.title = `${title} · ${name}`
   }, [title, name])
-  useLayoutEffect(() => main.current?.scrollTo(0, 0), [address.path])
+  useLayoutEffect(() => scrollTo(0, 0), [address.path])
   useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true) })
   return (
     <>
@@ -90,7 +85,7 @@ export function App(): JSX.Element {
         <b>
           <Text value={name} />
         </b>
-        <span class="dim">{mode}</span>
+        <span class="dim">{MODES[String(mode)]}</span>
         <Freshness />
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? 'go on' : 'pause'}
@@ -106,7 +101,7 @@ export function App(): JSX.Element {
       ) : (
         <div class="body">
           <Navigation path={address.path} />
-          <main ref={main} class={isLate ? 'late' : ''}>
+          <main class={isLate ? 'late' : ''}>
             {page ? (
               page.show(address)
             ) : (

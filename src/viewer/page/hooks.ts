@@ -1,24 +1,29 @@
 /** What a part of the page knows of its questions, and when it is drawn again. */
-import { useLayoutEffect, useReducer } from 'preact/hooks'
-import { type Answer, answerOf, followPulse, isOld, type Pulse, pulse, subscribe } from './answers.js'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { type Answer, answerOf, closedOf, followPulse, isOld, type Pulse, pulse, subscribe } from './answers.js'
 
 // Effects of layout, all of them: the others wait for a frame to be drawn, and what is asked later is answered later.
 
-const useRedraw = () => useReducer((count: number) => count + 1, 0)[1]
+function useRedraw(): () => void {
+  const draw = useState({})[1]
+  return () => draw({})
+}
 
-/** The answer to `path`; `null` asks nothing. A list comes by the watch where there is one. */
+/** The answer to `path`; `null` asks nothing, and neither does what the index says is not to be had. A list comes by the watch where there is one. */
 export function useAnswer<T>(path: string | null, isList = false): Answer<T> & { isOld: boolean } {
   const redraw = useRedraw()
-  useLayoutEffect(() => (path === null ? undefined : subscribe(path, isList, () => redraw(undefined))), [path])
+  const problem = path === null ? null : closedOf(path)
+  const asked = problem ? null : path
+  useLayoutEffect(() => (asked === null ? undefined : subscribe(asked, isList, redraw)), [asked])
   useSecond()
-  if (path === null) return { value: null, asOf: null, problem: null, isOld: false }
-  return { ...(answerOf(path) as Answer<T>), isOld: isOld(path) }
+  if (asked === null) return { value: null, asOf: null, problem, isOld: false }
+  return { ...(answerOf(asked) as Answer<T>), isOld: isOld(asked) }
 }
 
 /** How the page as a whole stands. */
 export function usePulse(): Pulse {
   const redraw = useRedraw()
-  useLayoutEffect(() => followPulse(() => redraw(undefined)), [])
+  useLayoutEffect(() => followPulse(redraw), [])
   useSecond()
   return pulse()
 }
@@ -27,7 +32,7 @@ export function usePulse(): Pulse {
 function useSecond(): void {
   const redraw = useRedraw()
   useLayoutEffect(() => {
-    const timer = setInterval(() => redraw(undefined), 1_000)
+    const timer = setInterval(redraw, 1_000)
     return () => clearInterval(timer)
   }, [])
 }

@@ -1,7 +1,8 @@
 /** Everything by keys: what each does, and the page that lists them. */
 import type { JSX } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { hrefOf } from './address.js'
+import { closedOf } from './answers.js'
 import { PAGES } from './pages.js'
 
 const OTHERS: readonly (readonly [string, string])[] = [
@@ -29,10 +30,12 @@ interface Acts {
   help(): void
 }
 
+/** Of the one page that there is, as it was last drawn. */
+let acts: Acts
+
 /** Listens to the keys of the whole page. */
-export function useKeys({ pause, help }: Acts): void {
-  const acts = useRef({ pause, help })
-  acts.current = { pause, help }
+export function useKeys(given: Acts): void {
+  acts = given
   useLayoutEffect(() => {
     let isGoing = false
     const press = (event: KeyboardEvent) => {
@@ -45,8 +48,8 @@ export function useKeys({ pause, help }: Acts): void {
       const goal = isGoing ? titled.find(([, page]) => page.key === key)?.[0] : undefined
       isGoing = !isGoing && key === 'g'
       if (goal !== undefined) location.hash = hrefOf(goal)
-      else if (key === '?') acts.current.help()
-      else if (key === 'p') acts.current.pause()
+      else if (key === '?') acts.help()
+      else if (key === 'p') acts.pause()
       else if (key === 'j' || key === 'k') step(key === 'j' ? 1 : -1)
       else if (key === '/') document.querySelector<HTMLElement>('.filters input, .filters select')?.focus()
       else return
@@ -57,11 +60,11 @@ export function useKeys({ pause, help }: Acts): void {
   }, [])
 }
 
+const open = (dialog: HTMLDialogElement | null) => dialog?.showModal()
+
 export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
-    <dialog ref={dialog} onClose={onClose} aria-label="Keys">
+    <dialog ref={open} onClose={onClose} aria-label="Keys">
       <h2>Keys</h2>
       <dl class="keys">
         {OTHERS.map(([keys, said]) => (
@@ -72,14 +75,17 @@ export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
             <dd>{said}</dd>
           </div>
         ))}
-        {titled.map(([path, { key, title }]) => (
-          <div key={path}>
-            <dt>
-              <kbd>g</kbd> <kbd>{key}</kbd>
-            </dt>
-            <dd>{title}</dd>
-          </div>
-        ))}
+        {titled.map(
+          ([path, { key, title }]) =>
+            !closedOf(path) && (
+              <div key={path}>
+                <dt>
+                  <kbd>g</kbd> <kbd>{key}</kbd>
+                </dt>
+                <dd>{title}</dd>
+              </div>
+            ),
+        )}
       </dl>
       <form method="dialog">
         <button type="submit">Close</button>

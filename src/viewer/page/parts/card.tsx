@@ -1,5 +1,6 @@
 /** A part of a page with its heading, what is known of its answer, and that answer once it is there. */
 import type { ComponentChildren, JSX } from 'preact'
+import { NOT_TOLD } from '../answers.js'
 import type { useAnswer } from '../hooks.js'
 import { State, Trouble } from './state.js'
 
@@ -10,19 +11,24 @@ interface CardProps<T> {
   answer: ReturnType<typeof useAnswer<T>>
   /** What the line under the heading says beside. */
   note?: ComponentChildren
+  /** Why a record may not be there. */
+  gone?: string
   class?: string
   /** It is what the page is about. */
   isMain?: true
   children: (value: T) => ComponentChildren
 }
 
-export function Card<T>({ title, href, answer, note, class: name = '', isMain, children }: CardProps<T>): JSX.Element {
+export function Card<T>(props: CardProps<T>): JSX.Element | null {
+  const { title, href, answer, note, gone, class: name = '', isMain, children } = props
   const { value, problem, isOld } = answer
+  // Beside what can be told it says nothing.
+  if (problem?.code === NOT_TOLD && !isMain) return null
   return (
     <section class={`card ${name}`}>
       {isMain ? <h1>{title}</h1> : <h2>{href ? <a href={href}>{title}</a> : title}</h2>}
-      <State answer={answer as never}>{note && <> · {note}</>}</State>
-      {problem && <Trouble problem={problem} />}
+      <State answer={answer as never}>{note}</State>
+      {problem && <Trouble problem={problem} gone={gone} />}
       {value !== null && <div class={isOld ? 'old' : ''}>{children(value)}</div>}
     </section>
   )

@@ -1,17 +1,30 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/completeness.js'
+import { NOT_TOLD } from '../answers.js'
 import type { Problem } from '../ask.js'
 import { countOf, plain, timeOf } from '../words.js'
 
-/** Why there is no answer, where it would stand. */
-export function Trouble({ problem }: { problem: Problem }): JSX.Element {
-  const { status, code, title } = problem
+interface TroubleProps {
+  problem: Problem
+  /** Why a record may not be there. */
+  gone?: string | undefined
+}
+
+/** Why there is no answer, where it would stand. What is no fault is no alarm. */
+export function Trouble({ problem: { status, code, title }, gone }: TroubleProps): JSX.Element {
   if (status === 501) return <p class="absent">Not part of this deployment.</p>
+  if (code === NOT_TOLD) return <p class="absent">Your key is for some users: what is of all of them is not shown.</p>
+  if (status === 404)
+    return (
+      <p class="absent">
+        <strong>No such record</strong>. {gone}
+      </p>
+    )
   return (
     <p class="trouble">
-      <strong>{status === 404 ? 'No such record' : status === 0 ? 'No answer' : plain(code)}</strong>{' '}
-      {status > 0 && status} <span class="dim">{title}</span>
+      <strong>{status === 0 ? 'No answer' : plain(code)}</strong> {status > 0 && status}{' '}
+      <span class="dim">{title}</span>
     </p>
   )
 }
@@ -47,10 +60,10 @@ interface StateProps {
 
 /** The line under a heading. */
 export const State = ({ answer: { value, asOf, problem, isOld }, children }: StateProps): JSX.Element => (
-  <span class={isOld ? 'state old' : 'state'}>
+  <span class={isOld && asOf !== null ? 'state old' : 'state'}>
     {value?.items && value.has_more !== undefined && `${extentOf(value)} · `}
     {asOf === null ? (problem ? '' : 'asking') : `as of ${timeOf(asOf)}`}
     {isOld && asOf !== null && ' · may have changed since'}
-    {children}
+    {asOf !== null && children && <span class="dim"> · {children}</span>}
   </span>
 )

@@ -4,8 +4,10 @@ import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingPage } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
+import { NOT_TOLD } from '../answers.js'
 import type { useAnswer } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
+import { Trouble } from '../parts/state.js'
 import { Unknown } from '../parts/text.js'
 import { countOf, plain } from '../words.js'
 
@@ -25,9 +27,10 @@ export function Headline({
   const silent = nodes.value?.items.filter(({ stale }) => stale).length
   const mute = sources.value?.items.filter(({ answered }) => !answered)
   const found = findings.value && `${findings.value.items.length}${findings.value.has_more ? '+' : ''}`
+  if (findings.problem?.code === NOT_TOLD) return <Trouble problem={findings.problem} />
   return (
     <p class="headline">
-      <a class={found === '0' ? '' : 'bad'} href={hrefOf('/findings')}>
+      <a class={found && found !== '0' ? 'bad' : ''} href={hrefOf('/findings')}>
         {found === null ? <Unknown /> : found === '0' ? 'no' : found} finding{found !== '1' && 's'}
       </a>
       <a class={silent ? 'bad' : ''} href={hrefOf('/delivery/nodes')}>

@@ -7,6 +7,7 @@ import type { RpcSummary } from '../../../contract/rpc.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingPage } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
+import { NOT_TOLD } from '../answers.js'
 import { Churn } from '../charts/churn.js'
 import { type End, Flow, type Stage } from '../charts/flow.js'
 import { Spark } from '../charts/spark.js'
@@ -53,6 +54,27 @@ function counted(nodes: readonly DeliveryNode[] | undefined) {
   }
 }
 
+const Sums = ({ answer: { value, asOf } }: { answer: Answered<DeliverySummary> }) =>
+  value && (
+    <div class="under">
+      <p>
+        <b>{countOf(value.tracked_commands)}</b> tracked, <b>{countOf(value.due_commands)}</b> of them due
+        {value.oldest_queued_age_ms !== null && (
+          <>
+            ; oldest queued {spanOf(value.oldest_queued_age_ms)}{' '}
+            <span class="dim">in a sample of {countOf(value.sample_size)}</span>
+          </>
+        )}
+        {value.legacy_stream_depth !== null && (
+          <span class="dim">
+            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
+          </span>
+        )}
+      </p>
+      <Spark name="tracked" samples={sampled('tracked', asOf, value.tracked_commands)} />
+    </div>
+  )
+
 function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
   const waiting = useAnswer<Listed<DeliveryCommand>>(stateQuestion('waiting'), true)
@@ -60,46 +82,25 @@ function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Ele
   const acknowledged = useAnswer<Listed<DeliveryCommand>>(stateQuestion('acknowledged'), true)
   const again = attempted.value?.items.filter(({ attempts }) => attempts.count > 1).length ?? 0
   const { admitted, ends } = counted(nodes.value?.items)
+  // Whoever sees some users has their commands, and no sum.
+  const isSome = summary.problem?.code === NOT_TOLD
   const stages = [
     stageOf('waiting', waiting, null),
     stageOf('attempted', attempted, again > 0 ? `${again} more than once` : null),
     stageOf('acknowledged', acknowledged, 'what they did is unknown'),
   ]
   return (
-    <Card
+    <Card<object>
       title="Commands"
       href={hrefOf('/delivery/commands')}
-      answer={summary}
+      answer={isSome ? { ...waiting, value: waiting.value && {} } : summary}
       class="wide"
-      note="ends are counted by the nodes since each started"
+      note={isSome ? 'those that have not ended' : 'ends are counted by the nodes since each started'}
     >
-      {({
-        tracked_commands,
-        due_commands,
-        oldest_queued_age_ms,
-        sample_size,
-        legacy_stream_depth,
-        legacy_pending_depth,
-      }) => (
+      {() => (
         <>
-          <Flow admitted={admitted} stages={stages} ends={ends} />
-          <div class="under">
-            <p>
-              <b>{countOf(tracked_commands)}</b> tracked, <b>{countOf(due_commands)}</b> of them due
-              {oldest_queued_age_ms !== null && (
-                <>
-                  ; oldest queued {spanOf(oldest_queued_age_ms)}{' '}
-                  <span class="dim">in a sample of {countOf(sample_size)}</span>
-                </>
-              )}
-              {legacy_stream_depth !== null && (
-                <span class="dim">
-                  ; legacy stream {countOf(legacy_stream_depth)}, pending {countOf(legacy_pending_depth)}
-                </span>
-              )}
-            </p>
-            <Spark name="tracked" samples={sampled('tracked', summary.asOf, tracked_commands)} />
-          </div>
+          <Flow admitted={isSome ? undefined : admitted} stages={stages} ends={ends} />
+          <Sums answer={summary} />
         </>
       )}
     </Card>

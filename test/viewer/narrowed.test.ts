@@ -1,0 +1,47 @@
+/** The viewer of somebody who sees some users: what is theirs is there, and what is of all is neither shown nor asked for. */
+import { expect, it } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { createWorld } from '../diagnostics/world.js'
+import { inChromium } from './chromium.js'
+import { startViewedOnce } from './host.js'
+
+/** Of all users, and nobody's. */
+const OF_ALL = ['Findings', 'Nodes', 'Tenants', 'Sources']
+
+inChromium('the viewer of some users', (open) => {
+  it('shows what is theirs, without an alarm, and asks for the rest once at most', async () => {
+    const host = await startViewedOnce(createWorld(), { authorize: () => ({ user_ids: ['alice'] }) })
+    const page = await open(host.page, { key: KEY, clock: true, refusals: true })
+    const main = page.locator('main')
+    await main.getByText('Your key is for some users').waitFor()
+    await main.getByRole('link', { name: 'waiting' }).waitFor()
+    await main.locator('section', { hasText: 'Connected clients' }).locator('.figure').waitFor()
+    expect(await main.locator('.trouble, .bad, .unknown').allTextContents()).toEqual([])
+    const titles = await page.locator('nav.views a').allTextContents()
+    expect(titles).toEqual(expect.arrayContaining(['Overview', 'Users', 'Commands']))
+    for (const title of OF_ALL) expect(titles).not.toContain(title)
+    await page.keyboard.press('?')
+    expect(await page.getByRole('dialog').locator('dd').allTextContents()).not.toContain('Nodes')
+    await page.keyboard.press('Escape')
+    await page.clock.runFor(10_000)
+    for (const path of ['/delivery/summary', '/delivery/nodes', '/connections/churn', '/rpc/summary', '/sources'])
+      expect([path, host.asked.filter((asked) => asked === path).length > 1]).toEqual([path, false])
+  })
+
+  it('says so where a link goes to what is of all', async () => {
+    const host = await startViewedOnce(createWorld(), { authorize: () => ({ user_ids: ['alice'] }) })
+    const page = await open(`${host.page}#/delivery/nodes`, { key: KEY, refusals: true })
+    await page.locator('main .absent', { hasText: 'what is of all of them is not shown' }).waitFor()
+    await page.goto(`${host.page}#/users/alice/summary`)
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    expect(await page.locator('main .trouble').count()).toBe(0)
+  })
+
+  it('shows all where the index does not come through', async () => {
+    const host = await startViewedOnce(createWorld())
+    host.break((path) => (path === '/' ? new Response('', { status: 404 }) : undefined))
+    const page = await open(host.page, { key: KEY, refusals: true })
+    await page.getByText('all sources answer').waitFor()
+    await page.locator('nav.views').getByText('Nodes').waitFor()
+  })
+})
