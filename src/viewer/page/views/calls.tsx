@@ -24,12 +24,12 @@ export const CALLS: ListView<PendingCall> = {
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),
   columns: [
     'correlation_id',
+    { head: 'deadline_at', cell: deadlineOf },
     'action',
     'user_id',
     'client_id',
     'instance_id',
     'started_at',
-    { head: 'deadline_at', cell: deadlineOf },
   ],
 }
 
@@ -41,7 +41,7 @@ export const CallSummary = (): JSX.Element => (
 )
 
 export const CallPage = ({ path }: { path: string }): JSX.Element => (
-  <Card isMain title="Call" answer={useAnswer<PendingCall>(path)} note="once it has its reply, it is no longer here">
+  <Card isMain title="Call" answer={useAnswer<PendingCall>(path)} gone="Once it has its reply, it is no longer here.">
     {(call) => <Fields record={call} />}
   </Card>
 )

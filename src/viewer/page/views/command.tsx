@@ -49,10 +49,16 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
 
 const ENDS: Record<string, readonly [proves: string, not: string]> = {
   resulted: ['that someone entitled to reported a result.', 'that the result is right, or that an effect happened.'],
-  failed: ['that a failure was reported, or that the attempts were exhausted.', 'that nothing happened outside.'],
+  failed: ['that someone entitled reported a failure.', 'that nothing happened outside.'],
   expired: ['that the deadline passed first.', 'that the client did not run it, or will not still.'],
   cancelled: ['that someone asked to stop before the end.', 'that the client stopped.'],
   rejected: ['that it was refused on arrival and never queued.', 'that it stays refused.'],
+}
+
+/** Of a failure that nobody reported. */
+const FAILURES: Record<string, string> = {
+  attempts_exhausted: 'that the attempts were exhausted.',
+  payload_missing: 'that its payload was gone before it could be handed over.',
 }
 
 function Admission({ admission: { state, at, scope_id, deadline_at } }: DeliveryStatus): JSX.Element {
@@ -90,9 +96,11 @@ function Attempts({ attempts, recovery, terminal }: DeliveryStatus): JSX.Element
           'Nobody has claimed it for a connection.'
         ) : (
           <>
-            {confirmed} of {count} known to have been handed over; the last by node{' '}
+            Known to have been handed over: {confirmed} of {count}. The last, by node{' '}
             <Field name="last_node_id" record={attempts} />:{' '}
             {last_outcome ? <Word value={last_outcome} /> : 'its outcome is open'}
+            {last_outcome === 'timed_out' &&
+              (confirmed === count ? ', handed over and not acknowledged' : ', not acknowledged or not confirmed')}
             {recovery.count > 0 && (
               <>
                 . Planned again {recovery.count} times, the last because of <Word value={recovery.reason} />
@@ -101,7 +109,11 @@ function Attempts({ attempts, recovery, terminal }: DeliveryStatus): JSX.Element
           </>
         )
       }
-      proves="that a connection took the write on this side, as often as confirmed."
+      proves={
+        confirmed > 0
+          ? 'that a connection took the write on this side, as often as that is known.'
+          : 'that a node claimed it for a connection.'
+      }
       not={
         count > 1
           ? 'how often the client received it: it may have seen it more than once.'
@@ -144,7 +156,7 @@ function Acknowledgement({
   )
 }
 
-function End({ terminal, admission }: DeliveryStatus): JSX.Element {
+function End({ terminal, admission, acknowledgement }: DeliveryStatus): JSX.Element {
   const [proves = '', not = 'that it makes progress, or that it does not.'] = ENDS[terminal?.state ?? ''] ?? []
   const took = terminal && spanOf(new Date(terminal.at).getTime() - new Date(admission.at).getTime())
   return (
@@ -155,14 +167,21 @@ function End({ terminal, admission }: DeliveryStatus): JSX.Element {
       said={
         terminal ? (
           <>
-            <Word value={terminal.state} /> {terminal.reason !== null && <Word value={terminal.reason} />} {took} after
-            it was admitted
+            <Word value={terminal.state} />
+            {terminal.reason && ': '}
+            <Word value={terminal.reason} />, {took} after it was admitted
           </>
         ) : (
           'No end is recorded.'
         )
       }
-      proves={proves}
+      proves={
+        terminal?.state !== 'failed'
+          ? proves
+          : acknowledgement.state === 'refused'
+            ? 'that the client refused it.'
+            : (FAILURES[terminal.reason ?? ''] ?? proves)
+      }
       not={not}
     />
   )
@@ -173,7 +192,13 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
   const { value } = answer
   return (
     <>
-      <Card isMain title="Command" answer={answer} note="No field proves that an effect happened outside.">
+      <Card
+        isMain
+        title="Command"
+        answer={answer}
+        note="no field proves that an effect happened outside"
+        gone="It is kept for a time after its end, an hour by default; or it was never admitted; or its ids are spelled otherwise."
+      >
         {(status) => (
           <>
             <p>
