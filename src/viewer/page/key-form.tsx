@@ -18,11 +18,11 @@ export function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
     <form class="card key" onSubmit={enter}>
       <h1>{wasRefused ? 'The router refused' : 'A key is needed'}</h1>
       <p>
-        The administrator's key (<code>SERVICE_ADMIN_KEY</code>) stays in this page's memory and goes to the router
-        alone.
+        It goes to the router alone, and stays in this page's memory: a reload asks for it again, unless it is kept.
+        Where the host's own login lets you in, log in there and reload.
       </p>
       <label>
-        Administrator's key
+        The administrator's key, or your own
         <input
           type="password"
           autocomplete="current-password"
