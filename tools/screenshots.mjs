@@ -10,7 +10,9 @@ import { chromium } from 'playwright-core'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const folder = process.argv[2] ?? join(ROOT, 'docs/images')
 const MAX_BYTES = 150_000
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
+const executablePath = ['chromium', 'chromium-browser', 'google-chrome', 'chromium-headless-shell']
+  .map((name) => `/usr/bin/${name}`)
+  .find(existsSync)
 if (!executablePath) throw new Error('no Chromium is here')
 
 mkdirSync(folder, { recursive: true })
