@@ -180,7 +180,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       const { status } = response
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
         // As of a subscription; 501 is the router's word for what is no part of it.
-        isOver = !/^(408|429|5(?!01))/.test(`${status}`)
+        isOver = !/^(4(08|29)|5(?!01))/.test(`${status}`)
         throw new WatchRefused(status)
       }
       reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

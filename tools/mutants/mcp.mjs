@@ -172,7 +172,7 @@ export const MCP = [
   ...weaken('src/cli/reader/reader.ts', STDIO, [
     ['a key that no header carries is refused', '!/^[\\x20-\\x7e]+$/.test(key)', 'false'],
     [
-      'a path can be put behind an address',
+      'a route can be put behind the address of a router',
       'if (/[?#]/.test(url.href)) throw',
       'if (url.search || url.hash) throw',
       'test/cli/get.test.ts',

@@ -16,20 +16,20 @@ export const VIEWER = [
     ['a title is text', '<title>${escaped(title)}</title>', '<title>${title}</title>'],
   ]),
   ...weaken('src/viewer/page/key.ts', KEY, [
-    ['a key leaves the address bar', "if (given !== null) history.replaceState(null, '', '#/')", ''],
+    ['a key leaves the address bar', "if (given !== undefined) history.replaceState(null, '', '#/')", ''],
     [
       'a key is what stands behind its name',
-      'return decodeURIComponent(text)',
-      "return decodeURIComponent(text.replaceAll('+', ' '))",
+      'decodeURIComponent(text)',
+      "decodeURIComponent(text.replaceAll('+', ' '))",
     ],
     [
       'a key is kept where that was asked for',
-      '(remember ? storage.setItem(STORED, given) : storage.removeItem(STORED))',
-      'storage.setItem(STORED, given)',
+      '(remember ? sessionStorage.setItem(STORED, given) : sessionStorage.removeItem(STORED))',
+      'sessionStorage.setItem(STORED, given)',
     ],
     [
       'a key that was refused is forgotten',
-      'key = null\n  stored((storage) => storage.removeItem(STORED))',
+      'key = null\n  tried(() => sessionStorage.removeItem(STORED))',
       'key = null',
     ],
   ]),

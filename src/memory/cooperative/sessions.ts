@@ -28,6 +28,23 @@ export interface SessionRegistryOptions extends SessionOptions {
 
 export const SESSION_REGISTRY_OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
 
+/** A session as it begins at `at`. Instants are epoch ms. */
+const opened = (
+  session_id: string,
+  input: Pick<Session, 'site_id' | 'owner' | 'connector'>,
+  at: number,
+  expiresAt: number,
+): Session =>
+  Object.freeze({
+    session_id,
+    ...input,
+    state: 'pending',
+    opened_at: toTimestamp(at),
+    expires_at: expiresAt === Number.POSITIVE_INFINITY ? null : toTimestamp(expiresAt),
+    updated_at: toTimestamp(at),
+    close_reason: null,
+  })
+
 /** The share of a user as it holds now. */
 function shareIn(
   entry: SessionEntry | undefined,
@@ -90,15 +107,7 @@ export function createSessionRegistry(
       requireRoom(input.owner)
       const at = now()
       const expiresAt = at + (ttlMs ?? Number.POSITIVE_INFINITY)
-      const session: Session = Object.freeze({
-        session_id: newId(),
-        ...input,
-        state: 'pending',
-        opened_at: toTimestamp(at),
-        expires_at: ttlMs === undefined ? null : toTimestamp(at + ttlMs),
-        updated_at: toTimestamp(at),
-        close_reason: null,
-      })
+      const session = opened(newId(), input, at, expiresAt)
       add(entryOf(session, expiresAt, entries.arrive()))
       return session
     },

@@ -1,5 +1,5 @@
 /** The one watch of this tab: which lists it brings, and whether it still does. */
-import { type WatchedList, WatchRefused, watch } from '../../browser/watch.js'
+import { type WatchedList, type WatchRefused, watch } from '../../browser/watch.js'
 import { API, keyHeaders } from './ask.js'
 
 /** Hears of a list that has changed, or that somebody looked at and that has not. */
@@ -41,7 +41,7 @@ export function createWatching(take: Take): Watching {
       await watch(`${API}/watch`, { views, headers: keyHeaders, signal, onChange })
     } catch (error) {
       // What else is wrong the questions themselves say when they are asked.
-      if (error instanceof WatchRefused) isAbsent = error.status === 404
+      isAbsent = (error as WatchRefused).status === 404
     } finally {
       if (current === own) live.clear()
     }
