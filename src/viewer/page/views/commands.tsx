@@ -34,7 +34,14 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
   about: 'First admitted first. No state proves an effect.',
-  filters: [choice('state', STATES), flag('overdue'), text('user_id'), text('client_id'), text('scope_id')],
+  filters: [
+    choice('state', STATES),
+    flag('overdue'),
+    text('user_id'),
+    text('client_id'),
+    text('command_id'),
+    text('scope_id'),
+  ],
   // A command of nobody is told apart by its scope.
   keyOf: ({ user_id, client_id, command_id, admission }) =>
     JSON.stringify([user_id, client_id, command_id, admission.scope_id]),
@@ -42,6 +49,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   columns: [
     'command_id',
     { head: 'state', cell: stateOf },
+    'action',
     'user_id',
     'client_id',
     { head: 'admitted', cell: ({ admission }) => <Time at={admission.at} /> },
