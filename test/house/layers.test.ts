@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { importsOf, readFiles, readSources, type SourceFile } from './imports.js'
 import { circles, misdirected, unusedPermissions } from './layers.js'
 
-const SMELL = 250
-const DEFECT = 400
+const SMELL = 400
+const DEFECT = 600
 
 const files = readSources()
 

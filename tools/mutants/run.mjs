@@ -1,13 +1,11 @@
 /**
- * Takes one defence after the other out of the source and asks the tests: each must turn one of them red. What stays
- * green is a defence that no test would miss. Run it by hand and before a release; a new defence joins the lists in
- * `tools/mutants/`, with the fewest test files that notice.
+ * Removes one check at a time from the Lua scripts and runs the tests that must notice. A mutant that stays green is a
+ * check that no test covers.
  *
- *   node tools/mutants.mjs [--list] [--only <text>]... [--jobs <n>]
+ *   npm run mutants -- [--list] [--only <text>]... [--jobs <n>]
  *
- * `--list` says what there is, and whether each still fits the source, without a test; `--only` takes those that have the
- * text in their file or name. Works on what is committed, in worktrees of its own, and changes nothing here. Exits 0 when
- * every mutant is red.
+ * `--list` shows the mutants and whether each still matches the source, without running a test; `--only` selects those whose
+ * file or name contains the text. Works on committed code in worktrees of its own. Exits 0 when every mutant is red.
  */
 import { execFile, fork } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -15,9 +13,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
-import { MUTANTS } from './mutants/all.mjs'
+import { MUTANTS } from './lua.mjs'
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 // A mutant may hang what it breaks; tests that hang have noticed.
 const RUN_MS = 180_000

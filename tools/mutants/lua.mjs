@@ -1,0 +1,403 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the source that is searched
+/** Defects planted in the Lua scripts, which a mutation tool for TypeScript cannot reach. Each must fail one of its test files. */
+
+function weaken(file, tests, edits) {
+  return edits.map(([name, find, replace]) => ({ name, file, find, replace, tests: [tests].flat() }))
+}
+
+export const MUTANTS = [
+  ...weaken('src/redis/connections/script-churn.ts', 'test/redis/connections.test.ts', [
+    [
+      'a minute that nobody watched is not told of',
+      "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
+      '',
+    ],
+    [
+      'in a store, kinds of ends are bounded',
+      "if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) >",
+      'if false and 0 >',
+    ],
+  ]),
+  ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
+    [
+      'in a store, an end is indexed by its reason',
+      "    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)",
+      '',
+    ],
+    [
+      'in a store, a connection is indexed by its node',
+      "if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end",
+      '',
+    ],
+    [
+      'in a store, the index of an end goes with its connection',
+      "    state.ix[#state.ix + 1] = { 'ended_reason', reason }",
+      '',
+    ],
+    [
+      'in a store, a newer instance takes over',
+      "    finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now)",
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
+    ['in a store, a claim that has run out is not given back', ' or tonumber(since) <= now - ttl then', ' then'],
+    ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
+    ['in a store, a claim given back is not counted', "count(user, 'accepted', -1)", ''],
+  ]),
+  ...weaken('src/redis/delivery/node-script.ts', 'test/redis/delivery-batches.test.ts', [
+    ['a call that fails fails alone', 'local good, answer = pcall(run, ', 'local good, answer = true, run('],
+    ['no argument of a call says another', 'value.includes(SEPARATOR)', 'false'],
+    ['a script is given what the keys of its command end in', 'String(values[id])', "'' + id"],
+    ['a call whose list is none is told so', 'write_all()', 'fail = function() end\nwrite_all()'],
+  ]),
+  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-hand-overs.test.ts', [
+    ['who has claimed in a run is not called by it', 'withdraw_call(c.user_id, c.client_id, c.mailbox)\n', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-claims.test.ts', [
+    ['a call that leaves the mailbox as it was brings nothing', ' or not freed', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-late.test.ts', [
+    [
+      'only the waiter claims',
+      "if waiter[1] ~= token then return waiter[1] and 'replaced' or 'missing' end",
+      "if not waiter[1] then return 'missing' end",
+    ],
+    ['what is to be done must be known', "if found[2] and c.action ~= '' then", 'if found[2] then'],
+  ]),
+  ...weaken('src/redis/delivery/script-ends.ts', 'test/redis/delivery-hand-overs.test.ts', [
+    [
+      'an acknowledgement tells of the hand-over',
+      'local isNews = note_hand_over(c, handed_over)\nif c.phase',
+      'local isNews = false\nif c.phase',
+    ],
+    ['an acknowledgement made again tells of the hand-over', 'if isNews then save(c) end', ''],
+    [
+      'an end tells of the hand-over',
+      'local isNews = note_hand_over(c, handed_over)\nlocal isTaken',
+      'local isNews = false\nlocal isTaken',
+    ],
+    [
+      'a hand-over of another attempt is no news',
+      'local isNews = c.attempts == handed_over and',
+      "local isNews = handed_over ~= '' and",
+    ],
+    ['a hand-over is news once', "== handed_over and c.last_outcome == ''", '== handed_over'],
+  ]),
+  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/full-store.test.ts', [
+    ['what a full store refuses stays on its lists', '  raise(D)\n  local was', '  local was'],
+  ]),
+  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery-late.test.ts', [
+    ['a long list is written whole', 'for i = 1, #words, ${SLICE} do', 'for i = 1, 1 do'],
+  ]),
+  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery-bounds.test.ts', [
+    [
+      'a list of a scope ends with its last record',
+      "if scope ~= '' and scope ~= user then leave_list(of_id(scope), ref) end",
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery.test.ts', [
+    ['a command is listed under its scope', 'if scope ~= user then list(of_id(scope), seq, ref) end', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-moves.ts', 'test/redis/delivery-faults.test.ts', [
+    [
+      'a foreign mailbox holds no command back from its end',
+      "redis.pcall('ZREM', box(c), c.command_id)",
+      "redis.call('ZREM', box(c), c.command_id)",
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-moves.ts', 'test/redis/delivery-late.test.ts', [
+    ['a record is that of its own key', "    and c.ref == user .. '\\\\n' .. client .. '\\\\n' .. id\n", ''],
+    ['junk in the place of a number holds up no list', 'and is_whole(c.seq)', ''],
+    ['a foreign value in one place keeps nothing from the others', 'pcall(forget_oldest, kind)', 'forget_oldest(kind)'],
+  ]),
+  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-presence.test.ts', [
+    [
+      'the clearing up removes no waiter that moved',
+      "if redis.call('HGET', key, 'incarnation') == dead then redis.call('DEL', key) end",
+      "redis.call('DEL', key)",
+    ],
+  ]),
+  ...weaken(
+    'src/redis/delivery/script-nodes.ts',
+    [
+      'test/redis/delivery-presence.test.ts',
+      'test/redis/delivery-replies.test.ts',
+      'test/redis/delivery-order.test.ts',
+    ],
+    [
+      [
+        'a renewing waiter takes over from no newer one',
+        'if was[1] then isLate = own < (tonumber(was[4]) or 0) end',
+        'if was[1] then isLate = false end',
+      ],
+    ],
+  ),
+  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-replies.test.ts', [
+    [
+      'an attach after its own detach is late',
+      "local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)",
+      'local isLate = false',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-late.test.ts', [
+    ['only the waiter that waits detaches', 'if waiter[1] ~= token then return 0 end', ''],
+  ]),
+  ...weaken('src/redis/delivery/script-notices.ts', 'test/redis/delivery-hand-overs.test.ts', [
+    [
+      'what comes behind a claim is called again',
+      "called[mailbox], calls[user .. '\\\\n' .. client] = nil, nil",
+      "calls[user .. '\\\\n' .. client] = nil",
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-notices.ts', 'test/redis/delivery-nodes.test.ts', [
+    ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
+    ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', ''],
+    [
+      'what was told is told again until it was heard',
+      "redis.call('ZREMRANGEBYSCORE', news, '-inf', after)",
+      "redis.call('DEL', news)",
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery-bounds.test.ts', [
+    [
+      'a reservation past its deadline holds no place',
+      "redis.call('ZREMRANGEBYSCORE', key, '-inf', now_text)\n    held",
+      'held',
+    ],
+    ['a scope without reservations leaves no capacity', "zcall('HDEL', 'capacities', scope)", ''],
+  ]),
+  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery-late.test.ts', [
+    [
+      'in a store, a user’s place comes back once',
+      "if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY'",
+      "if zcall('ZREM', 'deadlines', ref) and zcall('HINCRBY'",
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery.test.ts', [
+    [
+      'a capacity that the host changed is shown',
+      'if isNew and (held == 1 or isNews) then',
+      'if isNew and held == 1 then',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-recovery.ts', 'test/redis/delivery.test.ts', [
+    [
+      'in a store, attempts are bounded',
+      "if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end",
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/script-recovery.ts', 'test/redis/delivery-late.test.ts', [
+    [
+      'a claim that never reached its node counts against no bound',
+      '  c.max_attempts = text(count_of(c.max_attempts) + 1)\n',
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-hand-overs.test.ts', [
+    ['a hand-over before the end is recorded behind it', "if isOpen and outcome == 'handed_over' and", 'if false and'],
+    ['a hand-over after the end is late', 'now - tonumber(ago) <', '0 <'],
+  ]),
+  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-late.test.ts', [
+    [
+      'a dispatch that is refused leaves the place to another one of its command',
+      "if redis.call('EXISTS', sharers) == 1 then return 1 end",
+      '',
+    ],
+    ['a command that is over gives its place back, whoever shared it', "if attempt == '' then", 'if false then'],
+  ]),
+  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-faults.test.ts', [
+    [
+      'a command that was lost from its mailbox returns when it is dispatched again',
+      "if not redis.call('ZSCORE', waiting, id) then",
+      'if false then',
+    ],
+  ]),
+  ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/last-events.test.ts', [
+    ['what is noted for sites keeps nobody from publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
+    ['what is noted for sites is bounded', 'if noted >= ${LAST_MAX} and', 'if false and'],
+    ['what is noted for sites is short', ' and #published_at <= 32', ''],
+  ]),
+  ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/versions.test.ts', [
+    ['an event is a change of its site', "  raise('bus')\n", ''],
+  ]),
+  ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
+    ['in a store, the message of another user is another one', 'state and state.user_id ~= user and', 'false and'],
+    ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
+    ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
+    ['in a store, messages are bounded', "make_room('history', message.user_id, id, bounds, evict)", ''],
+  ]),
+  ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
+    [
+      'in a store, an answer is not counted whose key has gone',
+      "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
+      'if false then',
+    ],
+    [
+      'in a store, another call under the same key is told',
+      "if held[2] ~= fingerprint then return { 'reused' } end",
+      '',
+    ],
+    [
+      'in a store, a call under way keeps its key',
+      "if (tonumber(held[4]) or 0) > now then return { 'running' } end",
+      '',
+    ],
+    [
+      'in a store, a claim that arrives twice is one',
+      "if held[1] == attempt then return { 'claimed', held[3] } end",
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/presence/scripts.ts', 'test/redis/contexts.test.ts', [
+    [
+      'in a store, an id belongs to who reported it first',
+      "if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end",
+      '',
+    ],
+    ['in a store, a report does not change whose an entry is', 'state.ownership = was.ownership\n', '\n'],
+  ]),
+  ...weaken('src/redis/presence/scripts.ts', 'test/redis/shares.test.ts', [
+    ['in a store, entries are bounded by user and in all', 'if not has_room(', 'if false and not has_room('],
+  ]),
+  ...weaken('src/redis/presence/scripts.ts', 'test/redis/writes-again.test.ts', [
+    [
+      'a report that arrives late changes nothing',
+      'if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end',
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
+    [
+      'in a store, a reply of another client is foreign',
+      'if call.user_id ~= user or call.client_id ~= client then return true end',
+      '',
+    ],
+    [
+      'in a store, a reply of another instance is foreign',
+      "return call.instance_id ~= cjson.null and instance ~= '' and call.instance_id ~= instance",
+      'return false',
+    ],
+  ]),
+  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc-late.test.ts', [
+    [
+      'in a store, a call past its time has no reply',
+      'if not call or call.deadline_at <= now then',
+      'if not call then',
+    ],
+  ]),
+  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/losses/messages.test.ts', [
+    [
+      'a reply that is dropped counts once, however often it arrives',
+      "if redis.call('SET', K(t, 'dropped', name), 1, 'NX', 'PX', ${NAMED_MS}) then tally(why) end",
+      'tally(why)',
+    ],
+  ]),
+  ...weaken('src/redis/sessions/scripts.ts', 'test/redis/versions.test.ts', [
+    [
+      'a move of a session is a change',
+      "  raise(t)\n  redis.call('HSET', session_key(id), 'state', to,",
+      "  redis.call('HSET', session_key(id), 'state', to,",
+    ],
+    ['a share is a change', "  raise(t)\n  redis.call('HSET', shares, user", "  redis.call('HSET', shares, user"],
+  ]),
+  ...weaken('src/redis/sessions/scripts.ts', 'test/redis/sessions.test.ts', [
+    [
+      'in a store, a session moves as it may',
+      "if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end",
+      '',
+    ],
+    ['in a store, a session whose id was used before does not end with that', "unhold(t, 'final', before, id)", ''],
+  ]),
+  ...weaken('src/redis/sites/scripts.ts', 'test/redis/versions.test.ts', [
+    ['a site is a change', "  raise('sites')\n  enlist()", '  enlist()'],
+  ]),
+  ...weaken('src/redis/sites/scripts.ts', 'test/redis/sites.test.ts', [
+    [
+      'in a store, a site of another owner is not replaced',
+      "if old and old.owner ~= owner then return refuse('owner_mismatch') end",
+      '',
+    ],
+    [
+      'in a store, a site of another owner is not deleted',
+      "if not old or (owner ~= '' and old.owner ~= owner) then return 0 end",
+      'if not old then return 0 end',
+    ],
+    [
+      'in a store, an owner has so many sites',
+      "if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(max_per_owner)\n      or ",
+      'if ',
+    ],
+  ]),
+  ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [
+    [
+      'a store that lost its number of shards is mended',
+      'await store.confirmShards(shard)\n      return attempt()',
+      'throw error',
+    ],
+  ]),
+  ...weaken('src/redis/store/script.ts', 'test/redis/full-store.test.ts', [
+    ['a script that frees memory runs in a full store', "freesMemory ? '#!lua flags=allow-oom\\n' : ''", "''"],
+  ]),
+  ...weaken(
+    'src/redis/store/script.ts',
+    ['test/redis/store.test.ts', 'test/redis/faults.test.ts'],
+    [
+      [
+        'a store that lost its scripts gets them again',
+        "if (error instanceof UnknownScript) return command(['EVAL', script.source, ...rest()])",
+        '',
+      ],
+    ],
+  ),
+  ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener.test.ts', [
+    [
+      'a listener opened anew hears what was heard before',
+      'Promise.allSettled(batch.map(subscribe))',
+      'Promise.allSettled(batch.map(() => subscriber))',
+    ],
+  ]),
+  ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener-links.test.ts', [
+    [
+      'what is heard again after it had failed is told of',
+      'if (await subscribeMissing()) onLink(true)',
+      'await subscribeMissing()',
+    ],
+    ['a first subscription is told of to nobody else', '      starting.add(channel)\n', ''],
+  ]),
+  ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions.test.ts', [
+    ['a node reports so many streams', '[...open].slice(0, maxReported)', '[...open]'],
+    [
+      'a node that leaves takes its streams along',
+      'for (const { stream, isReported } of open) if (isReported) ended.add(stream)',
+      '',
+    ],
+  ]),
+  ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions-late.test.ts', [
+    ['a stream that has ended is not told of afterwards', 'batch.filter((held) => open.has(held))', 'batch'],
+  ]),
+  ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/endings.test.ts', [
+    [
+      'a registry of streams that is closed leaves none behind',
+      '    open.clear()\n    if (ended',
+      '    if (false && ended',
+    ],
+  ]),
+  ...weaken('src/redis/subscriptions/format.ts', 'test/redis/subscriptions.test.ts', [
+    ['in a store, a stream of a node that is silent is gone', '(until_ms <= now ? undefined : row)', 'row'],
+  ]),
+  ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [
+    [
+      'viewers that are not all reported are not counted',
+      'const isShort = truncated || answers.includes(true)',
+      'const isShort = false',
+    ],
+    [
+      'viewers that cannot be read are not counted',
+      'before === null || isBad || isCut ? null',
+      'before === null ? null',
+    ],
+  ]),
+]
