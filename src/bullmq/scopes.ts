@@ -1,5 +1,5 @@
 /** Queues as scopes of admission, and all of them together. */
-import type { DeliverySummary, DeliveryTenant } from '../contract/delivery.js'
+import { type DeliverySummary, type DeliveryTenant, NO_LEGACY } from '../contract/delivery.js'
 import { AGE_SAMPLE } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { Ask, Page, PageQuery } from '../contract/page.js'
@@ -82,8 +82,7 @@ export async function readSummary(
     oldest_deadline_at: null,
     oldest_queued_age_ms: sampled.length === 0 ? null : Math.max(0, at - Math.min(...sampled)),
     sample_size: sampled.length,
-    legacy_stream_depth: null,
-    legacy_pending_depth: null,
+    ...NO_LEGACY,
     observed_at: toTimestamp(at),
   }
 }

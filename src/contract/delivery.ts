@@ -23,6 +23,18 @@ export type DeploymentMode = z.infer<typeof DeploymentMode>
 
 const Count = z.int().min(0)
 
+/** Why a number of a legacy stream is `null`. */
+export const LegacyReason = z.enum(['not_configured', 'stream_missing', 'group_missing', 'lag_unknown', 'unreadable'])
+export type LegacyReason = z.infer<typeof LegacyReason>
+
+/** The legacy fields of a summary without a legacy stream. */
+export const NO_LEGACY = {
+  legacy_stream_depth: null,
+  legacy_pending_depth: null,
+  legacy_stream_lag: null,
+  legacy_reason: 'not_configured',
+} as const
+
 /** Delivery as a whole. */
 export const DeliverySummary = z
   .object({
@@ -35,8 +47,14 @@ export const DeliverySummary = z
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',
     ),
     sample_size: Count.describe('Commands that the two oldest ages are taken from: no global maximum.'),
-    legacy_stream_depth: Count.nullable().describe('Messages in the legacy stream; `null` where there is none.'),
-    legacy_pending_depth: Count.nullable().describe('Those read and not acknowledged; `null` where there is none.'),
+    legacy_stream_depth: Count.nullable().describe('Entries in the legacy stream; `null` if not known.'),
+    legacy_pending_depth: Count.nullable().describe(
+      'Entries that its group was given and has not acknowledged; `null` if not known.',
+    ),
+    legacy_stream_lag: Count.nullable().describe('Entries that its group was never given; `null` if not known.'),
+    legacy_reason: LegacyReason.nullable().describe(
+      'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is named. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot tell the lag, because entries were deleted or the group started in the middle. `unreadable`: the store did not allow or answer the read.',
+    ),
     observed_at: Timestamp.describe('When this was looked at.'),
   })
   .describe('Delivery as a whole.')

@@ -1,5 +1,11 @@
 /** The records that the examples of delivery's routes are made of. */
-import type { DeliveryNode, DeliveryStatus, DeliverySummary, DeliveryTenant } from '../contract/delivery.js'
+import {
+  type DeliveryNode,
+  type DeliveryStatus,
+  type DeliverySummary,
+  type DeliveryTenant,
+  NO_LEGACY,
+} from '../contract/delivery.js'
 import { at, CLIENT, INSTANCE } from './examples.js'
 
 export const SUMMARY: DeliverySummary = {
@@ -10,8 +16,7 @@ export const SUMMARY: DeliverySummary = {
   oldest_deadline_at: at(58),
   oldest_queued_age_ms: 2_000,
   sample_size: 4,
-  legacy_stream_depth: null,
-  legacy_pending_depth: null,
+  ...NO_LEGACY,
   observed_at: at(30),
 }
 

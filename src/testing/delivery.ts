@@ -7,6 +7,7 @@ import {
   DeliveryStatus,
   DeliverySummary,
   DeliveryTenant,
+  NO_LEGACY,
 } from '../contract/delivery.js'
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
 import { checkSegment, commandKey } from '../contract/ids.js'
@@ -131,8 +132,7 @@ const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary
       oldest_deadline_at: null,
       oldest_queued_age_ms: null,
       sample_size: 0,
-      legacy_stream_depth: null,
-      legacy_pending_depth: null,
+      ...NO_LEGACY,
       observed_at: FAKE_TIME,
     },
     given,

@@ -17,6 +17,8 @@ describe('direct mode', () => {
       mode: 'direct',
       legacy_stream_depth: null,
       legacy_pending_depth: null,
+      legacy_stream_lag: null,
+      legacy_reason: 'not_configured',
     })
     await expect((async () => dispatcher.inspector.listNodes({ limit: 1, cursor: '1' }, ASK))()).rejects.toMatchObject({
       code: 'invalid_cursor',

@@ -53,6 +53,7 @@ describe('a scrape', () => {
           oldest_deadline_at: null,
           oldest_queued_age_ms: null,
           legacy_stream_depth: null,
+          legacy_stream_lag: null,
           tracked_commands: 0,
         }),
       },

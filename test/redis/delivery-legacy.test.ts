@@ -1,28 +1,41 @@
-/** What the dispatcher tells of a legacy stream beside it. */
+/** The numbers of a legacy stream in the summary of a dispatcher. */
 import { expect, it } from 'vitest'
 import { ASK } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 
 describeNode('a node of the dispatcher beside a legacy stream', ({ server, observe }) => {
   const legacy = { stream: 'commands', group: 'workers' }
-  const depths = async (stream = legacy) => {
-    const { legacy_stream_depth, legacy_pending_depth } = await observe('legacy', { legacy: stream }).summary(ASK)
-    return [legacy_stream_depth, legacy_pending_depth]
+  const numbers = async (stream = legacy) => {
+    const summary = await observe('legacy', { legacy: stream }).summary(ASK)
+    const { legacy_stream_depth, legacy_pending_depth, legacy_stream_lag, legacy_reason } = summary
+    return [legacy_stream_depth, legacy_pending_depth, legacy_stream_lag, legacy_reason]
   }
 
-  it('tells its length and what is pending, changes nothing, and knows what it cannot know', async () => {
-    expect((await observe('legacy').summary(ASK)).legacy_stream_depth).toBeNull()
-    expect(await depths()).toEqual([0, 0])
-    for (let n = 0; n < 3; n++) await server().cli('XADD', 'commands', '*', 'n', String(n))
-    expect(await depths()).toEqual([3, null])
+  it('gives no numbers and the reason for a stream that is not configured, missing, or another type', async () => {
+    expect(await observe('legacy').summary(ASK)).toMatchObject({
+      legacy_stream_depth: null,
+      legacy_pending_depth: null,
+      legacy_stream_lag: null,
+      legacy_reason: 'not_configured',
+    })
+    expect(await numbers()).toEqual([null, null, null, 'stream_missing'])
+    await server().cli('SET', 'nostream', 'x')
+    expect(await numbers({ stream: 'nostream', group: 'workers' })).toEqual([null, null, null, 'unreadable'])
+  })
+
+  it('counts entries, pending entries and lag, and leaves the stream unchanged', async () => {
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) ids.push((await server().cli('XADD', 'commands', '*', 'n', String(n))).trim())
+    expect(await numbers()).toEqual([3, null, null, 'group_missing'])
     await server().cli('XGROUP', 'CREATE', 'commands', 'workers', '0')
-    expect(await depths()).toEqual([3, 0])
-    await server().cli('XREADGROUP', 'GROUP', 'workers', 'w1', 'COUNT', '2', 'STREAMS', 'commands', '>')
+    expect(await numbers()).toEqual([3, 0, 3, null])
+    await server().cli('XREADGROUP', 'GROUP', 'workers', 'w1', 'COUNT', '1', 'STREAMS', 'commands', '>')
     const before = await server().cli('XINFO', 'STREAM', 'commands', 'FULL')
-    expect(await depths()).toEqual([3, 2])
+    expect(await numbers()).toEqual([3, 1, 2, null])
     const steady = (text: string) => text.replace(/(seen-time|active-time)\n\d+/g, '$1')
     expect(steady(await server().cli('XINFO', 'STREAM', 'commands', 'FULL'))).toBe(steady(before))
-    await server().cli('SET', 'nostream', 'x')
-    expect(await depths({ stream: 'nostream', group: 'workers' })).toEqual([null, null])
+    // After a deletion among the entries that were never given out, the store cannot tell the lag.
+    await server().cli('XDEL', 'commands', ids[1] ?? '')
+    expect(await numbers()).toEqual([2, 1, null, 'lag_unknown'])
   })
 })

@@ -10,6 +10,7 @@ import {
   type DeliveryCommand,
   type DeliveryInspector,
   type DeliveryTenant,
+  NO_LEGACY,
 } from '../../contract/delivery.js'
 import {
   AGE_SAMPLE,
@@ -129,8 +130,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         deployment_id: deploymentId,
         mode: 'direct',
         ...countsOf(store, now, clock.steady()),
-        legacy_stream_depth: null,
-        legacy_pending_depth: null,
+        ...NO_LEGACY,
         observed_at: toTimestamp(now),
       }
     },

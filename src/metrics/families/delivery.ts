@@ -57,6 +57,11 @@ const SUMMARY = about(
       help: 'Messages of the legacy command stream that were read and not acknowledged.',
       read: ({ legacy_pending_depth }) => legacy_pending_depth,
     },
+    {
+      name: 'relayscope_delivery_legacy_lag_messages',
+      help: 'Messages of the legacy command stream that its group was never given.',
+      read: ({ legacy_stream_lag }) => legacy_stream_lag,
+    },
   ],
 )
 

@@ -1,7 +1,9 @@
-/** Looks at the single command stream of an installation that is being left behind, and never touches it. */
+/** Reads how much is left in the single command stream of an older installation, and never writes to it. */
+import type { DeliverySummary, LegacyReason } from '../../contract/delivery.js'
+import { NO_LEGACY } from '../../contract/delivery.js'
 import { needed, optionsOf, TEXT } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
-import { type StoreReply, WrongType } from '../store/reply.js'
+import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
 /** An older command stream and the consumer group that works on it. */
@@ -12,37 +14,61 @@ export interface LegacyStream {
 
 export const LEGACY_STREAM = optionsOf({ stream: needed(TEXT), group: needed(TEXT) })
 
-/** Entries in the stream, and entries that its group has been handed and not acknowledged. `null` is unknown. */
-interface LegacyDepths {
-  depth: number | null
-  pending: number | null
-}
+type LegacyFields = Pick<DeliverySummary, keyof typeof NO_LEGACY>
+
+const NO_SUCH_KEY = /no such key/
+const MISSING = Symbol('missing')
+
+const unknown = (legacy_reason: LegacyReason, depth: number | null = null): LegacyFields => ({
+  ...NO_LEGACY,
+  legacy_stream_depth: depth,
+  legacy_reason,
+})
 
 /**
- * A stream that does not exist holds nothing: that is 0. A group that does not exist on a stream that does is unknown,
- * as is everything that the store does not let us see; the rest of the summary is not harmed by it.
+ * Depth, pending entries and lag of a legacy stream. What the store does not show is `null` with a reason, and never
+ * fails the rest of the summary.
  */
-export async function readLegacy(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<LegacyDepths> {
-  if (!legacy) return { depth: null, pending: null }
+export async function readLegacy(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<LegacyFields> {
+  if (!legacy) return NO_LEGACY
   const { stream, group } = legacy
-  const [depth, summary] = await Promise.all([
-    attempt(store, ['XLEN', stream], ask),
-    attempt(store, ['XPENDING', stream, group], ask),
+  const [length, groups] = await Promise.all([
+    attempt(store, ['XLEN', stream], stream, ask),
+    attempt(store, ['XINFO', 'GROUPS', stream], stream, ask),
   ])
-  const pending = Array.isArray(summary) ? summary[0] : null
+  // XLEN answers 0 for a stream that does not exist, which would read as "all done".
+  if (groups === MISSING) return unknown('stream_missing')
+  const depth = numberOf(length)
+  if (!Array.isArray(groups)) return unknown('unreadable', depth)
+  const fields = groups.map(fieldsOf).find(({ name }) => name === group)
+  if (!fields) return unknown('group_missing', depth)
+  const [pending, lag] = [numberOf(fields.pending), numberOf(fields.lag)]
   return {
-    depth: typeof depth === 'number' ? depth : null,
-    pending: typeof pending === 'number' ? pending : depth === 0 ? 0 : null,
+    legacy_stream_depth: depth,
+    legacy_pending_depth: pending,
+    legacy_stream_lag: lag,
+    legacy_reason: depth === null || pending === null ? 'unreadable' : lag === null ? 'lag_unknown' : null,
   }
 }
 
-async function attempt(store: Store, args: string[], ask: Ask): Promise<StoreReply> {
+const numberOf = (reply: unknown) => (typeof reply === 'number' ? reply : null)
+
+/** A group of `XINFO GROUPS`: names and values in turn. */
+function fieldsOf(reply: StoreReply): Record<string, StoreReply> {
+  const list = listOf(reply)
+  return Object.fromEntries(
+    list.flatMap((name, i) => (i % 2 === 0 ? [[String(name), list[i + 1] ?? null] as const] : [])),
+  )
+}
+
+async function attempt(store: Store, args: string[], stream: string, ask: Ask): Promise<StoreReply | typeof MISSING> {
   try {
-    return await store.command(args, args[1] as string, ask)
+    return await store.command(args, stream, ask)
   } catch (error) {
     if (ask.signal.aborted) throw error
+    if (error instanceof Error && NO_SUCH_KEY.test(error.message)) return MISSING
     store.onError(
-      error instanceof WrongType ? new WrongType(`${args[1]} should hold a stream, and holds something else`) : error,
+      error instanceof WrongType ? new WrongType(`Expected ${stream} to hold a stream; it holds another type`) : error,
     )
     return null
   }

@@ -100,7 +100,7 @@ async function partOf(store: Store, shard: number, now: number, ask: Ask) {
 /** The summary over all shards. */
 export async function readSummary(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<DeliverySummary> {
   const shards = await allShards(store, ask)
-  const [now, depths] = await Promise.all([store.time(ask), readLegacy(store, legacy, ask)])
+  const [now, legacyFields] = await Promise.all([store.time(ask), readLegacy(store, legacy, ask)])
   const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
   type Part = (typeof parts)[number]
   const sum = (of: (part: Part) => number) => parts.reduce((n, part) => n + of(part), 0)
@@ -118,8 +118,7 @@ export async function readSummary(store: Store, legacy: LegacyStream | undefined
     oldest_deadline_at: deadlines.length === 0 ? null : toTimestamp(Math.min(...deadlines)),
     oldest_queued_age_ms: oldest === undefined ? null : Math.max(0, Math.round(now - oldest)),
     sample_size: sample.length,
-    legacy_stream_depth: depths.depth,
-    legacy_pending_depth: depths.pending,
+    ...legacyFields,
     observed_at: toTimestamp(now),
   }
 }

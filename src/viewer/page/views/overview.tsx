@@ -65,9 +65,10 @@ const Sums = ({ answer: { value, asOf } }: { answer: Answered<DeliverySummary> }
             <span class="dim">in a sample of {countOf(value.sample_size)}</span>
           </>
         )}
-        {value.legacy_stream_depth !== null && (
+        {value.legacy_reason !== 'not_configured' && (
           <span class="dim">
-            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
+            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}, lag{' '}
+            {countOf(value.legacy_stream_lag)} {plain(value.legacy_reason ?? '')}
           </span>
         )}
       </p>
