@@ -1,4 +1,6 @@
 /** `/findings` over live facilities of either composition: nothing of a healthy world under load, everything of a broken one. */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Refusal } from '../../src/refusal.js'
@@ -76,11 +78,22 @@ async function work({ facilities }: World, i: number, isOver: () => boolean): Pr
   return rounds
 }
 
+/** A client in a process of its own that acknowledges each command it reads. Commands and acknowledgements are lines. */
+function startClient(onAcknowledged: (command_id: string) => void) {
+  const child = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], { stdio: 'pipe' })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  createInterface(child.stdout).on('line', onAcknowledged)
+  return child
+}
+
 /** @param make A fresh world each time. */
-export function findingsBattery(name: string, make: () => Promise<World> | World): void {
+export function findingsBattery(
+  name: string,
+  make: (options?: { dispatcher: { ackTimeoutMs: number } }) => Promise<World> | World,
+): void {
   describe(`findings over ${name}`, () => {
-    const create = async () => {
-      const world = await make()
+    const create = async (...options: Parameters<typeof make>) => {
+      const world = await make(...options)
       onTestFinished(async () => void (await world.facilities.close()))
       return world
     }
@@ -96,6 +109,35 @@ export function findingsBattery(name: string, make: () => Promise<World> | World
       const rounds = (await Promise.all(clients)).reduce((sum, one) => sum + one, 0)
       expect(found.slice(0, 3).map((one) => JSON.stringify(one))).toEqual([])
       expect([looks > 0, rounds >= CLIENTS]).toEqual([true, true])
+    })
+
+    it('name the command of a suspended client until the client runs again', { timeout: 120_000 }, async () => {
+      const world = await create({ dispatcher: { ackTimeoutMs: 300 } })
+      const { connections, dispatcher } = world.facilities
+      const client = { user_id: 'ada', client_id: 'laptop' }
+      const instance = { ...client, instance_id: 'run-1' }
+      const child = startClient((command_id) => void dispatcher.acknowledge({ ...instance, command_id }))
+      await connections.connect({ ...instance, client_type: 'console' })
+      await dispatcher.attach(instance, ({ command_id }) => void child.stdin.write(`${command_id}\n`))
+      // The same command again returns its record.
+      const dispatch = (command_id: string) =>
+        dispatcher.dispatch({ ...client, command_id, action: 'sync', deadlineMs: 100_000, maxAttempts: 100 })
+      const found = async () =>
+        (await allFindings(world)).filter(({ kind }) => kind === 'command_not_acknowledged').map((one) => one.subject)
+      await dispatch('before')
+      const wait = { interval: 50, timeout: 30_000 }
+      await expect.poll(async () => (await dispatch('before')).acknowledgement.state, wait).toBe('acknowledged')
+      expect(await found()).toEqual([])
+      child.kill('SIGSTOP')
+      await dispatch('during')
+      const subject = { ...client, command_id: 'during' }
+      await expect.poll(found, wait).toEqual([subject])
+      // It is still found after further attempts.
+      await expect.poll(async () => (await dispatch('during')).attempts.count, wait).toBeGreaterThan(2)
+      expect(await found()).toEqual([subject])
+      child.kill('SIGCONT')
+      await expect.poll(found, wait).toEqual([])
+      expect((await dispatch('during')).acknowledgement.state).toBe('acknowledged')
     })
 
     it('are what a broken one contradicts', async () => {

@@ -30,6 +30,9 @@ const command = (over: object = {}, admittedAt = at(-60_000), deadlineAt = at(60
 const PAST = '2025-06-01T00:00:00.000Z'
 const overdue = command({}, '2025-05-31T00:00:00.000Z', PAST)
 const attempted = { count: 1, confirmed: 0, last_at: at(-59_000), last_node_id: 'node-1', last_outcome: null }
+const confirmed = { ...attempted, count: 2, confirmed: 2, last_outcome: 'handed_over' }
+const timedOut = { count: 1, last_at: at(-54_000), reason: 'ack_timeout' }
+const acknowledged = { state: 'acknowledged', at: at(-50_000), instance_id: 'inst-1' }
 
 async function findingsOf(world: FakeWorld, query = '', options: RouterOptions = {}): Promise<FindingPage> {
   const router = createSubject({ inspectors: createFakeInspectors(world), ...options })
@@ -59,6 +62,24 @@ const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWor
     { connections: [desk], delivery: { statuses: [command(gone)], nodes: [node()] } },
     { connections: [desk], delivery: { statuses: [command({}, at(-10))], nodes: [node()] } },
     { ...gone, command_id: 'cmd-1' },
+  ],
+  command_not_acknowledged: [
+    { connections: [desk], delivery: { statuses: [command({ attempts: confirmed, recovery: timedOut })] } },
+    {
+      connections: [desk],
+      delivery: {
+        statuses: [
+          // Its client is not connected.
+          command({ ...gone, attempts: confirmed, recovery: timedOut }),
+          // Its first attempt is still open.
+          command({ command_id: 'cmd-2', attempts: confirmed }),
+          // Its node failed, not its client.
+          command({ command_id: 'cmd-3', attempts: confirmed, recovery: { ...timedOut, reason: 'lease_expired' } }),
+          command({ command_id: 'cmd-4', attempts: confirmed, recovery: timedOut, acknowledgement: acknowledged }),
+        ],
+      },
+    },
+    { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
   ],
   reservation_without_command: [
     {

@@ -4,8 +4,8 @@ import { createMemoryFacilities } from '../../src/memory/composition/facilities.
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { findingsBattery } from '../contract/findings.js'
 
-findingsBattery('memory', () => {
-  const facilities = createMemoryFacilities()
+findingsBattery('memory', (options) => {
+  const facilities = createMemoryFacilities(options)
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
   return {
     facilities,

@@ -4,9 +4,9 @@ import { describeStores } from './matrix.js'
 import { createObserver, get } from './router.js'
 
 describeStores('the findings over Redis', (kind, place) => {
-  findingsBattery(kind, () => {
+  findingsBattery(kind, (options) => {
     const where = place()
-    const facilities = createRedisFacilities(where)
+    const facilities = createRedisFacilities({ ...where, ...options })
     const observer = createObserver(where)
     return { facilities, get: (path) => get(observer, path) }
   })

@@ -2,6 +2,7 @@
 import { type ClientOfUser, Connection } from '../../contract/connections.js'
 import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import type { RecoveryReason } from '../../contract/delivery-words.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { Ask, PageQuery } from '../../contract/page.js'
 import { along, type Looking } from './detector.js'
@@ -113,6 +114,42 @@ export const COMMANDS_WAITING = along<DeliveryCommand>({
       return [
         ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(looking, node)]),
       ]
+    })
+  },
+})
+
+/** Reasons for another attempt that concern the client or its connection. Others concern a node. */
+const UNANSWERED = new Set<RecoveryReason | null>(['ack_timeout', 'deliver_timed_out', 'deliver_rejected'])
+
+const isUnanswered = ({ state, overdue, acknowledgement, recovery }: DeliveryCommand) =>
+  state === 'attempted' && !overdue && acknowledgement.state === 'none' && UNANSWERED.has(recovery.reason)
+
+export const COMMANDS_UNACKNOWLEDGED = along<DeliveryCommand>({
+  kinds: ['command_not_acknowledged'],
+  needs: ['delivery_commands', 'registry'],
+  source: SOURCE,
+  entry: DeliveryCommand,
+  list: ({ delivery }, page, ask) => delivery.listCommands?.({ state: 'attempted' }, page, ask),
+  async find(all, looking) {
+    const commands = all.filter(isForClient).filter(isUnanswered)
+    if (commands.length === 0) return []
+    const holderOf = await looking.holders(commands)
+    return commands.flatMap((command): Finding[] => {
+      const holder = holderOf(command)
+      if (holder === null) return []
+      const { attempts, acknowledgement, recovery } = command
+      const seen = commandEvidence(looking, command)
+      const fields = {
+        ...seen.fields,
+        ...fieldsOf(attempts, 'confirmed', 'last_at', 'last_node_id', 'last_outcome'),
+        acknowledgement: acknowledgement.state,
+        recoveries: recovery.count,
+        recovery_reason: recovery.reason,
+      }
+      // Of several timeouts, the record keeps only the latest.
+      const since = recovery.count === 1 ? recovery.last_at : null
+      const evidence = [{ ...seen, fields }, holderEvidence(looking, command, holder)]
+      return [ofCommand('command_not_acknowledged', command, since, evidence)]
     })
   },
 })

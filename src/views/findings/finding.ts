@@ -13,6 +13,7 @@ export const FindingKind = z
     'command_overdue',
     'command_waiting_though_listened',
     'command_waiting_for_nobody',
+    'command_not_acknowledged',
     'reservation_without_command',
     'silent_node_holds',
     'session_without_connector',
@@ -39,6 +40,10 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   command_waiting_for_nobody: [
     'The command waits and its client is not connected: nobody is there to take it.',
     'It does not mean that it is lost: it is delivered when the client attaches before the deadline.',
+  ],
+  command_not_acknowledged: [
+    'The client is connected, at least one attempt to hand the command over was rejected or timed out, and the client has not acknowledged it.',
+    'It does not mean that the client did not receive or run it: the acknowledgement may have been lost.',
   ],
   reservation_without_command: [
     'The scope holds a reservation whose deadline has passed, and no command of the scope is past its deadline.',

@@ -7,7 +7,13 @@ import type { PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { betweenPages, completenessOf, type Reading, type ViewAsk } from '../reading.js'
 import { CALLS_COUNTED, COMMANDS_COUNTED } from './counts.js'
-import { COMMANDS_OVERDUE, COMMANDS_WAITING, RESERVATIONS_WITHOUT_COMMAND, SILENT_NODES } from './delivery.js'
+import {
+  COMMANDS_OVERDUE,
+  COMMANDS_UNACKNOWLEDGED,
+  COMMANDS_WAITING,
+  RESERVATIONS_WITHOUT_COMMAND,
+  SILENT_NODES,
+} from './delivery.js'
 import { type Detector, Looking, SourceFailed, Spent } from './detector.js'
 import {
   CALLS_OVERDUE,
@@ -28,6 +34,7 @@ const DETECTORS: readonly Detector[] = [
   COMMANDS_COUNTED,
   CALLS_COUNTED,
   COMMANDS_WAITING,
+  COMMANDS_UNACKNOWLEDGED,
   CALLS_TO_SUPERSEDED,
   SESSIONS_WITHOUT_CONNECTOR,
   WORKERS_OF_DISCONNECTED,

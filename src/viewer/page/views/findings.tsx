@@ -13,6 +13,7 @@ const KINDS: FindingKind[] = [
   'command_overdue',
   'command_waiting_though_listened',
   'command_waiting_for_nobody',
+  'command_not_acknowledged',
   'reservation_without_command',
   'silent_node_holds',
   'session_without_connector',
