@@ -58,7 +58,7 @@ const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryComman
 })
 
 /** A finding of a command, named as its status is asked for. */
-const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string, evidence: Evidence[]): Finding =>
+const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string | null, evidence: Evidence[]): Finding =>
   finding(kind, subjectOf(command), since, evidence, addressOf(command))
 
 /** Of a command that is for no client that anybody knows, none can be missing. */
