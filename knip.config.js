@@ -11,6 +11,7 @@ export default {
     'tools/*.{ts,mjs}',
     'bench/*.{ts,mjs}',
     'test/adapters/hosts/*.ts',
+    'test/plugs/inferred-types.ts',
     'test/campaign/{fuzz.mjs,fuzz-run.ts,faults.mjs,faults-run.ts,faults-node.ts}',
   ],
   project: ['src/**/*.{ts,tsx}', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],

@@ -11,6 +11,9 @@ const BLOCK = /<!-- from (\S+)\.mjs#([\w-]+) -->\n```(js|ts)\n([\s\S]*?)```/g
 
 const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
 
+/** Where `test/plugs/inferred-types.ts` imports from, and the packed face that stands for it. */
+const FACE = /'(?:\.\.\/){2}src\/(?:adapters|plugs)?\/?([\w.]+?)(?:\/index)?\.js'/g
+
 /** The packages of the matrix whose names start so. */
 export const packagesOf = (start) => Object.keys(dependencies).filter((name) => name.startsWith(start))
 
@@ -41,6 +44,9 @@ export function createProject(shown) {
   for (const part of ['package.json', 'dist'])
     cpSync(join(ROOT, part), join(modules, 'relayscope', part), { recursive: true })
   cpSync(join(HERE, 'programs'), join(project, 'programs'), { recursive: true })
+  const inferred = readFileSync(join(ROOT, 'test/plugs/inferred-types.ts'), 'utf8')
+  const faces = inferred.replace(FACE, (_, face) => `'relayscope${face === 'index' ? '' : `/${face}`}'`)
+  writeFileSync(join(project, 'programs/inferred-types.ts'), faces)
   for (const { path, code } of shown) {
     mkdirSync(join(project, dirname(path)), { recursive: true })
     writeFileSync(join(project, path), code)

@@ -18,7 +18,10 @@ export interface FollowedSocket {
   off(event: 'disconnect', listener: (this: never, reason: string) => void): unknown
 }
 
-/** A namespace: who joins and leaves a room, its adapter tells. */
+/**
+ * A namespace; its adapter emits who joins and leaves a room. The type of its sockets is inferred from `sockets`, because
+ * TypeScript infers `any` from the overloads of `on`.
+ */
 export interface FollowedNamespace<S> {
   readonly name: string
   readonly sockets: ReadonlyMap<string, S>
@@ -26,14 +29,14 @@ export interface FollowedNamespace<S> {
     on(event: 'join-room' | 'leave-room', listener: (room: string, id: string) => void): unknown
     off(event: 'join-room' | 'leave-room', listener: (room: string, id: string) => void): unknown
   }
-  on(event: 'connection', listener: (socket: S) => void): unknown
-  off(event: 'connection', listener: (socket: S) => void): unknown
+  on(event: 'connection', listener: (socket: NoInfer<S>) => void): unknown
+  off(event: 'connection', listener: (socket: NoInfer<S>) => void): unknown
 }
 
 /** A server; `sockets` is its root namespace. */
 export interface FollowedSocketIoServer<S> {
   readonly sockets: FollowedNamespace<S>
-  of(name: string): FollowedNamespace<S>
-  on(event: 'new_namespace', listener: (namespace: FollowedNamespace<S>) => void): unknown
-  off(event: 'new_namespace', listener: (namespace: FollowedNamespace<S>) => void): unknown
+  of(name: string): FollowedNamespace<NoInfer<S>>
+  on(event: 'new_namespace', listener: (namespace: FollowedNamespace<NoInfer<S>>) => void): unknown
+  off(event: 'new_namespace', listener: (namespace: FollowedNamespace<NoInfer<S>>) => void): unknown
 }

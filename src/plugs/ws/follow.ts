@@ -18,11 +18,18 @@ export interface FollowedWebSocket {
   off(event: 'ping' | 'pong', listener: (this: never) => void): unknown
 }
 
-/** What is used of a server: a `WebSocketServer` of `ws` has it. `clients` are those that were there before. */
+/**
+ * The part of a server that is used: a `WebSocketServer` of `ws` has it. The types of sockets and requests are inferred from
+ * `clients` and `shouldHandle`, because TypeScript infers `any` from the overloads of `on`. For a server without them, annotate
+ * the parameters of `identify`.
+ */
 export interface FollowedWebSocketServer<S, R> {
+  /** The sockets that are already connected. */
   readonly clients?: Iterable<S> | undefined
-  on(event: 'connection', listener: (socket: S, request: R) => void): unknown
-  off(event: 'connection', listener: (socket: S, request: R) => void): unknown
+  /** Only its type is used. */
+  shouldHandle?(request: R): unknown
+  on(event: 'connection', listener: (socket: NoInfer<S>, request: NoInfer<R>) => void): unknown
+  off(event: 'connection', listener: (socket: NoInfer<S>, request: NoInfer<R>) => void): unknown
 }
 
 export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
