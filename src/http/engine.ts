@@ -1,6 +1,6 @@
 /** The one way in which every router of ours answers a request: from the path to the route's own answer, or to a problem. */
 import type { Awaitable } from '../contract/page.js'
-import { createMatcher } from './match.js'
+import { createTable, type Match } from './match.js'
 import { type FieldError, ProblemError } from './problem.js'
 import { type HttpReply, problemReply, type TextReply, toResponse } from './respond.js'
 import { parsePrefix, splitUrl, type Target } from './target.js'
@@ -52,7 +52,7 @@ interface Engine<Visit, A extends HttpReply> {
   /** The prefix in canonical form. */
   readonly prefix: string
   owns(pathname: string): boolean
-  /** Never rejects as long as `refuse` does not throw. `target`: as it was sent, where that is known. */
+  /** Never rejects for a request, as long as `refuse` does not throw. `target`: as it was sent, where that is known. */
   reply(visit: Visit, target?: Target): Promise<A | TextReply>
 }
 
@@ -96,33 +96,39 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
   const { authenticate, admit, checkParam, answer, refuse } = options
   const prefix = parsePrefix(options.prefix)
   const routes = options.routes.map((route) => ({ path: route.path, route, handlers: methodsOf(route) }))
-  const { owns, match } = createMatcher(prefix, routes)
 
-  async function dispatch(visit: Visit, target: Target | undefined): Promise<A> {
+  function admitPath(visit: Visit, target: Target | undefined): asserts target is Target {
     if (target === undefined || !prefix.covers(target.pathname)) throw new ProblemError('route_not_found')
-    const { url, method } = visit.request
-    if (url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
-    const found = match(target.pathname)
+    if (visit.request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
+  }
+
+  async function serve(found: Match<(typeof routes)[number]> | undefined, visit: Visit, target: Target | undefined) {
     const who = await authenticate(visit, found?.route.route)
-    if (found === undefined) throw new ProblemError('route_not_found')
+    if (found === undefined || target === undefined) throw new ProblemError('route_not_found')
     const { handlers } = found.route
-    const handler = handlers.get(method) as HandlerOf<R> | undefined
+    const handler = handlers.get(visit.request.method) as HandlerOf<R> | undefined
     if (handler === undefined)
       throw new ProblemError('method_not_allowed', { headers: { allow: [...handlers.keys()].join(', ') } })
     admit?.(visit, handler)
     return answer(handler, { who, params: checkParams(found.params, checkParam), search: target.search }, visit)
   }
 
+  const table = createTable<(typeof routes)[number], [Visit, Target | undefined], A | TextReply>(prefix, routes, {
+    before: admitPath,
+    serve,
+    catch(error, visit) {
+      const { code, extra } = refuse(error, visit)
+      return problemReply(code, extra)
+    },
+  })
+
   return {
     prefix: prefix.path,
-    owns,
-    async reply(visit, target) {
-      try {
-        return await dispatch(visit, target ?? splitUrl(visit.request.url))
-      } catch (error) {
-        const { code, extra } = refuse(error, visit)
-        return problemReply(code, extra)
-      }
+    owns: table.owns,
+    async reply(visit, given) {
+      // What is not a request rejects here: `toHandler` answers it.
+      const target = given ?? splitUrl(visit.request.url)
+      return table.fetch(target?.pathname ?? '', visit, target)
     },
   }
 }

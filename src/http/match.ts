@@ -1,5 +1,6 @@
-/** Which route a path names. itty-router is behind this file and nowhere else. */
+/** Routing, by itty-router's `Router`. Nothing else imports itty-router. */
 import { Router } from 'itty-router'
+import type { Awaitable } from '../contract/page.js'
 import { decodeSegment, type Prefix } from './target.js'
 
 const PARAMETER = /\{(\w+)\}/g
@@ -13,17 +14,26 @@ export const fillTemplate = (template: string, fill: (name: string) => string): 
   template.replaceAll(PARAMETER, (_, name: string) => fill(name))
 
 /** A route that a path names. */
-interface Match<R> {
+export interface Match<R> {
   route: R
   /** Percent-decoded once; `null` where that is not well-formed. */
   params: Record<string, string | null>
 }
 
-export interface Matcher<R> {
+interface TableOptions<R, Args extends unknown[], A extends object> {
+  /** Runs before the route is looked up. What it throws ends the request. */
+  before?(...args: Args): void
+  /** Answers a path. `found` is `undefined` for a path that names no route. */
+  serve(found: Match<R> | undefined, ...args: Args): Awaitable<A>
+  /** Answers what was thrown by `before` or `serve`. Without it the error goes to the caller. */
+  catch?(error: unknown, ...args: Args): A
+}
+
+export interface Table<Args extends unknown[], A> {
   /** Whether a request with this path, undecoded, is the router's to answer. */
   owns(pathname: string): boolean
-  /** The route of a path below the prefix. A literal stands before a parameter in its place. */
-  match(pathname: string): Match<R> | undefined
+  /** Answers a path that starts with the prefix. A literal stands before a parameter in its place. */
+  fetch(pathname: string, ...args: Args): Promise<A>
 }
 
 /** Whether a path would name one of `templates` only once its literals are decoded. A parameter may be encoded in any way. */
@@ -42,28 +52,52 @@ function createSpelling(templates: readonly string[][]) {
   }
 }
 
-/** Matches paths below `prefix` to `routes`, whose paths are templates. */
-export function createMatcher<R extends { path: string }>(prefix: Prefix, routes: readonly R[]): Matcher<R> {
-  const table = Router()
-  for (const { path } of routes) table.all(fillTemplate(path, (name) => `:${name}`))
-  // Its patterns and not its `fetch`, which would read a URL and a query anew for every request and resolve the dot
-  // segments that a parameter is refused for.
-  const patterns = table.routes.map(([, pattern]) => pattern)
+// What `new URL` leaves as it is, and what every literal of ours is made of.
+const PLAIN = /^(?!\.{1,2}$)[\w.-]*$/
+
+/**
+ * The path as itty gets it. It reads a path through `new URL`, which resolves dot segments and turns `\` into `/`; a
+ * segment with anything but plain characters can only be a parameter, so a placeholder stands for it.
+ */
+const toRoutable = (segments: readonly string[]): string =>
+  segments.map((segment) => (PLAIN.test(segment) ? segment : '~')).join('/')
+
+/** Routes paths below `prefix` to `routes`, whose paths are templates. */
+export function createTable<R extends { path: string }, Args extends unknown[], A extends object>(
+  prefix: Prefix,
+  routes: readonly R[],
+  options: TableOptions<R, Args, A>,
+): Table<Args, A> {
+  type Lookup = { method: string; url: string; segments: readonly string[] | undefined }
+  const { before, serve, catch: failed } = options
+  const table = Router<Lookup, Args, A>({
+    before: before && [(_, ...args) => before(...args) as undefined],
+    catch: failed && ((error: unknown, _: Lookup, ...args: Args) => failed(error, ...args)),
+  })
+  for (const route of routes) {
+    const parts = route.path.split('/').map((part) => paramNames(part)[0])
+    // From the path itself, and not from what itty made of it: see `toRoutable`.
+    const paramsOf = (segments: readonly string[]) =>
+      Object.fromEntries(
+        parts.flatMap((name, i) => (name === undefined ? [] : [[name, decodeSegment(segments[i] as string)]])),
+      )
+    table.all(
+      fillTemplate(route.path, (name) => `:${name}`),
+      ({ segments }, ...args) => segments && serve({ route, params: paramsOf(segments) }, ...args),
+    )
+  }
+  table.all('*', (_, ...args) => serve(undefined, ...args))
+
   const hasRespelledLiteral = createSpelling(routes.map(({ path }) => path.split('/')))
   const rest = (pathname: string) => pathname.slice(prefix.path.length)
+  // To itty slashes at the end are none.
+  const namesNothing = (path: string) => (path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path)
   return {
     owns: (pathname) => prefix.owns(pathname) && !hasRespelledLiteral(rest(pathname)),
-    match(pathname) {
+    fetch(pathname, ...args) {
       const path = rest(pathname)
-      // To itty slashes at the end are none; a segment before the last is never empty to it.
-      if ((path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path)) return undefined
-      for (const [i, pattern] of patterns.entries()) {
-        const found = pattern.exec(path)
-        if (!found) continue
-        const params = Object.entries(found.groups ?? {}).map(([name, text]) => [name, decodeSegment(text)] as const)
-        return { route: routes[i] as R, params: Object.fromEntries(params) }
-      }
-      return undefined
+      const segments = namesNothing(path) ? undefined : path.split('/')
+      return table.fetch({ method: 'ALL', url: `http://h${toRoutable(segments ?? [])}`, segments }, ...args)
     },
   }
 }

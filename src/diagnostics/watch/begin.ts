@@ -33,9 +33,9 @@ export function createBeginWatch<P extends { name: string }, Visit extends Visit
     open: createOpenView(options),
   })
 
-  return (principal: P, search: string, visit: Visit): Promise<HttpReply> => {
+  return async (principal: P, search: string, visit: Visit): Promise<HttpReply> => {
     const { request } = visit
-    const found = watches.viewsIn(search)
+    const found = await watches.viewsIn(search)
     // Copies: what a host does to what it is told must not change what is watched.
     const view = found.map(({ route: { path }, params, given: { filters } }) => ({
       route: path,

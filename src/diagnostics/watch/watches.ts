@@ -2,7 +2,7 @@
 import { createTicker } from '../../async/timer.js'
 import { checkId } from '../../contract/ids.js'
 import { eventStreamReply } from '../../http/event-stream.js'
-import { createMatcher } from '../../http/match.js'
+import { createTable, type Match } from '../../http/match.js'
 import { type FieldError, ProblemError } from '../../http/problem.js'
 import type { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
@@ -59,6 +59,8 @@ interface Watch {
 const invalid = (reason: string) =>
   new ProblemError('invalid_query', { errors: [{ in: 'query', name: 'view', reason } satisfies FieldError] })
 
+const notAList = () => invalid('must be the path and query of a list below the prefix')
+
 /** The values of the query's one parameter, which may be repeated. */
 function namesIn(search: string): string[] {
   const views = search.split('&').map((pair) => {
@@ -77,21 +79,19 @@ function namesIn(search: string): string[] {
 
 /** @returns what finds the view that a name is of. */
 function createFinder<R extends { path: string }>(routes: readonly R[], givenOf: (route: R, search: string) => Given) {
-  const matcher = createMatcher(parsePrefix(''), routes)
-  return (name: string): FoundView<R> => {
+  const table = createTable(parsePrefix(''), routes, {
+    serve(found: Match<R> | undefined, name: string, search: string): FoundView<R> {
+      if (!found || !ROWS[found.route.path]) throw notAList()
+      const { route, params } = found
+      for (const [param, value] of Object.entries(params))
+        if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
+      return { name, route, params: params as Record<string, string>, given: givenOf(route, search) }
+    },
+  })
+  return async (name: string): Promise<FoundView<R>> => {
     const [path = '', search = ''] = name.split(/\?(.*)/s)
-    const found = name.length <= VIEW_LENGTH && path.startsWith('/') ? matcher.match(path) : undefined
-    if (!found || !ROWS[found.route.path]) throw invalid('must be the path and query of a list below the prefix')
-    const params = Object.entries(found.params)
-    for (const [param, value] of params)
-      if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
-    const { route } = found
-    return {
-      name,
-      route,
-      params: Object.fromEntries(params) as Record<string, string>,
-      given: givenOf(route, search),
-    }
+    if (name.length > VIEW_LENGTH || !path.startsWith('/')) throw notAList()
+    return table.fetch(path, name, search)
   }
 }
 
@@ -134,7 +134,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
       return watches.size
     },
     /** The views that a query names. Throws why one is none. */
-    viewsIn: (search: string): FoundView<R>[] => namesIn(search).map(find),
+    viewsIn: (search: string): Promise<FoundView<R>[]> => Promise.all(namesIn(search).map(find)),
     /**
      * Begins a watch. Every view is read before it does, so that what cannot be read is a problem and no stream.
      *
