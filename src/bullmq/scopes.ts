@@ -79,6 +79,8 @@ export async function readSummary(
     mode: 'shared_store',
     tracked_commands: sum(({ tracked }) => tracked),
     due_commands: sum(({ due }) => due),
+    // A queue does not say which workers wait for its jobs.
+    waiting_for_client: null,
     oldest_deadline_at: null,
     oldest_queued_age_ms: sampled.length === 0 ? null : Math.max(0, at - Math.min(...sampled)),
     sample_size: sampled.length,

@@ -41,7 +41,12 @@ export const DeliverySummary = z
     deployment_id: z.string().nullable().describe(NAMES.deployment_id),
     mode: DeploymentMode.describe('How the deployment is made up.'),
     tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
-    due_commands: Count.describe('Those that are unacknowledged, and whose next attempt is now or earlier.'),
+    due_commands: Count.nullable().describe(
+      'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
+    ),
+    waiting_for_client: Count.nullable().describe(
+      'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
+    ),
     oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline within the sample; `null` for none.'),
     oldest_queued_age_ms: Count.nullable().describe(
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',

@@ -13,6 +13,7 @@ export const SUMMARY: DeliverySummary = {
   mode: 'shared_store',
   tracked_commands: 4,
   due_commands: 1,
+  waiting_for_client: 0,
   oldest_deadline_at: at(58),
   oldest_queued_age_ms: 2_000,
   sample_size: 4,

@@ -44,9 +44,10 @@ export function deliveryContract(
       run: of(async (delivery) => {
         const summary = await delivery.summary(ASK)
         checkExact(DeliverySummary, summary, 'summary')
+        const due = (summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)
         check(
-          summary.due_commands <= summary.tracked_commands,
-          `summary has ${summary.due_commands} commands due of ${summary.tracked_commands} tracked`,
+          due <= summary.tracked_commands,
+          `summary has ${due} commands due or waiting for their client, of ${summary.tracked_commands} tracked`,
         )
         check(
           summary.sample_size <= summary.tracked_commands,
@@ -129,6 +130,7 @@ const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary
       mode: 'direct',
       tracked_commands: 0,
       due_commands: 0,
+      waiting_for_client: 0,
       oldest_deadline_at: null,
       oldest_queued_age_ms: null,
       sample_size: 0,

@@ -79,14 +79,14 @@ describe('the frame of top', () => {
 
   it('says of each part that nobody answers any more that it is old, or that it is unknown', () => {
     const beside = {
-      '/delivery/summary': { tracked_commands: 3, due_commands: 0 },
+      '/delivery/summary': { tracked_commands: 3, due_commands: 0, waiting_for_client: 2 },
       '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
     }
     const whole = Object.entries(beside).reduce((state, [route, value]) => heard(state, route, { value }, NOW), known())
     const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
     const [sources, flow, ended, findings] = parts(whole, NOW)
     expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
-    expect(flow).toMatch(/ 3 tracked, 0 due$/)
+    expect(flow).toMatch(/ 3 tracked, 0 due, 2 waiting for client$/)
     // Of nodes that began anew it is not what the table of commands says.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
@@ -96,7 +96,7 @@ describe('the frame of top', () => {
     )
     const [oldSources, unknownFlow, unknownEnded, oldFindings] = parts(lost, NOW + 2_000)
     expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
-    expect(unknownFlow).toMatch(/ \? tracked, \? due$/)
+    expect(unknownFlow).toMatch(/ \? tracked, \? due, \? waiting for client$/)
     expect(unknownEnded).toMatch(/ \? resulted, /)
     expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
 

@@ -8,6 +8,7 @@ import type { Subject } from './delivery-subject.js'
 const NONE = {
   tracked_commands: 0,
   due_commands: 0,
+  waiting_for_client: 0,
   oldest_deadline_at: null,
   oldest_queued_age_ms: null,
   sample_size: 0,
@@ -40,13 +41,35 @@ export function inspectionContract({
       clock.advance(50)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
-        due_commands: 1,
+        due_commands: 0,
+        waiting_for_client: 1,
         oldest_deadline_at: at(5_100),
         oldest_queued_age_ms: 150,
         sample_size: 2,
       })
       await dispatcher.acknowledge({ ...first, command_id: 'c1' })
       expect(await summary()).toMatchObject({ tracked_commands: 2, oldest_queued_age_ms: 50, sample_size: 1 })
+    })
+
+    it('count a due command by whether its client is attached', async () => {
+      const due = async () => {
+        const { tracked_commands, due_commands, waiting_for_client } = await summary()
+        return [tracked_commands, due_commands, waiting_for_client]
+      }
+      for (let i = 0; i < 3; i++) await dispatcher.dispatch(command(`c${i}`))
+      for (let i = 0; i < 2; i++) await dispatcher.dispatch(command(`p${i}`, { client_id: 'phone' }))
+      expect(await due()).toEqual([5, 0, 5])
+      // Its first command is in hand, and stays there.
+      const tab = connection(() => new Promise(() => {}))
+      const waiter = await dispatcher.attach(first, tab.deliver)
+      await tab.got(1)
+      expect(await due()).toEqual([5, 2, 2])
+      await dispatcher.dispatch(command('c3'))
+      expect(await due()).toEqual([6, 3, 2])
+      await dispatcher.cancel(key('c3'))
+      expect(await due()).toEqual([5, 2, 2])
+      await waiter.detach()
+      expect(await due()).toEqual([5, 0, 4])
     })
 
     it('count nothing that is past its deadline, whether or not the loop has come by', async () => {
@@ -71,7 +94,8 @@ export function inspectionContract({
       clock.advance(1)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
-        due_commands: 1,
+        due_commands: 0,
+        waiting_for_client: 1,
         oldest_deadline_at: at(30_000),
         oldest_queued_age_ms: 1_000,
         sample_size: 1,

@@ -48,7 +48,7 @@ describe('direct mode', () => {
 describe('the summary', () => {
   it('samples the first hundred of what is not acknowledged, and no more', async () => {
     for (let i = 0; i < 150; i++) await dispatcher.dispatch(command(`c${i}`))
-    expect(await summary()).toMatchObject({ tracked_commands: 150, due_commands: 150, sample_size: 100 })
+    expect(await summary()).toMatchObject({ tracked_commands: 150, waiting_for_client: 150, sample_size: 100 })
   })
 
   it('calls a command due again as soon as its pause is over', async () => {

@@ -42,7 +42,7 @@ describe('the loop', () => {
     await open({ capacity: 5_000, maxRetained: 5_000 })
     for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`))
     await advance(30_000)
-    expect(await summary()).toMatchObject({ tracked_commands: 0, due_commands: 0 })
+    expect(await summary()).toMatchObject({ tracked_commands: 0, due_commands: 0, waiting_for_client: 0 })
     expect((await node()).counters.outcome).toEqual({ expired: 2_500 })
   })
 
@@ -55,7 +55,7 @@ describe('the loop', () => {
       await vi.advanceTimersByTimeAsync(500)
       expect((await node()).counters.outcome).toEqual({ expired: 1_000 })
       // However many have not been ended yet.
-      expect(await summary()).toMatchObject({ tracked_commands: 1, due_commands: 1 })
+      expect(await summary()).toMatchObject({ tracked_commands: 1, due_commands: 0, waiting_for_client: 1 })
       await vi.advanceTimersByTimeAsync(2)
       expect((await node()).counters.outcome).toEqual({ expired: 2_500 })
     } finally {

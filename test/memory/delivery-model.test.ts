@@ -146,7 +146,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
       expect([tracked, mailboxes, reservations, queued, deadlines, attempted, backoff].map(({ size }) => size)).toEqual(
         [0, 0, 0, 0, 0, 0, 0],
       )
-      expect(totals).toEqual({ ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 })
+      expect(totals).toEqual({ ready: 0, readyAttached: 0, payloadBytes: 0, waiters: 0, drainers: 0 })
       expect(ended.size).toBe(model.size)
       clock.advance(3_600_000)
       await dispatcher.reconcile()
@@ -181,7 +181,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
         )
         const summary = await dispatcher.inspector.summary(ASK)
         expect(summary.tracked_commands).toBe(tracked)
-        expect(summary.due_commands).toBeLessThanOrEqual(summary.sample_size)
+        expect((summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)).toBeLessThanOrEqual(summary.sample_size)
         const tenants = await dispatcher.inspector.listTenants({ limit: 10, cursor: null }, ASK)
         expect(tenants.items.map(({ reserved_commands }) => reserved_commands)).toEqual(tracked > 0 ? [tracked] : [])
       }

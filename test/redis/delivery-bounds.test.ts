@@ -84,7 +84,12 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     await dispatcher.close()
     const later = observe(deploymentId, { now: () => clock.now() + 30_000 })
     expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
-    expect(await later.summary(ASK)).toMatchObject({ tracked_commands: 0, due_commands: 0, sample_size: 0 })
+    expect(await later.summary(ASK)).toMatchObject({
+      tracked_commands: 0,
+      due_commands: 0,
+      waiting_for_client: 0,
+      sample_size: 0,
+    })
     const expired = { state: 'expired', at: at(30_000), reason: 'deadline_passed' }
     expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
     clock.advance(30_000)

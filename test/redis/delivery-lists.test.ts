@@ -40,7 +40,11 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     })
     for (const filter of [{ user_id: 'ada' }, { scope_id: 'team' }])
       expect(await states(observe(deploymentId), filter)).toEqual(['c1 waiting', 'c2 attempted'])
-    expect(await observe(deploymentId).summary(ASK)).toMatchObject({ due_commands: 1, sample_size: 2 })
+    expect(await observe(deploymentId).summary(ASK)).toMatchObject({
+      due_commands: 0,
+      waiting_for_client: 1,
+      sample_size: 2,
+    })
   })
 
   it('hold nothing of a refused admission once its command is admitted', async () => {
@@ -103,7 +107,8 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     expect(await states(delivery, { state: 'waiting', scope_id: 'ada' })).toEqual(['c2 waiting', 'c3 waiting'])
     expect(await delivery.summary(ASK)).toMatchObject({
       tracked_commands: 1,
-      due_commands: 1,
+      due_commands: 0,
+      waiting_for_client: 1,
       oldest_queued_age_ms: 2_000,
       sample_size: 1,
     })

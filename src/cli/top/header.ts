@@ -65,6 +65,8 @@ function countOf(state: TopState, name: string): string {
   return `${page.items.length}${page.has_more ? '+' : ''}`
 }
 
+const known = (value: unknown) => `${value ?? '?'}`
+
 function flow(state: TopState, { width, paint }: Frame): string[] {
   const summary = current(state, '/delivery/summary') as Record<string, unknown> | null
   const nodes = current(state, TABLES[0]?.route as string) as { items: { counters: Counters }[] } | null
@@ -79,7 +81,10 @@ function flow(state: TopState, { width, paint }: Frame): string[] {
     line(width, [
       ['commands  ', paint.dim],
       [`${waiting} waiting > ${attempted} attempted > ${acknowledged} acknowledged`],
-      [`   ${summary?.tracked_commands ?? '?'} tracked, ${summary?.due_commands ?? '?'} due`, paint.dim],
+      [
+        `   ${known(summary?.tracked_commands)} tracked, ${known(summary?.due_commands)} due, ${known(summary?.waiting_for_client)} waiting for client`,
+        paint.dim,
+      ],
     ]),
     line(width, [['ended since the nodes started  ', paint.dim], [ended.join(', ')]]),
   ]

@@ -54,7 +54,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   }
   const trackedOf = createTally()
   const waitersOf = createTally()
-  const totals = { ready: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
+  /** `readyAttached`: those of `ready` whose client is attached. */
+  const totals = { ready: 0, readyAttached: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
   let sequence = 0
 
   function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
@@ -77,12 +78,17 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     mailbox.handover = command
   }
 
+  function countReady(mailbox: Mailbox, step: number) {
+    totals.ready += step
+    if (mailbox.waiter) totals.readyAttached += step
+  }
+
   /** Takes a command from where it waits to where it waits next. Its sort keys change only here, in between. */
   function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
     version.raise()
     const mailbox = command.mailbox as Mailbox
     if (mailbox.handover === command) setHandover(mailbox, null)
-    if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) totals.ready--
+    if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) countReady(mailbox, -1)
     if (command.phase === 'attempted') attempted.delete(command)
     if (command.phase === 'backoff') backoff.delete(command)
     command.phase = phase
@@ -92,7 +98,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     if (phase === 'backoff') backoff.insert(command)
     if (phase !== 'ready') return
     mailbox.ready.insert(command)
-    totals.ready++
+    countReady(mailbox, 1)
   }
 
   /** How many tracked commands are past their deadline at `now`. */
@@ -143,6 +149,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     setWaiter(mailbox: Mailbox, waiter: Mailbox['waiter']) {
       const step = Number(waiter !== null) - Number(mailbox.waiter !== null)
       totals.waiters += step
+      totals.readyAttached += step * mailbox.ready.size
       waitersOf.add(mailbox.user_id, step)
       mailbox.waiter = waiter
       // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
@@ -163,7 +170,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       totals.payloadBytes += command.payloadBytes
       count('other', 'admitted')
       mailbox.ready.insert(command)
-      totals.ready++
+      countReady(mailbox, 1)
     },
 
     /** Retains a refused admission. */

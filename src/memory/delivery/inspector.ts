@@ -68,12 +68,20 @@ function* someOverdue({ deadlines }: DeliveryStore, now: number): Generator<Trac
   }
 }
 
-/** How many commands within their deadline have their next attempt now or earlier. */
-function dueAt(store: DeliveryStore, now: number, steady: number): number {
-  const paused = { wakeAt: steady, sequence: Number.POSITIVE_INFINITY, deadlineAt: 0 }
-  let due = store.totals.ready + store.backoff.rank(paused)
-  for (const { phase, wakeAt } of someOverdue(store, now))
-    if (phase === 'ready' || (phase === 'backoff' && wakeAt <= steady)) due--
+/** How many commands within their deadline have their next attempt now or earlier, by whether their client is attached. */
+function dueAt(store: DeliveryStore, now: number, steady: number): { attached: number; away: number } {
+  const { ready, readyAttached } = store.totals
+  const due = { attached: readyAttached, away: ready - readyAttached }
+  const add = ({ mailbox }: TrackedCommand, step: number) => {
+    due[mailbox?.waiter ? 'attached' : 'away'] += step
+  }
+  // Those whose pause is over: the loop is about to move them.
+  for (const command of store.backoff.after(null)) {
+    if (command.wakeAt > steady) break
+    add(command, 1)
+  }
+  for (const command of someOverdue(store, now))
+    if (command.phase === 'ready' || (command.phase === 'backoff' && command.wakeAt <= steady)) add(command, -1)
   return due
 }
 
@@ -96,11 +104,14 @@ function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { s
 /** What the summary counts, by the wall's clock and the steady one. */
 function countsOf(store: DeliveryStore, now: number, steady: number) {
   const tracked = store.tracked.size - store.overdue(now)
+  const { attached, away } = dueAt(store, now, steady)
+  const due = Math.min(tracked, attached)
   const [next] = store.deadlines.after(behindOverdue(now))
   const { sampled, oldest } = sampleAges(store, now, steady)
   return {
     tracked_commands: tracked,
-    due_commands: Math.min(tracked, dueAt(store, now, steady)),
+    due_commands: due,
+    waiting_for_client: Math.min(tracked - due, away),
     oldest_deadline_at: next ? toTimestamp(next.deadlineAt) : null,
     oldest_queued_age_ms: sampled === 0 ? null : oldest,
     sample_size: sampled,

@@ -27,8 +27,13 @@ const SUMMARY = about(
     },
     {
       name: 'relayscope_delivery_due_commands',
-      help: 'Unacknowledged commands whose next attempt is now or earlier.',
+      help: 'Unacknowledged commands whose next attempt is now or earlier and whose client is attached.',
       read: ({ due_commands }) => due_commands,
+    },
+    {
+      name: 'relayscope_delivery_waiting_for_client_commands',
+      help: 'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached.',
+      read: ({ waiting_for_client }) => waiting_for_client,
     },
     {
       name: 'relayscope_delivery_oldest_deadline_timestamp_seconds',

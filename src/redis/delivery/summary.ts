@@ -16,16 +16,20 @@ import { type LegacyStream, readLegacy } from './legacy.js'
 const NAME = 'delivery'
 /** Commands of a shard that are looked at one by one, to tell what has expired from what has not: a few milliseconds. */
 const RECORDS_MAX = 1_000
+/** Mailboxes of attached clients with something ready that one read of a shard counts: some 10 ms of it. */
+const MAILBOXES_MAX = 5_000
 
-// Of what is not acknowledged, and so waiting or attempted, `due` does not wait for a later attempt. What has expired
-// counts for nothing: it is taken off where it is little, as it is while a node is alive; else the others are counted,
-// where they are few. `sample` has the oldest of these, with their admissions.
+// Of what is not acknowledged, and so waiting or attempted, `due` does not wait for a later attempt. `attached` are those of
+// them whose client waits at a living node, or -1 where more mailboxes have something ready than are counted. What has
+// expired counts for nothing: it is taken off where it is little, as it is while a node is alive; else the others are
+// counted, where they are few. `sample` has the oldest of these, with their admissions.
 const SHARD = defineReadScript(
   {
-    args: ['at', 'max_records', 'max_sample'],
-    answer: ([tracked = null, due = null, deadline = null, sample]) => ({
+    args: ['at', 'max_records', 'max_mailboxes', 'max_sample'],
+    answer: ([tracked = null, due = null, attached = null, deadline = null, sample]) => ({
       tracked: count(tracked),
       due: count(due),
+      attached: attached === -1 ? null : count(attached),
       deadline,
       sample: listOf(sample).map((one) => listOf(one).map(String)),
     }),
@@ -40,28 +44,62 @@ local function record(ref)
   return id and fields_of(read('GETRANGE', key('command', user, client, id), 0, ${RECORD_TEXT_BYTES}))
 end
 
+-- Nodes whose lease has not run out.
+local living, isLiving = read('ZRANGE', key('incarnations'), after, '+inf', 'BYSCORE') or {}, {}
+for _, node in ipairs(living) do isLiving[node] = true end
+
+local function is_attached(ref)
+  local user, client = string.match(ref, '^([^\\n]*)\\n([^\\n]*)')
+  local waiter = user and #living > 0 and read('HMGET', key('waiter', user, client), 'incarnation')
+  return waiter and waiter[1] and isLiving[waiter[1]] or false
+end
+
+-- How many commands are due, and of how many of them the client is attached.
 local function due_of(from, to)
-  local due, isLater = 0, {}
+  local due, attached, isLater = 0, 0, {}
   local refs = read('ZRANGE', key('deadlines'), from, to, 'BYSCORE', 'LIMIT', 0, records) or {}
-  if #refs == 0 then return 0 end
+  if #refs == 0 then return 0, 0 end
   for _, ref in ipairs(read('ZRANGE', key('wakes'), after, '+inf', 'BYSCORE', 'LIMIT', 0, records) or {}) do
     isLater[ref] = true
   end
   for _, ref in ipairs(refs) do
     local c = record(ref)
-    if c and c.acknowledged == '' and c.terminal == '' and not isLater[ref] then due = due + 1 end
+    if c and c.acknowledged == '' and c.terminal == '' and not isLater[ref] then
+      due = due + 1
+      if is_attached(ref) then attached = attached + 1 end
+    end
   end
-  return due
+  return due, attached
+end
+
+-- The same of attached clients alone, whatever has expired: what lies in their mailboxes, and what the next pass takes on.
+local function attached_due()
+  local attached, left = 0, tonumber(max_mailboxes)
+  for _, node in ipairs(living) do
+    local places = read('ZRANGE', key('todo', node), 0, left) or {}
+    left = left - #places
+    if left < 0 then return nil end
+    for _, place in ipairs(places) do
+      local user, client = string.match(place, '^([^\\n]*)\\n([^\\n]*)$')
+      if user then attached = attached + (read('ZCARD', key('box', user, client)) or 0) end
+    end
+  end
+  for _, ref in ipairs(#living > 0 and read('ZRANGE', key('wakes'), '-inf', at, 'BYSCORE', 'LIMIT', 0, records) or {}) do
+    if is_attached(ref) then attached = attached + 1 end
+  end
+  return attached
 end
 
 local tracked = read('ZCOUNT', key('deadlines'), after, '+inf') or 0
 local expired = read('ZCOUNT', key('deadlines'), '-inf', at) or 0
 local later = read('ZCOUNT', key('wakes'), after, '+inf') or 0
-local due
+local due, attached
 if expired > records and tracked <= records and later <= records then
-  due = due_of(after, '+inf')
+  due, attached = due_of(after, '+inf')
 else
-  due = -later - due_of('-inf', at)
+  local late, lateAttached = due_of('-inf', at)
+  due, attached = -later - late, attached_due()
+  attached = attached and math.max(0, attached - lateAttached)
   for _, state in ipairs(states) do due = due + (read('ZCARD', state) or 0) end
 end
 
@@ -76,12 +114,13 @@ for _, one in ipairs(oldest) do
   if c and (tonumber(c.deadline_at) or 0) > now then sample[#sample + 1] = { one[1], c.admitted_at } end
 end
 local deadline = read('ZRANGE', key('deadlines'), after, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-return { foreign, tracked, due, deadline or {}, sample }`),
+return { foreign, tracked, due, attached or -1, deadline or {}, sample }`),
 )
 
 async function partOf(store: Store, shard: number, now: number, ask: Ask) {
-  const given = { at: now, max_records: RECORDS_MAX, max_sample: AGE_SAMPLE }
-  const { tracked, due, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
+  const given = { at: now, max_records: RECORDS_MAX, max_mailboxes: MAILBOXES_MAX, max_sample: AGE_SAMPLE }
+  const { tracked, due: allDue, attached, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
+  const due = Math.min(tracked, allDue)
   const queuedSince = sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
     if (since.success) return [since.data]
@@ -91,7 +130,8 @@ async function partOf(store: Store, shard: number, now: number, ask: Ask) {
   })
   return {
     tracked,
-    due: Math.min(tracked, due),
+    due: attached === null ? null : Math.min(due, attached),
+    waiting: attached === null ? null : Math.max(0, due - attached),
     deadlines: timestampsOf(store, store.key(shard, NAME, 'deadlines'), deadline, ask),
     queuedSince: queuedSince.slice(0, tracked),
   }
@@ -104,6 +144,7 @@ export async function readSummary(store: Store, legacy: LegacyStream | undefined
   const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
   type Part = (typeof parts)[number]
   const sum = (of: (part: Part) => number) => parts.reduce((n, part) => n + of(part), 0)
+  const isCounted = parts.every(({ due }) => due !== null)
   const deadlines = parts.flatMap((part) => part.deadlines)
   const sample = parts
     .flatMap((part) => part.queuedSince)
@@ -114,7 +155,8 @@ export async function readSummary(store: Store, legacy: LegacyStream | undefined
     deployment_id: store.deploymentId,
     mode: 'shared_store',
     tracked_commands: sum((part) => part.tracked),
-    due_commands: sum((part) => part.due),
+    due_commands: isCounted ? sum(({ due }) => due ?? 0) : null,
+    waiting_for_client: isCounted ? sum(({ waiting }) => waiting ?? 0) : null,
     oldest_deadline_at: deadlines.length === 0 ? null : toTimestamp(Math.min(...deadlines)),
     oldest_queued_age_ms: oldest === undefined ? null : Math.max(0, Math.round(now - oldest)),
     sample_size: sample.length,

@@ -58,7 +58,8 @@ const Sums = ({ answer: { value, asOf } }: { answer: Answered<DeliverySummary> }
   value && (
     <div class="under">
       <p>
-        <b>{countOf(value.tracked_commands)}</b> tracked, <b>{countOf(value.due_commands)}</b> of them due
+        <b>{countOf(value.tracked_commands)}</b> tracked, <b>{countOf(value.due_commands)}</b> due,{' '}
+        <b>{countOf(value.waiting_for_client)}</b> waiting for their client
         {value.oldest_queued_age_ms !== null && (
           <>
             ; oldest queued {spanOf(value.oldest_queued_age_ms)}{' '}
