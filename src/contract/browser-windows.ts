@@ -1,6 +1,7 @@
 /** The browser-windows family: windows that hold contexts, their capacity and their state. */
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
+import { orUnknown, type UNKNOWN } from './counts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
@@ -33,13 +34,13 @@ export const BrowserWindow = z
     user_id: named('user_id'),
     client_id: named('client_id'),
     ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
-    focused: z.boolean().describe('Whether it has the focus.'),
-    type: WindowType.describe('What kind of window it is.'),
-    state: WindowState.describe('How it is shown.'),
-    incognito: z.boolean().describe('Whether it is a private window.'),
-    tab_count: Count.describe('Tabs in it.'),
-    capacity: Count.nullable().describe('Most worker contexts that it takes; `null` where that is not known.'),
-    draining: z.boolean().describe('Whether it takes no more tasks.'),
+    focused: z.boolean().nullable().describe('Whether it has the focus; `null`: not reported.'),
+    type: WindowType.nullable().describe('What kind of window it is; `null`: not reported.'),
+    state: WindowState.nullable().describe('How it is shown; `null`: not reported.'),
+    incognito: z.boolean().nullable().describe('Whether it is a private window; `null`: not reported.'),
+    tab_count: Count.nullable().describe('Tabs in it; `null`: not reported.'),
+    capacity: Count.nullable().describe('Maximum number of worker contexts in it; `null`: not reported.'),
+    draining: z.boolean().nullable().describe('Whether it takes no more tasks; `null`: not reported.'),
     status: WindowStatus.describe('Where it stands.'),
     worker_count: Count.nullable().describe('Worker contexts in it, neither closed nor stale; `null` if not known.'),
     idle_count: Count.nullable().describe('Those of them that are idle and carry no task; `null` if not known.'),
@@ -52,7 +53,7 @@ export const BrowserWindow = z
   .describe('A browser window in its current registry state.')
 export type BrowserWindow = z.infer<typeof BrowserWindow>
 
-/** Filters of `/browser-windows`. */
+/** Filters of `/browser-windows`. A filter matches known values only: `focused: false` matches no window of unknown focus. */
 export const BrowserWindowFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
@@ -66,13 +67,13 @@ export const BrowserWindowFilter = z.object({
 })
 export type BrowserWindowFilter = z.infer<typeof BrowserWindowFilter>
 
-/** How many windows there are, every enum value present. */
+/** How many windows there are, every enum value present; `unknown` counts those that did not report the field. */
 export interface BrowserWindowCounts extends Indexed {
   total: number
   by_status: Record<WindowStatus, number>
   by_ownership: Record<Ownership, number>
-  by_type: Record<WindowType, number>
-  by_state: Record<WindowState, number>
+  by_type: Record<WindowType | typeof UNKNOWN, number>
+  by_state: Record<WindowState | typeof UNKNOWN, number>
 }
 
 /** Reads a browser-window registry; `counts_source` of what it answers is `snapshot`. */
@@ -83,23 +84,26 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
   countBrowserWindows?(filter: BrowserWindowFilter, ask: Ask): Awaitable<BrowserWindowCounts | null>
 }
 
-/** A report of a client about one of its windows, its own counts included where it keeps them. */
+/**
+ * A report of a client about one of its windows, its own counts included where it keeps them. A field from `focused` to
+ * `busy_count` that is omitted keeps the value reported before; an explicit `null` makes it unknown.
+ */
 export const ReportBrowserWindowInput = z.object({
   window_id: Id,
   user_id: Id,
   client_id: Id,
   ownership: Ownership.default('user-owned'),
-  focused: z.boolean().default(false),
-  type: WindowType.default('normal'),
-  state: WindowState.default('normal'),
-  incognito: z.boolean().default(false),
-  tab_count: Count.default(0),
-  capacity: Count.nullable().default(null),
-  draining: z.boolean().default(false),
-  worker_count: Count.nullable().default(null),
-  idle_count: Count.nullable().default(null),
-  busy_count: Count.nullable().default(null),
-  /** A reported window is open; `stale` and `closed` are the registry's to say. */
+  focused: z.boolean().nullish(),
+  type: WindowType.nullish(),
+  state: WindowState.nullish(),
+  incognito: z.boolean().nullish(),
+  tab_count: Count.nullish(),
+  capacity: Count.nullish(),
+  draining: z.boolean().nullish(),
+  worker_count: Count.nullish(),
+  idle_count: Count.nullish(),
+  busy_count: Count.nullish(),
+  /** A reported window is open; the registry alone sets `stale` and `closed`. */
   status: z.literal('open').default('open'),
 })
 export type ReportBrowserWindowInput = z.input<typeof ReportBrowserWindowInput>
@@ -108,8 +112,38 @@ export type ReportBrowserWindowInput = z.input<typeof ReportBrowserWindowInput>
 export interface BrowserWindowRegistry {
   /** @throws Refusal `invalid_input`, `identity_conflict`, `capacity_exceeded`. */
   report(input: ReportBrowserWindowInput): Promise<BrowserWindow>
-  /** Whether the window was there and not closed. */
+  /**
+   * Whether the window was there and not closed. A closed window reads `focused: false`; if it is reported again
+   * without `focused`, its focus is unknown.
+   */
   close(windowId: string): Promise<boolean>
+}
+
+/** The attributes of a window that a report can omit. */
+const ATTRIBUTES = {
+  focused: true,
+  type: true,
+  state: true,
+  incognito: true,
+  tab_count: true,
+  capacity: true,
+  draining: true,
+  worker_count: true,
+  idle_count: true,
+  busy_count: true,
+} as const
+type Attributes = Pick<BrowserWindow, keyof typeof ATTRIBUTES>
+
+/** Returns the attributes of a window after `input`, given the record `known` before; never reported ones are `null`. */
+export function reportedAttributes(
+  input: z.output<typeof ReportBrowserWindowInput>,
+  known: BrowserWindow | undefined,
+): Attributes {
+  const before = known?.status === 'closed' ? { ...known, focused: null } : known
+  const names = Object.keys(ATTRIBUTES) as (keyof Attributes)[]
+  return Object.fromEntries(
+    names.map((name) => [name, input[name] === undefined ? (before?.[name] ?? null) : input[name]]),
+  ) as unknown as Attributes
 }
 
 /** What a window says of its user. */
@@ -126,6 +160,11 @@ export const BROWSER_WINDOW_FAMILY = {
   methods: { listBrowserWindows: true, getBrowserWindow: true },
   operations: {},
   components: { BrowserWindow, WindowState, WindowStatus, WindowType },
-  counted: { status: WindowStatus, ownership: Ownership, type: WindowType, state: WindowState },
+  counted: {
+    status: WindowStatus,
+    ownership: Ownership,
+    type: orUnknown(WindowType),
+    state: orUnknown(WindowState),
+  },
   users: foldUsers('listBrowserWindows', BrowserWindow, foldWindow),
 } as const satisfies Family<BrowserWindowRegistryInspector>

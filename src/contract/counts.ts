@@ -1,5 +1,12 @@
 /** How entries are counted: in all, and by each value of the fields that their family names. */
-import type * as z from 'zod'
+import * as z from 'zod'
+
+/** The bucket for entries whose field is `null`: the value was not reported. */
+export const UNKNOWN = 'unknown'
+
+/** `values` and the bucket `unknown`, for a field that can be `null`. */
+export const orUnknown = <const Values extends readonly string[]>({ options }: { options: Values }) =>
+  z.enum([...options, UNKNOWN] as [...Values, typeof UNKNOWN])
 
 /** The fields of an entry that it is counted by, each with its values. */
 export type CountedFields<Entry = never> = Readonly<Partial<Record<keyof Entry & string, z.ZodEnum>>>
@@ -13,7 +20,7 @@ export type Counted<F> = { total: number } & {
 }
 
 /**
- * Counts of `entries`, every value present.
+ * Counts of `entries`, every value present. An entry whose field is `null` counts as `unknown`.
  *
  * @throws TypeError for a value that is none of its field: counted nowhere but in the total, it would make the parts look
  * smaller than the whole.
@@ -27,7 +34,7 @@ export function countBy<Entry, F extends CountedFields<Entry>>(fields: F, entrie
     total += 1
     for (const field of Object.keys(fields) as (keyof Entry & string)[]) {
       const values = counts[`by_${field}`] as Record<string, number>
-      const value = String(entry[field])
+      const value = String(entry[field] ?? UNKNOWN)
       if (!Object.hasOwn(values, value))
         throw new TypeError(`${field} of an entry must be one of ${Object.keys(values).join(', ')}`)
       values[value] = (values[value] ?? 0) + 1

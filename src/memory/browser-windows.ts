@@ -7,8 +7,10 @@ import {
   type BrowserWindowRegistry,
   type BrowserWindowRegistryInspector,
   ReportBrowserWindowInput,
+  reportedAttributes,
 } from '../contract/browser-windows.js'
 import { PRESENCE_OPTIONS, type PresenceOptions } from '../contract/contexts.js'
+import { UNKNOWN } from '../contract/counts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
@@ -27,7 +29,7 @@ export const BROWSER_WINDOW_REGISTRY_OPTIONS: Shape<BrowserWindowRegistryOptions
   now: FUNCTION,
 }
 
-const EITHER = [false, true]
+const EITHER = [false, true, UNKNOWN]
 
 /**
  * A browser-window registry in memory. The counts that it answers are the client's own snapshot. Staleness and leaving
@@ -74,6 +76,7 @@ export function createBrowserWindowRegistry(
       const input = parseInput(ReportBrowserWindowInput, given)
       return presence.report(input.window_id, input, (known) => ({
         ...input,
+        ...reportedAttributes(input, known),
         ownership: known?.ownership ?? input.ownership,
         status: 'open',
         counts_source: 'snapshot',

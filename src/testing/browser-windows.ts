@@ -6,9 +6,9 @@ import {
   type BrowserWindowRegistryInspector,
 } from '../contract/browser-windows.js'
 import { countCases } from './counts.js'
-import { type ContractCase, toCases } from './expect.js'
+import { type ContractCase, check, notTested, toCases } from './expect.js'
 import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
-import { listCases, type MakeInspector } from './lists.js'
+import { listCases, type MakeInspector, walk } from './lists.js'
 import { userCases } from './users.js'
 
 const FILTERS = BrowserWindowFilter.keyof().options
@@ -18,7 +18,7 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
   return toCases([
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'listBrowserWindows',
-      list: (windows, filter) => (page, ask) => windows.listBrowserWindows(filter, page, ask),
+      list: (windows, filter) => (page, ask) => windows.listBrowserWindows(filter as object, page, ask),
       item: BrowserWindow.refine((window) => window.counts_source === 'snapshot', 'counts_source must be snapshot'),
       id: 'window_id',
       filters: FILTERS,
@@ -26,13 +26,27 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
     }),
     ...countCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'countBrowserWindows',
-      list: (windows, filter, page, ask) => windows.listBrowserWindows(filter, page, ask),
-      count: (windows, filter, ask) => windows.countBrowserWindows?.(filter, ask),
+      list: (windows, filter, page, ask) => windows.listBrowserWindows(filter as object, page, ask),
+      count: (windows, filter, ask) => windows.countBrowserWindows?.(filter as object, ask),
       by: BROWSER_WINDOW_FAMILY.counted,
       filters: FILTERS,
     }),
     ...userCases(make, BROWSER_WINDOW_FAMILY.users),
+    { name: 'a filter of listBrowserWindows matches known values only', run: () => checkKnown(make) },
   ])
+}
+
+/** A window that did not report an attribute has neither value of it. */
+async function checkKnown(make: MakeInspector<BrowserWindowRegistryInspector>): Promise<void> {
+  const windows = await make()
+  if (!windows) return notTested('there is no listBrowserWindows')
+  for (const field of ['focused', 'incognito', 'draining'] as const) {
+    const found = await walk((page, ask) => windows.listBrowserWindows({ [field]: false }, page, ask), 100, 'a filter')
+    check(
+      found.every((window) => window[field] === false),
+      `listBrowserWindows under ${field}=false answered a window whose ${field} is not false`,
+    )
+  }
 }
 
 /** What the fakes know of browser windows. */
@@ -46,13 +60,13 @@ const toWindow: Make<BrowserWindow> = (given, place) =>
       ...CLIENT,
       window_id: `window-${place}`,
       ownership: 'user-owned',
-      focused: false,
-      type: 'normal',
-      state: 'normal',
-      incognito: false,
-      tab_count: 0,
+      focused: null,
+      type: null,
+      state: null,
+      incognito: null,
+      tab_count: null,
       capacity: null,
-      draining: false,
+      draining: null,
       status: 'open',
       worker_count: null,
       idle_count: null,

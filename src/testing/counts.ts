@@ -1,4 +1,5 @@
 /** What an exact count promises: it is the count of the walk, with every enum value present. */
+import { UNKNOWN } from '../contract/counts.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
 import { ASK, checkEqual, notTested, type Promised } from './expect.js'
 import { filtersIn } from './filters.js'
@@ -46,7 +47,7 @@ function tally<Item extends object>(entries: readonly Item[], by: CountContract<
       fields.map(([field, { options }]) => [
         `by_${field}`,
         Object.fromEntries(
-          options.map((option) => [option, entries.filter((entry) => entry[field] === option).length]),
+          options.map((option) => [option, entries.filter((entry) => (entry[field] ?? UNKNOWN) === option).length]),
         ),
       ]),
     ),

@@ -4,7 +4,7 @@ import { BROWSER_WINDOW_FAMILY } from '../contract/browser-windows.js'
 import { Completeness, type SourceName } from '../contract/completeness.js'
 import { CONNECTION_FAMILY } from '../contract/connections.js'
 import { CONTEXT_FAMILY } from '../contract/contexts.js'
-import { type Counted, type CountedFields, countBy } from '../contract/counts.js'
+import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/counts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
 import type { Awaitable, Indexed } from '../contract/page.js'
 import { answerOf, type Entries, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
@@ -19,7 +19,10 @@ const counts = {
 /** A count for every value of an enum, zero included. */
 export function countsBy<Values extends z.ZodEnum>(values: Values) {
   const shape = Object.fromEntries(
-    values.options.map((value) => [value, Count.describe(`Those that are \`${value}\`.`)]),
+    values.options.map((value) => [
+      value,
+      Count.describe(value === UNKNOWN ? 'Those that did not report it.' : `Those that are \`${value}\`.`),
+    ]),
   )
   return z.object(shape as Record<z.output<Values>, typeof Count>)
 }

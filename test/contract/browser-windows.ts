@@ -43,12 +43,12 @@ export function browserWindowBattery(
         client_id: 'c',
         ownership: 'user-owned',
         focused: true,
-        type: 'normal',
-        state: 'normal',
-        incognito: false,
-        tab_count: 0,
+        type: null,
+        state: null,
+        incognito: null,
+        tab_count: null,
         capacity: 4,
-        draining: false,
+        draining: null,
         status: 'open',
         worker_count: 2,
         idle_count: 1,
@@ -60,16 +60,68 @@ export function browserWindowBattery(
       expect(await get('constructor')).toBeNull()
     })
 
-    it('replaces the state on a report, but never the ownership', async () => {
+    it('keeps what a report omits, and never changes the ownership', async () => {
       await report('w1', { ownership: 'worker', tab_count: 3 })
       clock.advance(1_000)
       expect(await report('w1', { draining: true })).toMatchObject({
         ownership: 'worker',
         draining: true,
-        tab_count: 0,
+        tab_count: 3,
         updated_at: at(1_000),
       })
       expect(await list()).toHaveLength(1)
+    })
+
+    it('keeps an omitted attribute, forgets an explicit null, and does not take over the focus of a closed window', async () => {
+      const huge = Number.MAX_SAFE_INTEGER
+      const whole = { focused: true, type: 'popup', state: 'maximized', incognito: true, draining: true } as const
+      const numbers = { tab_count: huge, capacity: 2, worker_count: 0, idle_count: 1, busy_count: huge - 1 }
+      await report('w1', { ...whole, ...numbers })
+      expect(await report('w1')).toMatchObject({ ...whole, ...numbers })
+      expect(await report('w1', { tab_count: 1, state: undefined })).toMatchObject({
+        ...whole,
+        ...numbers,
+        tab_count: 1,
+      })
+      const forgotten = {
+        focused: null,
+        type: null,
+        incognito: null,
+        tab_count: null,
+        capacity: null,
+        idle_count: null,
+      }
+      const kept = { state: 'maximized', draining: true, worker_count: 0, busy_count: huge - 1 }
+      expect(await report('w1', forgotten)).toMatchObject({ ...forgotten, ...kept })
+      expect(await get('w1')).toMatchObject({ ...forgotten, ...kept })
+      await report('w1', { focused: true })
+      await windows.close('w1')
+      expect(await report('w1')).toMatchObject({ status: 'open', focused: null, ...kept })
+    })
+
+    it('matches known values only, and counts the others as unknown', async () => {
+      await report('w1')
+      await report('w2', { focused: false, type: 'normal', state: 'normal', incognito: false, draining: false })
+      await report('w3', { user_id: 'bob', focused: true, incognito: true })
+      const ids = async (filter: BrowserWindowFilter) => (await list(filter)).map(({ window_id }) => window_id)
+      for (const filter of [
+        { focused: false },
+        { incognito: false },
+        { draining: false },
+        { type: 'normal' } as const,
+      ]) {
+        expect(await ids(filter)).toEqual(['w2'])
+        expect((await inspector.countBrowserWindows?.(filter, ASK))?.total).toBe(1)
+      }
+      expect(await ids({ draining: true })).toEqual([])
+      expect(await inspector.countBrowserWindows?.({}, ASK)).toMatchObject({
+        total: 3,
+        by_type: { normal: 1, popup: 0, panel: 0, app: 0, devtools: 0, unknown: 2 },
+        by_state: { normal: 1, minimized: 0, maximized: 0, fullscreen: 0, unknown: 2 },
+      })
+      await report('w2', { type: null, focused: null })
+      expect(await ids({ focused: false })).toEqual([])
+      expect((await inspector.countBrowserWindows?.({ user_id: 'ann' }, ASK))?.by_type.unknown).toBe(2)
     })
 
     it('refuses a report about a window of another user or client', async () => {
@@ -138,8 +190,8 @@ export function browserWindowBattery(
         total: 14,
         by_status: { open: 14, stale: 0, closed: 0 },
         by_ownership: { 'user-owned': 12, worker: 2 },
-        by_type: { normal: 3, popup: 3, panel: 2, app: 3, devtools: 3 },
-        by_state: { normal: 4, minimized: 3, maximized: 3, fullscreen: 4 },
+        by_type: { normal: 3, popup: 3, panel: 2, app: 3, devtools: 3, unknown: 0 },
+        by_state: { normal: 4, minimized: 3, maximized: 3, fullscreen: 4, unknown: 0 },
       })
     })
 

@@ -31,7 +31,7 @@ async function shown(world: World): Promise<[tabs: number, contexts: number][]> 
   const open = contexts.filter(({ status }) => status === 'active' || status === 'idle')
   return windows
     .map(({ window_id, tab_count }): [number, number] => [
-      tab_count,
+      tab_count ?? -1,
       open.filter((context) => context.window_id === window_id).length,
     ])
     .sort(([a], [b]) => b - a)
@@ -77,6 +77,15 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       expect((await world.list<BrowserWindow>('/browser-windows?status=closed')).length).toBe(2)
       expect(await follower.close()).toEqual({ cut: 0 })
       await keepContract(world)
+    })
+
+    it('is shown without attributes that nobody reported', async () => {
+      const follower = follow(browser, world)
+      await (await browser.newContext()).newPage()
+      await agree(browser, world)
+      const unreported = { focused: null, type: null, state: null, incognito: null, capacity: null, draining: null }
+      expect(await world.list('/browser-windows')).toMatchObject([{ ...unreported, tab_count: 1 }])
+      await follower.close()
     })
 
     it('has its workers with the task that they were given, and another one when the host says so', async () => {

@@ -40,7 +40,7 @@ describe('records of which nothing is said', () => {
     ['/deduplicator/summary', { entries: 0, capacity: null }],
     ['/deduplicator/users/user-1', { duplicates: 0, oldest_at: null }],
     ['/contexts/context-1', { ownership: 'user-owned', task_id: null }],
-    ['/browser-windows/window-1', { status: 'open', type: 'normal' }],
+    ['/browser-windows/window-1', { status: 'open', type: null }],
     ['/delivery/summary', { tracked_commands: 0, mode: 'direct' }],
     ['/delivery/nodes', { items: [{ node_id: 'node-1', reconciliation_loop_alive: true, stale: false }] }],
     ['/delivery/commands?state=waiting', { items: [{ command_id: 'command-1', state: 'waiting', overdue: false }] }],

@@ -1,6 +1,8 @@
 /** Cross tabulation: how many records there are of each combination of a few enumerated fields, for exact counts. */
 
-/** A field with few values. `of` reads one that is not a field of the record itself. */
+import { UNKNOWN } from '../../contract/counts.js'
+
+/** A field with few values; `null` reads as `unknown`. `of` reads one that is not a field of the record itself. */
 export interface Dimension<R> {
   name: string
   values: readonly unknown[]
@@ -28,7 +30,7 @@ export function tallyUp(tally: Tally, cell: number, by: 1 | -1): void {
 
 /** The cells of `dimensions`, and counts over them under the names that the family gives them, `C`. */
 export function createCells<R extends object, C = Counts>(dimensions: readonly Dimension<R>[]) {
-  const read = ({ name, of }: Dimension<R>, record: R) => (of ? of(record) : record[name as keyof R])
+  const read = ({ name, of }: Dimension<R>, record: R) => (of ? of(record) : record[name as keyof R]) ?? UNKNOWN
   return {
     has: (name: string) => dimensions.some((dimension) => dimension.name === name),
 

@@ -4,10 +4,28 @@ import { BrowserWindow } from '../../contract/browser-windows.js'
 import type { TableReader } from '../table/rows.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
 
+const { focused, type, state, incognito, tab_count, capacity, draining, worker_count, idle_count, busy_count } =
+  BrowserWindow.shape
+
+/** A row has no field that no report has named. */
+const unreported = {
+  focused: focused.default(null),
+  type: type.default(null),
+  state: state.default(null),
+  incognito: incognito.default(null),
+  tab_count: tab_count.default(null),
+  capacity: capacity.default(null),
+  draining: draining.default(null),
+  worker_count: worker_count.default(null),
+  idle_count: idle_count.default(null),
+  busy_count: busy_count.default(null),
+}
+
 const StoredWindow = BrowserWindow.omit({ counts_source: true }).extend({
   status: z.enum(['open', 'closed']),
   updated_at: Millis,
   ttl_ms: Millis,
+  ...unreported,
 })
 
 export const WINDOWS: TableReader<BrowserWindow, z.infer<typeof StoredWindow>> = {

@@ -51,7 +51,7 @@ const WAYS: Readonly<Record<string, Way>> = {
 const WORDS = /^(status|state|event|ended_reason|reason|last_outcome)$/
 /** Fields whose `null` is not that there is none, but that nobody knows. */
 const UNKNOWN =
-  /_count$|^observed_[cbsu]|^pending_rpc$|^capacity$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/
+  /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/
 
 interface FieldProps {
   name: string
