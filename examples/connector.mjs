@@ -1,6 +1,8 @@
 /** An action's way through the connector: its command, its acknowledgement and its reply. `node --test examples/connector.mjs` */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createMemoryFacilities } from 'relayscope/memory'
 import * as z from 'zod'
 
@@ -16,17 +18,7 @@ import { createActionHandlers, createDispatchConnector } from 'relayscope/cooper
 const connector = createDispatchConnector(facilities)
 const actions = createActionHandlers()
 
-const waiter = await dispatcher.attach(client, async (command) => {
-  // To resolve says no more than that the client has it: what it does with it takes as long as it takes.
-  handle(command).catch(console.error)
-})
-
-async function handle({ action, payload, command_id }) {
-  await dispatcher.acknowledge({ ...client, command_id })
-  // What the viewer sent, with __cooperative_site_session_id and __cooperative_site_id.
-  const outcome = await actions.execute({ action, parameters: payload, correlation_id: command_id })
-  if (outcome) await connector.reply({ ...client, correlation_id: command_id, outcome }) // a repeated call has none
-}
+const waiter = await dispatcher.attach(client, actions.deliver(client, connector))
 // #endregion
 
 const seen = []
@@ -34,6 +26,21 @@ actions.handle('add_note', { parameters: z.object({ text: z.string() }) }, (para
   seen.push([parameters, context.correlation_id])
   return { id: 1 }
 })
+
+// #region signal
+actions.handle('export_notes', { parameters: z.looseObject({}) }, async (_parameters, { signal }) => {
+  for (let page = 1; ; page++) {
+    signal.throwIfAborted() // the viewer has disconnected, or the time is up
+    await exportPage(page, { signal })
+  }
+})
+// #endregion
+
+const pages = new EventEmitter()
+async function exportPage(_page, { signal }) {
+  pages.emit('exported', signal)
+  await setTimeout(1)
+}
 
 test('the viewer gets what the handler returned', async () => {
   const parameters = { text: 'milk', __cooperative_site_session_id: 's-1', __cooperative_site_id: 'notes' }
@@ -44,6 +51,18 @@ test('the viewer gets what the handler returned', async () => {
   const command = { user_id, client_id, command_id: seen[0][1] }
   const { acknowledgement } = await dispatcher.inspector.status(command, { signal: new AbortController().signal })
   assert.equal(acknowledgement.state, 'acknowledged')
+})
+
+test('a handler stops when the viewer disconnects', async () => {
+  const { user_id, client_id } = client
+  const viewer = new AbortController()
+  const parameters = { __cooperative_site_session_id: 's-1', __cooperative_site_id: 'notes' }
+  const request = { action: 'export_notes', parameters, timeout_ms: 60_000, signal: viewer.signal }
+  const call = connector.call({ user_id, client_id }, request)
+  const [signal] = await once(pages, 'exported')
+  viewer.abort()
+  await assert.rejects(call)
+  if (!signal.aborted) await once(signal, 'abort')
   await waiter.detach()
   await facilities.close()
 })

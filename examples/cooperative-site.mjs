@@ -72,14 +72,8 @@ actions.handle('archive_note', { parameters: z.strictObject({ id: z.int() }) }, 
 })
 const { connection_id } = await connections.connect({ ...client, client_type: 'console', actions: actions.names })
 setInterval(() => connections.heartbeat(connection_id).catch(console.error), 30_000)
-await dispatcher.attach(client, async (command) => {
-  handle(command).catch(console.error) // that the client has it, and no more: what it does takes as long as it takes
-})
-async function handle({ action, payload, command_id }) {
-  await dispatcher.acknowledge({ ...client, command_id })
-  const outcome = await actions.execute({ action, parameters: payload, correlation_id: command_id })
-  if (outcome) await connector.reply({ ...client, correlation_id: command_id, outcome }) // a repeated call has none
-}
+// Each command is acknowledged, runs its handler, and is replied to. `context.signal` of a handler aborts when the viewer disconnects.
+await dispatcher.attach(client, actions.deliver(client, connector))
 
 // The page. It looks again at whatever it is told; the token comes behind `#`, which no server is sent.
 function page() {

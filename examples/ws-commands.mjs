@@ -34,7 +34,12 @@ const follower = followWebSockets(sockets, {
   onSuperseded: (socket) => socket.close(1008, 'superseded'),
   async onConnected(socket, connection) {
     const send = promisify(socket.send.bind(socket))
-    const deliver = (command) => send(JSON.stringify({ type: 'command', ...command }))
+    const tell = (type, body) => send(JSON.stringify({ type, ...body }))
+    function deliver(command, { signal }) {
+      const { command_id } = command
+      signal.addEventListener('abort', () => tell('cancel', { command_id }).catch(() => {}), { once: true })
+      return tell('command', command)
+    }
     try {
       const waiter = await dispatcher.attach(connection, deliver) // in place of the waiter before, if there was one
       if (socket.readyState !== socket.OPEN) return await waiter.detach() // it has closed meanwhile

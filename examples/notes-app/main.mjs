@@ -55,8 +55,9 @@ function complain(error) {
 const notes = await openNotes(NOTES_FILE)
 const actions = createNoteActions({ notes, changed: (id) => say({ id }) })
 
-async function handle(parameters, { command: { action, command_id } }) {
-  const outcome = await actions.execute({ action, parameters, correlation_id: command_id })
+async function handle(parameters, { command: { action, command_id }, signal }) {
+  // The signal aborts when the viewer disconnects: the host sends a `cancel` frame.
+  const outcome = await actions.execute({ action, parameters, correlation_id: command_id }, { signal })
   // Seen before, on an earlier connection perhaps: that call has its own answer, and nobody replies to this one.
   if (outcome === undefined) throw Object.assign(new Error('repeated'), { isRepeated: true })
   if (outcome.ok) return outcome.result

@@ -20,8 +20,14 @@ export function feed(server, { connections, contexts, dispatcher }, { userOf, he
     }
     const { connection_id } = await connections.connect({ ...client, client_type: 'browser' })
     const send = promisify(socket.send.bind(socket))
+    const tell = (type, body) => send(JSON.stringify({ type, ...body }))
     // To resolve says that the socket took the command. To reject leads to another attempt, and so does 5 s of silence.
-    const waiter = await dispatcher.attach(client, (command) => send(JSON.stringify({ type: 'command', ...command })))
+    const waiter = await dispatcher.attach(client, (command, { signal }) => {
+      const { command_id } = command
+      // Cancelled or expired: the client is to stop.
+      signal.addEventListener('abort', () => tell('cancel', { command_id }).catch(() => {}), { once: true })
+      return tell('command', command)
+    })
 
     const reported = new Set()
     const said = {

@@ -13,7 +13,7 @@ export type { SiteRegistryOptions } from '../memory/cooperative/sites.js'
 export { createSiteRegistry } from '../memory/cooperative/sites.js'
 export { createSubscriptionRegistry } from '../memory/cooperative/subscriptions.js'
 export type { ApprovalRequest, Approve } from './actions/approval.js'
-export type { ActionReply, DispatchConnector, DispatchConnectorOptions } from './actions/dispatch-connector.js'
+export type { DispatchConnector, DispatchConnectorOptions } from './actions/dispatch-connector.js'
 export { createDispatchConnector } from './actions/dispatch-connector.js'
 export { ActionFailure } from './actions/failure.js'
 export type { ActionGate, ActionGateOptions, InvokeInput } from './actions/gate.js'
@@ -25,8 +25,10 @@ export type {
   ActionHandlers,
   ActionHandlersOptions,
   ActionOutcome,
+  ActionReply,
   ActionResult,
   HandleOptions,
+  ReplyTarget,
   ResultSink,
 } from './actions/handlers.js'
 export { createActionHandlers } from './actions/handlers.js'

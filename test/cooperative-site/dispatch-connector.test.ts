@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import * as z from 'zod'
 import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createActionHandlers, createDispatchConnector } from '../../src/cooperative-site/index.js'
+import { Refusal } from '../../src/refusal.js'
 import { deferred } from './deferred.js'
-import { createWorld, laptop, type World } from './world.js'
+import { attachWaitingHandler, createWorld, invokeRequest, laptop, type World } from './world.js'
 
 const ask = { signal: new AbortController().signal }
 const COMMANDS = 'users/alice/clients/laptop/commands'
@@ -15,13 +16,10 @@ async function attach(
 ) {
   const handlers = createActionHandlers()
   handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) => ({ archived: id }))
-  return facilities.dispatcher.attach(laptop, async (command, { signal }) => {
-    if (onCommand) return void onCommand(command, signal)
-    const { command_id, action, payload } = command
-    await facilities.dispatcher.acknowledge({ ...laptop, command_id })
-    const call = { action, parameters: payload as Record<string, unknown>, correlation_id: command_id }
-    const outcome = await handlers.execute(call, { signal })
-    await connector.reply({ ...laptop, correlation_id: command_id, outcome })
+  const deliver = handlers.deliver(laptop, connector)
+  return facilities.dispatcher.attach(laptop, (command, options) => {
+    if (onCommand) return void onCommand(command, options.signal)
+    return deliver(command, options)
   })
 }
 
@@ -33,6 +31,33 @@ const call = (
     { user_id: 'alice', client_id: 'laptop' },
     { action: 'archive_note', parameters: { id: 7 }, timeout_ms: 1_000, signal: ask.signal, ...change },
   )
+}
+
+/** A client whose replies are answered one after the other with what is given. */
+function createReplying(answers: unknown[], deadline_at = '2100-01-01T00:00:00.000Z', acknowledged: unknown = true) {
+  const onError = vi.fn()
+  const handlers = createActionHandlers({ onError })
+  handlers.handle('archive_note', { parameters: z.looseObject({}) }, () => 7)
+  const answer = async (given: unknown) => {
+    if (given instanceof Error) throw given
+    return given
+  }
+  const outcomes: unknown[] = []
+  const deliver = handlers.deliver(laptop, {
+    acknowledge: () => answer(acknowledged),
+    reply: (reply) => answer(answers[outcomes.push(reply) - 1]),
+  })
+  const { user_id, client_id } = laptop
+  const command = {
+    command_id: 'c-1',
+    user_id,
+    client_id,
+    action: 'archive_note',
+    payload: {},
+    attempt: 1,
+    deadline_at,
+  }
+  return { outcomes, onError, deliver: () => void deliver(command, { signal: ask.signal }) }
 }
 
 describe('the connector over dispatcher and correlator', () => {
@@ -101,6 +126,71 @@ describe('the connector over dispatcher and correlator', () => {
       { kind: 'command', message_id: command_id, payload: { action: 'archive_note', parameters: { id: 7 } } },
       { kind: 'result', message_id: `${command_id}.result`, payload: { ok: true, result: { archived: 7 } } },
     ])
+  })
+
+  it('aborts the signal of the handler when the viewer hangs up', async () => {
+    const world = await createWorld()
+    const { onError, started, aborted } = await attachWaitingHandler(world, laptop)
+    const viewer = new AbortController()
+    const { session_id, relay } = world
+    const response = relay(invokeRequest(session_id, viewer.signal))
+    expect(await started).toBe(false)
+    viewer.abort()
+    expect(await aborted).toBe(true)
+    await response
+    // Stopping because of the signal is no error.
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('runs a slow handler without holding up other commands of the client', async () => {
+    const world = await createWorld()
+    const handlers = createActionHandlers()
+    const release = deferred<null>()
+    handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) =>
+      id === 7 ? release.promise : release.resolve(null),
+    )
+    await world.facilities.dispatcher.attach(laptop, handlers.deliver(laptop, world.connector))
+    const client = { user_id: 'alice', client_id: 'laptop' }
+    const of = (id: number) => ({ action: 'archive_note', parameters: { id }, timeout_ms: 30_000, signal: ask.signal })
+    expect(await Promise.all([world.connector.call(client, of(7)), world.connector.call(client, of(8))])).toEqual([
+      null,
+      null,
+    ])
+  })
+
+  it('sends a reply again until it is answered', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { outcomes, onError, deliver } = createReplying([new Refusal('unavailable'), new Error('link lost'), true])
+    deliver()
+    await vi.advanceTimersByTimeAsync(500)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(outcomes).toEqual(
+      [1, 2, 3].map(() => ({ ...laptop, correlation_id: 'c-1', outcome: { ok: true, result: 7 } })),
+    )
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it.each([
+    ['is refused for good', { error: new Refusal('payload_too_large'), deadline_at: '2100-01-01T00:00:00.000Z' }],
+    ['fails after the deadline', { error: new Refusal('unavailable'), deadline_at: '2000-01-01T00:00:00.000Z' }],
+  ])('reports a reply that %s, once', async (_what, { error, deadline_at }) => {
+    const { outcomes, onError, deliver } = createReplying([error], deadline_at)
+    deliver()
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
+    expect(onError).toHaveBeenCalledWith(error, expect.objectContaining({ correlation_id: 'c-1' }))
+    expect(outcomes).toHaveLength(1)
+  })
+
+  it('runs a command whose acknowledgement was lost, and replies nothing to a repeated one', async () => {
+    const lost = new Refusal('unavailable')
+    const { outcomes, onError, deliver } = createReplying([true, true], undefined, lost)
+    deliver()
+    await vi.waitFor(() => expect(outcomes).toHaveLength(1))
+    expect(onError).toHaveBeenCalledWith(lost, expect.objectContaining({ action: 'archive_note' }))
+    deliver()
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2))
+    expect(outcomes).toHaveLength(1)
   })
 
   it('turns the error of a reply into the failure that viewers read', async () => {

@@ -1,20 +1,25 @@
 /** A whole relay over the real facilities in memory, with alice's notes, her laptop, and viewers bob and carol. */
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
+import * as z from 'zod'
+import type { Instance } from '../../src/contract/connections.js'
 import type { Session } from '../../src/contract/sessions.js'
 import type { SiteMessage } from '../../src/contract/site-messages.js'
 import {
   type CooperativeSiteRouterOptions,
   cooperativeSiteOpenApi,
+  createActionHandlers,
   createCooperativeSiteEventBus,
   createCooperativeSiteRouter,
   createDispatchConnector,
   createSessionPolicy,
   createSessionRegistry,
   createSiteRegistry,
+  type ReplyTarget,
 } from '../../src/cooperative-site/index.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import { notes } from '../contract/sites.js'
 import { expectDescribed } from '../openapi.js'
+import { deferred } from './deferred.js'
 
 const DOCUMENT = cooperativeSiteOpenApi({ prefix: '/relay' })
 
@@ -40,6 +45,34 @@ export async function whoAsks(request: Request): Promise<{ user_id: string } | n
   const user_id = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1]
   return user_id === undefined ? null : { user_id }
 }
+
+/** Attaches alice's laptop with a handler of `archive_note` that runs until its signal aborts. */
+export async function attachWaitingHandler(
+  { facilities, connector }: { facilities: Pick<World['facilities'], 'dispatcher'>; connector: ReplyTarget },
+  client: Instance,
+) {
+  const onError = vi.fn()
+  const handlers = createActionHandlers({ onError })
+  const started = deferred<boolean>()
+  const aborted = deferred<boolean>()
+  handlers.handle('archive_note', { parameters: z.looseObject({}) }, async (_parameters, { signal }) => {
+    signal.addEventListener('abort', () => aborted.resolve(signal.aborted))
+    started.resolve(signal.aborted)
+    await aborted.promise
+    signal.throwIfAborted()
+  })
+  await facilities.dispatcher.attach(client, handlers.deliver(client, connector))
+  return { onError, started: started.promise, aborted: aborted.promise }
+}
+
+/** Bob's request for `archive_note`, who hangs up when `signal` aborts. */
+export const invokeRequest = (sessionId: string, signal: AbortSignal, prefix = '/relay') =>
+  new Request(`http://relay.test${prefix}/sessions/${sessionId}/actions/archive_note`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer bob', 'content-type': 'application/json' },
+    body: JSON.stringify({ parameters: { id: 7 }, timeout_ms: 60_000 }),
+    signal,
+  })
 
 export async function createWorld(options: Partial<CooperativeSiteRouterOptions> = {}) {
   const facilities = createMemoryFacilities()

@@ -13,7 +13,7 @@ import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { notes } from '../contract/sites.js'
-import { changed, laptop, whoAsks } from '../cooperative-site/world.js'
+import { attachWaitingHandler, changed, invokeRequest, laptop, whoAsks } from '../cooperative-site/world.js'
 import { describeStores, type Place } from './matrix.js'
 
 function createNode(place: Place, nodeId: string) {
@@ -44,7 +44,7 @@ function createNode(place: Place, nodeId: string) {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
     )
-  return { facilities, sites, sessions, connector, ask }
+  return { facilities, sites, sessions, connector, relay, ask }
 }
 
 /** Two nodes; alice's laptop is connected to the first, and bob may watch and act. */
@@ -167,18 +167,24 @@ describeStores('cooperative sites over two nodes', (_kind, place) => {
     const { a, b, session_id } = await createWorld(place())
     const handlers = createActionHandlers()
     handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) => ({ archived: id }))
-    await a.facilities.dispatcher.attach(laptop, async ({ command_id, action, payload }, { signal }) => {
-      await a.facilities.dispatcher.acknowledge({ ...laptop, command_id })
-      const call = { action, parameters: payload as Record<string, unknown>, correlation_id: command_id }
-      const outcome = await handlers.execute(call, { signal })
-      await a.connector.reply({ ...laptop, correlation_id: command_id, outcome })
-    })
+    await a.facilities.dispatcher.attach(laptop, handlers.deliver(laptop, a.connector))
     const invoke = () => b.ask('bob', 'POST', `/sessions/${session_id}/actions/archive_note`, { parameters: { id: 7 } })
     const response = await invoke()
     expect(response.status).toBe(200)
     expect(await response.json()).toMatchObject({ status: 'succeeded', result: { archived: 7 }, error: null })
     await a.sessions.suspend(session_id)
     expect((await invoke()).status).toBe(409)
+  })
+
+  it('abort the signal of the handler at one when the viewer at the other hangs up', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const { started, aborted } = await attachWaitingHandler(a, laptop)
+    const viewer = new AbortController()
+    const response = b.relay(invokeRequest(session_id, viewer.signal, ''))
+    expect(await started).toBe(false)
+    viewer.abort()
+    expect(await aborted).toBe(true)
+    await response
   })
 
   it('end a stream at one when its session ends at the other', async () => {

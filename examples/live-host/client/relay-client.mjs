@@ -14,9 +14,10 @@ class Superseded extends Error {}
  * Stays connected to one of the `baseUrls`, after a failure to the next one, until `signal` aborts or another instance
  * takes over.
  *
- * `handlers` maps action names to `async (payload, { command, relay }) => result`; one that throws an error with `said`,
- * `{ code, message }`, fails in these words. `live(relay)` is called after each
- * connect; `relay.signal` ends with that connection. `ignores(command)` plays a client that loses a command.
+ * `handlers` maps action names to `async (payload, { command, relay, signal }) => result`, where `signal` aborts when the
+ * host cancels the command; one that throws an error with `said`, `{ code, message }`, fails in these words. `live(relay)`
+ * is called after each connect; `relay.signal` ends with that connection. `ignores(command)` plays a client that loses a
+ * command.
  */
 export async function runRelayClient({ baseUrls, signal, ...options }) {
   for (let life = 0; !signal.aborted; life++) {
@@ -55,18 +56,26 @@ async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () =
   }
 
   const seen = new Map()
+  const running = new Map()
   async function take(command) {
     const { command_id, action, payload } = command
     const path = `/relay/commands/${encodeURIComponent(command_id)}`
     if (ignores(command)) return
     const handler = handlers[action]
     if (!handler) return relay.send('POST', `${path}/ack`, { state: 'refused', reason: 'unknown_action' })
-    await relay.send('POST', `${path}/ack`, { state: 'acknowledged' })
-    // At least once means that it may come again: the work is done once, its answer is sent as often as asked.
-    if (!seen.has(command_id)) seen.set(command_id, outcomeOf(handler(payload, { command, relay })))
-    if (seen.size > REMEMBERED) seen.delete(seen.keys().next().value)
-    const outcome = await seen.get(command_id)
-    if (outcome !== undefined) await relay.send('POST', `${path}/result`, outcome)
+    const cancelled = running.get(command_id) ?? new AbortController()
+    running.set(command_id, cancelled)
+    try {
+      await relay.send('POST', `${path}/ack`, { state: 'acknowledged' })
+      // At least once means that it may come again: the work is done once, its answer is sent as often as asked.
+      const context = { command, relay, signal: cancelled.signal }
+      if (!seen.has(command_id)) seen.set(command_id, outcomeOf(handler(payload, context)))
+      if (seen.size > REMEMBERED) seen.delete(seen.keys().next().value)
+      const outcome = await seen.get(command_id)
+      if (outcome !== undefined) await relay.send('POST', `${path}/result`, outcome)
+    } finally {
+      running.delete(command_id)
+    }
   }
 
   async function beat() {
@@ -78,7 +87,10 @@ async function liveOnce({ baseUrl, ticket, hello, handlers, live, ignores = () =
 
   async function read() {
     const mailbox = await relay.send('GET', '/relay/mailbox')
-    for await (const command of commandsOf(mailbox.body)) take(command).catch(() => {})
+    for await (const { event, data } of framesOf(mailbox.body)) {
+      if (event === 'command') take(data).catch(() => {})
+      if (event === 'cancel') running.get(data.command_id)?.abort()
+    }
   }
 
   try {
@@ -105,8 +117,8 @@ async function outcomeOf(work) {
   }
 }
 
-/** The commands in a server-sent event stream. */
-async function* commandsOf(body) {
+/** The frames of a server-sent event stream. */
+async function* framesOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   for (;;) {
@@ -115,8 +127,8 @@ async function* commandsOf(body) {
     const frames = (text + value).split('\n\n')
     text = frames.pop()
     for (const frame of frames) {
-      const data = /^event: command\ndata: (.*)$/.exec(frame)?.[1]
-      if (data) yield JSON.parse(data)
+      const [, event, data] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? []
+      if (data) yield { event, data: JSON.parse(data) }
     }
   }
 }

@@ -1,6 +1,6 @@
 /** A client's mailbox: commands leave it as server-sent events, one frame for each that the connection can take. */
 
-const encode = (frame) => new TextEncoder().encode(frame)
+const encode = (event, data) => new TextEncoder().encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
 
 /**
  * Attaches the session to the dispatcher and answers with its stream, which ends when the client goes away, when
@@ -15,7 +15,7 @@ export async function openMailbox({ dispatcher, session, signal }) {
   let wake = () => {}
 
   const waiter = await dispatcher.attach(session, (command, { signal: until }) => {
-    const frame = encode(`event: command\ndata: ${JSON.stringify(command)}\n\n`)
+    const frame = encode('command', command)
     return new Promise((handedOver, reject) => {
       waiting.get(command.command_id)?.reject(new Error('attempted again'))
       waiting.set(command.command_id, { frame, handedOver, reject })
@@ -24,8 +24,18 @@ export async function openMailbox({ dispatcher, session, signal }) {
     })
   })
 
+  // The command was cancelled or has expired: the client is told, unless it never got the command.
   function drop(command_id, frame) {
-    if (waiting.get(command_id)?.frame !== frame) return
+    if (closed.aborted) return
+    if (waiting.get(command_id)?.frame !== frame) {
+      const ignore = () => {}
+      waiting.set(`cancel ${command_id}`, {
+        frame: encode('cancel', { command_id }),
+        handedOver: ignore,
+        reject: ignore,
+      })
+      return wake()
+    }
     waiting.get(command_id).reject(new Error('no longer wanted'))
     waiting.delete(command_id)
   }

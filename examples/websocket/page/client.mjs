@@ -5,7 +5,7 @@
 export function join(url, actions) {
   const socket = new WebSocket(`${url}&instance_id=${crypto.randomUUID()}`)
   const say = (type, body) => socket.send(JSON.stringify({ type, ...body }))
-  const seen = new Set()
+  const seen = new Map() // each command by its id, and how to stop it
   const context_id = crypto.randomUUID()
   const report = () => say('report', { context_id, status: 'active' })
   let reporting // a context that is not reported for 90 s is stale
@@ -16,13 +16,15 @@ export function join(url, actions) {
   socket.addEventListener('close', () => clearInterval(reporting))
   socket.addEventListener('message', async ({ data }) => {
     const { type, command_id, action, payload } = JSON.parse(data)
+    if (type === 'cancel') seen.get(command_id)?.abort()
     if (type !== 'command') return
     say('ack', { command_id }) // never handed over again from here on
     if (seen.has(command_id)) return // until then it may come twice
-    seen.add(command_id)
+    const cancelled = new AbortController()
+    seen.set(command_id, cancelled)
     let ok = true
     try {
-      await actions[action](payload)
+      await actions[action](payload, { signal: cancelled.signal })
     } catch {
       ok = false
     }

@@ -5,19 +5,8 @@ import { type InvocationError, InvocationError as PublicError } from '../../cont
 import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { ActionFailure, toInvocationError } from './failure.js'
-import type { ActionOutcome } from './handlers.js'
+import type { ActionOutcome, ActionReply } from './handlers.js'
 import { readResult } from './result.js'
-
-/** How a client answers a command that it was delivered. */
-export interface ActionReply {
-  user_id: string
-  client_id: string
-  instance_id: string
-  /** The `command_id` under which it arrived. */
-  correlation_id: string
-  /** What `execute` answered. `undefined`, its answer to a repeated call, is not a reply. */
-  outcome: ActionOutcome | undefined
-}
 
 /** Where call and command stand. Without the inspectors a reply that was cut off half-way cannot be finished. */
 export interface ReplyFacilities {

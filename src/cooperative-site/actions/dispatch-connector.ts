@@ -5,17 +5,16 @@ import { guardErrorHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryStatus } from '../../contract/delivery.js'
-import type { DispatchInput } from '../../contract/delivery-dispatch.js'
+import type { AcknowledgeInput, DispatchInput } from '../../contract/delivery-dispatch.js'
 import type { MessageHistory } from '../../contract/history.js'
 import type { ActionConnector } from '../../contract/invocations.js'
 import { checkParts, HOOK, having, needed, type Shape } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { commandStream } from '../../contract/streams.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
-import { type ActionReply, createReply, type ReplyFacilities, toFailure } from './action-reply.js'
-import { ActionFailure } from './failure.js'
-
-export type { ActionReply } from './action-reply.js'
+import { createReply, type ReplyFacilities, toFailure } from './action-reply.js'
+import { ActionFailure, isDefinite } from './failure.js'
+import type { ActionReply, ReplyTarget } from './handlers.js'
 
 export interface DispatchConnectorOptions extends ReplyFacilities {
   connections: Pick<ConnectionRegistry, 'currentInstance'>
@@ -26,13 +25,15 @@ export interface DispatchConnectorOptions extends ReplyFacilities {
 
 const PARTS: Shape<DispatchConnectorOptions> = {
   rpc: needed(having('open', 'settle')),
-  dispatcher: needed(having('dispatch', 'settle', 'cancel')),
+  dispatcher: needed(having('dispatch', 'acknowledge', 'settle', 'cancel')),
   connections: needed(having('currentInstance')),
   history: needed(having('append')),
   onError: HOOK,
 }
 
-export interface DispatchConnector extends ActionConnector {
+export interface DispatchConnector extends ActionConnector, ReplyTarget {
+  /** The dispatcher's `acknowledge`, so that the connector is all that `actions.deliver` needs. */
+  acknowledge(input: AcknowledgeInput): Promise<boolean>
   /**
    * Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped, and so is
    * `undefined`. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
@@ -47,11 +48,8 @@ export interface DispatchConnector extends ActionConnector {
 // Pauses before a command is offered to the history again.
 const RECORD_AGAIN_MS = [500, 2_000]
 
-// Refusals that are not definite: the command may have been admitted all the same.
-const OPEN: ReadonlySet<RefusalCode> = new Set(['unavailable', 'timeout', 'cancelled'])
-
 /** Whether a dispatcher that threw this may have admitted the command. */
-const mayHaveSent = (error: unknown) => !wasNotRun(error) && !(error instanceof Refusal && !OPEN.has(error.code))
+const mayHaveSent = (error: unknown) => !wasNotRun(error) && !isDefinite(error)
 
 // What the gate is told as it is: the caller's own mistake, or its own end.
 const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
@@ -99,8 +97,7 @@ function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, 
       try {
         return void (await record('command', of, payload))
       } catch (error) {
-        const isFinal = error instanceof Refusal && !OPEN.has(error.code)
-        if (pause === undefined || isFinal) return onError(error)
+        if (pause === undefined || isDefinite(error)) return onError(error)
         await sleep(pause)
       }
     }
@@ -152,8 +149,7 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
  *
  * @example
  * const connector = createDispatchConnector(facilities)
- * await facilities.dispatcher.attach(instance, (command) => send(command)) // the client runs it, and then:
- * await connector.reply({ ...instance, correlation_id: command.command_id, outcome })
+ * await facilities.dispatcher.attach(instance, actions.deliver(instance, connector))
  */
 export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
   checkParts(options, PARTS)
@@ -217,6 +213,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       }
     },
 
+    acknowledge: async (input) => dispatcher.acknowledge(input),
     reply: createReply(options, (of, outcome) => record('result', of, outcome)),
   }
 }

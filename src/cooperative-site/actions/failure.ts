@@ -1,6 +1,7 @@
 /** How an action fails in a way that its viewers may read. */
 import { toReason } from '../../contract/ids.js'
 import type { InvocationError } from '../../contract/invocations.js'
+import { Refusal, type RefusalCode } from '../../refusal.js'
 
 // A sentence for a person; more is a payload in the wrong place.
 const MESSAGE_LENGTH = 1_024
@@ -31,3 +32,9 @@ export function toInvocationError(thrown: unknown): InvocationError {
     ? { code: thrown.code, message: thrown.publicMessage }
     : { code: 'handler_error', message: null }
 }
+
+// Refusals that leave open what happened.
+const OPEN: ReadonlySet<RefusalCode> = new Set(['unavailable', 'timeout', 'cancelled'])
+
+/** Whether the error is a final refusal: the same request again would be refused again, and nothing was done. */
+export const isDefinite = (error: unknown): boolean => error instanceof Refusal && !OPEN.has(error.code)

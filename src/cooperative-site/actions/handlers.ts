@@ -3,13 +3,28 @@
 import type * as z from 'zod'
 import { raceAbort } from '../../async/abort.js'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
+import { sleep } from '../../async/timer.js'
+import { Instance } from '../../contract/connections.js'
+import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
+import { parseInput } from '../../contract/input.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
-import { checkOptions, FLAG, FUNCTION, HOOK, having, needed, type Shape, shown, TEXT } from '../../contract/options.js'
+import {
+  checkOptions,
+  checkParts,
+  FLAG,
+  FUNCTION,
+  HOOK,
+  having,
+  needed,
+  type Shape,
+  shown,
+  TEXT,
+} from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
-import { ActionFailure, toInvocationError } from './failure.js'
+import { ActionFailure, isDefinite, toInvocationError } from './failure.js'
 import { ownParameters, withReserved } from './parameters.js'
 
 // Correlation ids that are remembered, so that a command delivered twice runs once. Older ones have long timed out.
@@ -77,9 +92,29 @@ export interface ActionHandlersOptions {
   resultSink?: ResultSink | undefined
   /**
    * Told what a handler, `authorize`, `approve` or a schema threw, unless it is an `ActionFailure`: viewers learn only that
-   * there was an error. `null` for nobody. @default console.error, with the action and the stack
+   * there was an error. Also called when `deliver` could not send an acknowledgement or a reply. `null` for nobody.
+   * @default console.error, with the action and the stack
    */
   onError?: ((error: unknown, context: ActionContext) => void) | null | undefined
+}
+
+/** The reply of a client to a command that was delivered to it. */
+export interface ActionReply {
+  user_id: string
+  client_id: string
+  instance_id: string
+  /** The `command_id` of the command. */
+  correlation_id: string
+  /** What `execute` returned. `undefined`, its answer to a repeated call, is not a reply. */
+  outcome: ActionOutcome | undefined
+}
+
+/** Where `deliver` sends acknowledgements and replies: the connector, or your own connection to the relay. */
+export interface ReplyTarget {
+  /** Called before the handler runs. If it rejects, the handler runs all the same: the reply is an acknowledgement too. */
+  acknowledge(input: AcknowledgeInput): Awaitable<unknown>
+  /** Called with the outcome; called again if it rejects and the error is not final, until the command's deadline. */
+  reply(reply: ActionReply): Awaitable<unknown>
 }
 
 export interface ActionHandlers {
@@ -94,6 +129,17 @@ export interface ActionHandlers {
    * correlation id that was seen before: that call has its own answer, and to this one nobody replies.
    */
   execute(call: ActionCall, options?: { signal?: AbortSignal | undefined }): Promise<ActionOutcome | undefined>
+  /**
+   * Returns the function that `dispatcher.attach` takes. For each command it acknowledges, runs the handler with the
+   * signal of the delivery, and replies; the signal aborts when the viewer disconnects. It returns at once, so a slow
+   * handler holds up no other command of the client.
+   *
+   * @param client The instance that is attached.
+   * @param target `createDispatchConnector`, or your own connection to the relay.
+   * @example
+   * await dispatcher.attach(client, actions.deliver(client, connector))
+   */
+  deliver(client: Instance, target: ReplyTarget): Deliver
   /** The declared names: what a client says it offers when it connects. */
   readonly names: string[]
 }
@@ -101,6 +147,24 @@ export interface ActionHandlers {
 interface Declared {
   options: HandleOptions<z.ZodType>
   handler: ActionHandler<z.ZodType>
+}
+
+const REPLY_TARGET: Shape<ReplyTarget> = { acknowledge: needed(FUNCTION), reply: needed(FUNCTION) }
+
+// Pauses before a reply is sent again, in milliseconds: doubled up to the longest.
+const REPLY_AGAIN_MS = 500
+const REPLY_AGAIN_MAX_MS = 5_000
+
+/** Sends until it is answered, refused for good, or `deadline` has passed. */
+async function sendUntilAnswered(send: () => Awaitable<unknown>, deadline: number): Promise<void> {
+  for (let pause = REPLY_AGAIN_MS; ; pause = Math.min(2 * pause, REPLY_AGAIN_MAX_MS)) {
+    try {
+      return void (await send())
+    } catch (error) {
+      if (isDefinite(error) || Date.now() + pause > deadline) throw error
+      await sleep(pause)
+    }
+  }
 }
 
 const NEVER = new AbortController().signal
@@ -117,6 +181,17 @@ class UnreadParameters extends ActionFailure {
     this.issues = issues
   }
 }
+
+const text = (value: unknown) => (typeof value === 'string' ? value : null)
+
+const contextOf = ({ action, parameters, correlation_id }: ActionCall, signal: AbortSignal): ActionContext =>
+  Object.freeze({
+    action,
+    correlation_id: correlation_id ?? null,
+    session_id: text(named(parameters)[SESSION_PARAMETER]),
+    site_id: text(named(parameters)[SITE_PARAMETER]),
+    signal,
+  })
 
 const cancelled = () => new ActionFailure('cancelled')
 
@@ -172,6 +247,28 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     }
   }
 
+  async function execute(given: ActionCall, { signal = NEVER }: { signal?: AbortSignal | undefined } = {}) {
+    // Commands come from the wire: one that is not a call at all is answered like one that nobody handles.
+    const call: ActionCall = given ?? { action: '' }
+    if (!isNew(call.correlation_id)) return undefined
+    const context = contextOf(call, signal)
+    const running = run(call, context).catch((error: unknown) => {
+      // A handler that throws the reason of its aborted signal has stopped as it should.
+      const hasStopped = signal.aborted && error === signal.reason
+      if (!hasStopped && !(error instanceof ActionFailure)) onError(error, context)
+      throw error
+    })
+    try {
+      const outcome = { ok: true as const, result: (await raceAbort(running, signal, cancelled)) ?? null }
+      toSink({ ...context, outcome })
+      return outcome
+    } catch (error) {
+      const outcome = { ok: false as const, error: toInvocationError(error) }
+      toSink({ ...context, outcome, ...(error instanceof UnreadParameters ? { issues: error.issues } : {}) })
+      return outcome
+    }
+  }
+
   return {
     get names() {
       return [...declared.keys()]
@@ -185,30 +282,22 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
       if (typeof handler !== 'function') throw new TypeError(`handler must be a function, not ${shown(handler)}`)
       declared.set(name, { options, handler } as unknown as Declared)
     },
-    async execute(given, { signal = NEVER } = {}) {
-      // Commands come from the wire: one that is not a call at all is answered like one that nobody handles.
-      const call: ActionCall = given ?? { action: '' }
-      if (!isNew(call.correlation_id)) return undefined
-      const text = (value: unknown) => (typeof value === 'string' ? value : null)
-      const context: ActionContext = Object.freeze({
-        action: call.action,
-        correlation_id: call.correlation_id ?? null,
-        session_id: text(named(call.parameters)[SESSION_PARAMETER]),
-        site_id: text(named(call.parameters)[SITE_PARAMETER]),
-        signal,
-      })
-      const running = run(call, context).catch((error: unknown) => {
-        if (!(error instanceof ActionFailure)) onError(error, context)
-        throw error
-      })
-      try {
-        const outcome = { ok: true as const, result: (await raceAbort(running, signal, cancelled)) ?? null }
-        toSink({ ...context, outcome })
-        return outcome
-      } catch (error) {
-        const outcome = { ok: false as const, error: toInvocationError(error) }
-        toSink({ ...context, outcome, ...(error instanceof UnreadParameters ? { issues: error.issues } : {}) })
-        return outcome
+    execute,
+    deliver({ user_id, client_id, instance_id }, target) {
+      const client = parseInput(Instance, { user_id, client_id, instance_id })
+      checkParts(target, REPLY_TARGET)
+      return ({ command_id, action, payload, deadline_at }, { signal }) => {
+        const call = { action, parameters: payload, correlation_id: command_id }
+        const failed = (error: unknown) => onError(error, contextOf(call, signal))
+        const handle = async () => {
+          await (async () => target.acknowledge({ ...client, command_id }))().catch(failed)
+          const outcome = await execute(call, { signal })
+          // A repeated call has no reply.
+          if (outcome === undefined) return
+          const send = () => target.reply({ ...client, correlation_id: command_id, outcome })
+          await sendUntilAnswered(send, Date.parse(deadline_at))
+        }
+        handle().catch(failed)
       }
     },
   }
