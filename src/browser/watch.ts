@@ -30,6 +30,8 @@ export interface WatchedList {
   readonly page: WatchedRow
   /** When the router last looked; `null` before it first did. */
   readonly asOf: string | null
+  /** Milliseconds between two readings by the router; `null` before the first. More than 1,000 where watches cost too much. */
+  readonly refreshMs: number | null
   /** Nobody knows whether it is so still: the connection is lost, or nobody has looked for half a minute. */
   readonly stale: boolean
   /** Whether these are all there are, as far as the page says. */
@@ -62,6 +64,7 @@ interface State {
   rows: Map<string, WatchedRow>
   page: WatchedRow
   asOf: string | null
+  refreshMs: number | null
   stale: boolean
 }
 
@@ -92,7 +95,10 @@ const isComplete = (page: WatchedRow) =>
 export async function watch(url: string, options: WatchOptions): Promise<void> {
   const { views, headers, onChange, signal, fetch = globalThis.fetch } = options
   const states = new Map<string, State>(
-    views.map((view) => [view, { version: -1, rowId: [], rows: new Map(), page: {}, asOf: null, stale: true }]),
+    views.map((view) => [
+      view,
+      { version: -1, rowId: [], rows: new Map(), page: {}, asOf: null, refreshMs: null, stale: true },
+    ]),
   )
   /** Of each list, since others of the same watch may be heard of, and of the connection as a whole. */
   const silences = new Map<unknown, ReturnType<typeof setTimeout>>()
@@ -100,9 +106,9 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
   let isOver = false
 
   function tell(): void {
-    const lists = [...states].map(([view, { rows, page, asOf, stale }]): [string, WatchedList] => [
+    const lists = [...states].map(([view, { rows, page, asOf, refreshMs, stale }]): [string, WatchedList] => [
       view,
-      { items: [...rows.values()], page, asOf, stale, complete: asOf !== null && isComplete(page) },
+      { items: [...rows.values()], page, asOf, refreshMs, stale, complete: asOf !== null && isComplete(page) },
     ])
     try {
       onChange(Object.fromEntries(lists))
@@ -134,7 +140,8 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     if (!frame || !state || type === 'reset') return
     const {
       version,
-      observed_at,
+      observed_at: asOf,
+      refresh_ms: refreshMs,
       // A `sync` says of the version that it names that it still is.
       from = version,
       row_id,
@@ -142,6 +149,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     } = frame as {
       version: number
       observed_at: string
+      refresh_ms: number
       from?: number
       row_id: string[]
       page: WatchedRow
@@ -154,8 +162,13 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       state.page = rest
       apply(state, upsert as WatchedRow[], remove as string[], order as string[] | null | undefined)
     }
-    Object.assign(state, { version, asOf: observed_at, stale: false })
-    hear(state, () => lose([state]))
+    // A `sync` of the same instant, where the router reads less often, says that it has not read since.
+    const isRead = type !== 'sync' || refreshMs === 1_000 || asOf !== state.asOf
+    Object.assign(state, { version, asOf, refreshMs })
+    if (isRead) {
+      state.stale = false
+      hear(state, () => lose([state]))
+    }
     failures = 0
     tell()
   }

@@ -1,15 +1,15 @@
 /** What one watcher is sent: a snapshot of each view, then what changes; whoever is slow begins anew instead of queueing. */
 import { encodeFrame } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
-import type { Frame, Listener, ViewReader } from './reader.js'
+import type { Frame, Listener, ViewFrame, ViewReader } from './reader.js'
 
-/** The longest silence about a view in which nothing changes and somebody looks. */
+/** The longest silence about a view in which nothing changes. */
 const SYNC_MS = 10_000
 
 const encoder = new TextEncoder()
 
 /** What waits to be sent of one view: its snapshot, a reset and the snapshot, or one frame. */
-type Pending = { kind: 'snapshot' | 'reset' } | { kind: 'frame'; frame: Frame }
+type Pending = { kind: 'snapshot' | 'reset' } | { kind: 'frame'; frame: ViewFrame }
 
 /** Why a feed ended, and after how many ms to come back; `null` for not at all. */
 export interface FeedEnd {
@@ -32,8 +32,12 @@ function concatenated(frames: readonly Frame[]): Frame {
   return all
 }
 
-/** @param onEnd Called once, when it is over. */
-export function createFeed(readers: readonly ViewReader[], onEnd: () => void): Feed {
+/**
+ * @param names What the watcher calls the view of each reader.
+ * @param onEnd Called once, when it is over.
+ */
+export function createFeed(names: ReadonlyMap<ViewReader, string>, principal: string, onEnd: () => void): Feed {
+  const readers = [...names.keys()]
   const pending = new Map<ViewReader, Pending>(readers.map((reader) => [reader, { kind: 'snapshot' }]))
   const toldAt = new Map<ViewReader, number>()
   /** What is sent once it is over. */
@@ -42,6 +46,7 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
   let wake = () => {}
 
   const listener: Listener = {
+    principal,
     changed(reader, frame) {
       const waits = pending.get(reader)
       // What waits is of an earlier state: nothing is queued behind it.
@@ -69,9 +74,10 @@ export function createFeed(readers: readonly ViewReader[], onEnd: () => void): F
   function take(): Frame {
     const frames: Frame[] = []
     for (const [reader, what] of pending) {
-      if (what.kind === 'frame') frames.push(what.frame)
-      else if (what.kind === 'reset') frames.push(reader.reset, reader.snapshot)
-      else frames.push(reader.snapshot)
+      const name = names.get(reader) as string
+      if (what.kind === 'frame') frames.push(what.frame.as(name))
+      else if (what.kind === 'reset') frames.push(reader.reset.as(name), reader.snapshot.as(name))
+      else frames.push(reader.snapshot.as(name))
       toldAt.set(reader, performance.now())
     }
     pending.clear()

@@ -5,7 +5,13 @@ import { JsonRecord } from '../../contract/json.js'
 
 const view = z.string().describe('The view, as whoever watches has named it.')
 const version = z.int().min(1).describe('Which state of the view it is of: the one that follows is one more.')
-const observed_at = Timestamp.describe('When somebody looked.')
+const observed_at = Timestamp.describe('When the view was read last.')
+const refresh_ms = z
+  .int()
+  .min(1_000)
+  .describe(
+    'Ms between two readings of the view: 1,000, or more where the watches of a principal cost more than its share.',
+  )
 const rows = z.array(JsonRecord)
 
 /** What there is. It stands in place of whatever was there before. */
@@ -14,6 +20,7 @@ export const WatchSnapshot = z
     view,
     version,
     observed_at,
+    refresh_ms,
     row_id: z.array(z.string()).describe('The fields that name a row: the value of one, or the JSON list of several.'),
     page: JsonRecord.describe('The page that a GET of the view answers.'),
   })
@@ -26,6 +33,7 @@ export const WatchDelta = z
     from: z.int().min(1).describe('The version that it goes on from. A client refuses one that is not its own.'),
     version,
     observed_at,
+    refresh_ms,
     upsert: rows.describe('Rows that are new or another, whole.'),
     remove: z.array(z.string()).describe('Ids of rows that are not there any more.'),
     order: z
@@ -36,10 +44,12 @@ export const WatchDelta = z
   })
   .describe('What has changed since a version.')
 
-/** Nothing has changed, and somebody looked: at least every 15 s while the sources answer. */
+/** Nothing changed up to `observed_at`. Sent at least every 15 s while the sources answer. */
 export const WatchSync = z
-  .object({ view, version, observed_at })
-  .describe('Nothing has changed, and somebody looked: at least every 15 s while the sources answer.')
+  .object({ view, version, observed_at, refresh_ms })
+  .describe(
+    'Nothing changed up to `observed_at`. Sent at least every 15 s while the sources answer. The same `observed_at` again: the view was not read since, because of its `refresh_ms`.',
+  )
 
 /** The server cannot tell what this client has missed: a snapshot follows. */
 export const WatchReset = z

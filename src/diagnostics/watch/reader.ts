@@ -1,19 +1,18 @@
-/** One reader for all who watch the same: it reads while somebody does, at most once a second, and says what has changed. */
-import { createTicker } from '../../async/timer.js'
+/** One reader for all who watch the same view: reads it while someone does, at most once a second, and sends what changed. */
+import { unref } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { Encoded } from '../../http/encode.js'
 import type { Compared } from '../../http/etag.js'
 import { jsonFrame } from '../../http/event-stream.js'
+import { type Pace, READ_MS } from './pace.js'
 import { type Change, changeOf, type Reading, readingOf } from './rows.js'
 
-/** Between two readings. */
-const READ_MS = 1_000
+/** The longest time for which a view that is read less often sends nothing. Half of what the feed allows. */
+const WAIT_MS = 5_000
 
 /** What is watched, and how it is read. */
 export interface View {
-  /** As whoever watches has named it. */
-  readonly name: string
   readonly fields: readonly string[]
   compared: Compared | undefined
   /** The answer to the question, and whether nothing is left out of it. Throws what keeps it from being one. */
@@ -23,16 +22,38 @@ export interface View {
   now(): number
 }
 
-/** A frame as it is sent, one for all who are sent it. */
+/** A frame as it is sent. */
 export type Frame = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()
 
-/** Who is told. */
+/** A frame for watchers who may spell the view differently. It is encoded once for all who spell it as the first one does. */
+export class ViewFrame {
+  #name: string | undefined
+  #bytes: Frame | undefined
+
+  constructor(
+    readonly event: string,
+    readonly members: readonly string[],
+  ) {}
+
+  /** The frame for whoever calls the view `name`. */
+  as(name: string): Frame {
+    if (this.#bytes && this.#name === name) return this.#bytes
+    const json = `{${[`"view":${JSON.stringify(name)}`, ...this.members].join(',')}}`
+    const bytes = encoder.encode(jsonFrame(this.event, json))
+    if (!this.#bytes) [this.#name, this.#bytes] = [name, bytes]
+    return bytes
+  }
+}
+
+/** Receives what one watcher is sent. */
 export interface Listener {
+  /** The name of the principal, who pays for the readings. */
+  readonly principal: string
   /** Something has changed: what to add to what the listener has. */
-  changed(reader: ViewReader, frame: Frame): void
-  /** Nothing has, and somebody looked. */
+  changed(reader: ViewReader, frame: ViewFrame): void
+  /** Nothing has changed, or the next reading is not due yet: `sync` says when the last one was. */
   unchanged(reader: ViewReader): void
 }
 
@@ -40,8 +61,14 @@ export interface Listener {
 export class ViewReader {
   readonly #view: View
   readonly #listeners = new Set<Listener>()
+  readonly #pace: Pace
   readonly #onEmpty: () => void
-  readonly #ticker = createTicker(() => this.#tick(), READ_MS)
+  readonly #payers = new Map<string, number>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #costMs: number | null = null
+  /** Ms until the next reading is due, and between two readings by now. */
+  #dueIn = READ_MS
+  #interval = READ_MS
   #looking: Promise<void> | undefined
   #reading: Reading | undefined
   /** Of whoever looked last, nobody knows what there is now. */
@@ -51,37 +78,87 @@ export class ViewReader {
   #version = 0
   #observedAt = 0
   /** Frames of the state that was read last. */
-  #snapshot: Frame | undefined
-  #sync: Frame | undefined
+  #snapshot: ViewFrame | undefined
+  #sync: ViewFrame | undefined
 
-  constructor(view: View, onEmpty: () => void) {
+  constructor(view: View, pace: Pace, onEmpty: () => void) {
     this.#view = view
+    this.#pace = pace
     this.#onEmpty = onEmpty
+  }
+
+  /** What one reading costs, in ms of reader time. A reading that costs less than the one before counts half. */
+  get costMs(): number {
+    return this.#costMs ?? 0
+  }
+
+  /** The names of those who watch, with the number of their watches. */
+  get principals(): ReadonlyMap<string, number> {
+    return this.#payers
   }
 
   add(listener: Listener): void {
     this.#listeners.add(listener)
-    this.#ticker.start()
+    this.#payers.set(listener.principal, (this.#payers.get(listener.principal) ?? 0) + 1)
+    this.#pace.add(this)
+    this.#pace.change()
+    if (this.#timer === undefined) this.#schedule()
   }
 
   remove(listener: Listener): void {
-    this.#listeners.delete(listener)
+    if (!this.#listeners.delete(listener)) return
+    const watches = (this.#payers.get(listener.principal) ?? 1) - 1
+    if (watches > 0) this.#payers.set(listener.principal, watches)
+    else this.#payers.delete(listener.principal)
+    this.#pace.change()
     this.leaveIdle()
   }
 
   /** Is left to itself where nobody listens. */
   leaveIdle(): void {
     if (this.#listeners.size > 0) return
-    this.#ticker.stop()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#pace.delete(this)
     this.#onEmpty()
   }
 
+  /** Sets the timer for the next reading. Those that are due less often are spread, or all would come at once. */
+  #schedule(): void {
+    const interval = this.#pace.intervalOf(this)
+    if (Math.round(interval) !== this.#interval) {
+      this.#interval = Math.round(interval)
+      this.#snapshot = undefined
+      this.#sync = undefined
+    }
+    this.#dueIn = interval > READ_MS ? Math.max(READ_MS, interval * (0.5 + Math.random())) : READ_MS
+    this.#wait()
+  }
+
+  #wait(): void {
+    const ms = Math.min(this.#dueIn, WAIT_MS)
+    this.#dueIn -= ms
+    this.#timer = unref(setTimeout(() => void this.#wake(), ms))
+  }
+
+  async #wake(): Promise<void> {
+    if (this.#dueIn > 0) {
+      // Nobody has looked: `sync` keeps its instant, and says how long to wait.
+      for (const listener of this.#listeners) listener.unchanged(this)
+      return this.#wait()
+    }
+    const timer = this.#timer
+    await this.#tick()
+    // Another timer: everyone left meanwhile, and someone came back.
+    if (this.#timer === timer && this.#listeners.size > 0) this.#schedule()
+  }
+
   /** What there is, for whoever has nothing. */
-  get snapshot(): Frame {
+  get snapshot(): ViewFrame {
     if (this.#snapshot) return this.#snapshot
     const { page, rows } = this.#reading as Reading
     const items = Array.from(rows.values(), ({ text }) => text)
-    this.#snapshot = this.#frame('snapshot', [
+    this.#snapshot = new ViewFrame('snapshot', [
       this.#state,
       `"row_id":${JSON.stringify(this.#view.fields)}`,
       `"page":{${[...page, `"items":[${items.join(',')}]`].join(',')}}`,
@@ -89,27 +166,23 @@ export class ViewReader {
     return this.#snapshot
   }
 
-  /** That somebody looked just now. */
-  get sync(): Frame {
-    this.#sync ??= this.#frame('sync', [this.#state])
+  /** When the view was read last, and how often it is. */
+  get sync(): ViewFrame {
+    this.#sync ??= new ViewFrame('sync', [this.#state])
     return this.#sync
   }
 
-  get reset(): Frame {
-    return this.#frame('reset', [])
+  get reset(): ViewFrame {
+    return new ViewFrame('reset', [])
   }
 
   get #state(): string {
-    return `"version":${this.#version},"observed_at":"${toTimestamp(this.#observedAt)}"`
+    const observed = `"observed_at":"${toTimestamp(this.#observedAt)}"`
+    return `"version":${this.#version},${observed},"refresh_ms":${this.#interval}`
   }
 
-  #frame(event: string, members: readonly string[]): Frame {
-    const view = `"view":${JSON.stringify(this.#view.name)}`
-    return encoder.encode(jsonFrame(event, `{${[view, ...members].join(',')}}`))
-  }
-
-  #delta(from: number, { upsert, remove, order }: Change): Frame {
-    return this.#frame('delta', [
+  #delta(from: number, { upsert, remove, order }: Change): ViewFrame {
+    return new ViewFrame('delta', [
       `"from":${from}`,
       this.#state,
       `"upsert":[${upsert.join(',')}]`,
@@ -125,15 +198,22 @@ export class ViewReader {
    * @param version Asked for before: what changes while the list is read makes another version of it.
    */
   look(version = this.#view.version()): Promise<void> {
-    this.#looking ??= this.#look(version)
+    if (this.#looking) return this.#looking
+    const measured = this.#pace.measure()
+    this.#looking = this.#look(version)
       .catch((error) => {
         this.#hasFailed = true
         throw error
       })
       .finally(() => {
+        this.#costs(measured())
         this.#looking = undefined
       })
     return this.#looking
+  }
+
+  #costs(ms: number): void {
+    this.#costMs = this.#costMs !== null && ms < this.#costMs ? (this.#costMs + ms) / 2 : ms
   }
 
   /** As `look`, where the last one did not say what there is: whoever begins is shown nothing older as if it were now. */
@@ -145,7 +225,10 @@ export class ViewReader {
   #tick(): Awaitable<void> {
     if (this.#looking) return
     const version = this.#reading && this.#view.version()
-    if (typeof version === 'string' && version === this.#sourceVersion) return this.#unchanged()
+    if (typeof version === 'string' && version === this.#sourceVersion) {
+      this.#costs(0)
+      return this.#unchanged()
+    }
     return this.look(version).catch(() => {})
   }
 

@@ -34,7 +34,7 @@ export const WATCH_PROBLEMS: readonly ProblemCode[] = [
   'inspector_timeout',
 ]
 
-const EXAMPLE = `event: sync\ndata: ${JSON.stringify({ view: '/connections', version: 7, observed_at: at(30) })}\n\n`
+const EXAMPLE = `event: sync\ndata: ${JSON.stringify({ view: '/connections', version: 7, observed_at: at(30), refresh_ms: 1_000 })}\n\n`
 
 /** The operation of the OpenAPI document. */
 export function watchOperation(): JsonObject {

@@ -8,6 +8,7 @@ import type { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
 import { parsePrefix } from '../../http/target.js'
 import { createFeed, type Feed, type FeedEnd } from './feed.js'
+import { createPace } from './pace.js'
 import { type View, ViewReader } from './reader.js'
 import { ROWS } from './rows.js'
 
@@ -24,14 +25,17 @@ type Given = ReturnType<typeof readQuery>
 
 /** A view of a request that was found, and what it asks for. */
 export interface FoundView<R> {
+  /** As the watcher spells it. */
   name: string
+  /** Equal for all spellings of the same view: the order of parameters, encodings and defaults do not count. */
+  canonical: string
   route: R
   params: Record<string, string>
   given: Given
 }
 
 /** A view that a principal may look at, and who may share its reader. */
-export interface OpenView extends Omit<View, 'name' | 'fields'> {
+export interface OpenView extends Omit<View, 'fields'> {
   /** Equal for whoever sees the same. */
   scope: string
 }
@@ -47,6 +51,8 @@ export interface WatchesOptions<R, P> {
   givenOf(route: R, search: string): Given
   /** What a watcher sees of a view. Throws why it may not. */
   open(view: FoundView<R>, watcher: Watcher<P>): Promise<OpenView>
+  /** The clock by which readings are measured. It never goes back. @default performance.now */
+  steady?: () => number
 }
 
 interface Watch {
@@ -73,7 +79,6 @@ function namesIn(search: string): string[] {
     }
   })
   if (views.length > VIEWS_MAX) throw invalid(`must be repeated at most ${VIEWS_MAX} times`)
-  if (new Set(views).size < views.length) throw invalid('must not name the same view twice')
   return views
 }
 
@@ -85,7 +90,11 @@ function createFinder<R extends { path: string }>(routes: readonly R[], givenOf:
       const { route, params } = found
       for (const [param, value] of Object.entries(params))
         if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
-      return { name, route, params: params as Record<string, string>, given: givenOf(route, search) }
+      const given = givenOf(route, search)
+      const { limit, cursor, filters } = given
+      const sorted = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
+      const canonical = JSON.stringify([route.path, params, limit, cursor, sorted])
+      return { name, canonical, route, params: params as Record<string, string>, given }
     },
   })
   return async (name: string): Promise<FoundView<R>> => {
@@ -99,8 +108,10 @@ export function createWatches<R extends { path: string }, P extends { name: stri
   routes,
   givenOf,
   open,
+  steady = () => performance.now(),
 }: WatchesOptions<R, P>) {
   const find = createFinder(routes, givenOf)
+  const pace = createPace(steady)
   const readers = new Map<string, ViewReader>()
   const watches = new Set<Watch>()
   /** Principals of watches that are being begun: they count, or as many as come at once would pass the bound. */
@@ -116,12 +127,12 @@ export function createWatches<R extends { path: string }, P extends { name: stri
     )
   }
 
-  function readerOf({ name, route }: FoundView<R>, { scope, ...view }: OpenView): ViewReader {
-    const key = JSON.stringify([name, scope])
+  function readerOf({ canonical, route }: FoundView<R>, { scope, ...view }: OpenView): ViewReader {
+    const key = JSON.stringify([canonical, scope])
     const known = readers.get(key)
     if (known) return known
     const fields = ROWS[route.path] as readonly string[]
-    const reader = new ViewReader({ ...view, name, fields }, () => {
+    const reader = new ViewReader({ ...view, fields }, pace, () => {
       if (readers.get(key) === reader) readers.delete(key)
     })
     readers.set(key, reader)
@@ -134,7 +145,12 @@ export function createWatches<R extends { path: string }, P extends { name: stri
       return watches.size
     },
     /** The views that a query names. Throws why one is none. */
-    viewsIn: (search: string): Promise<FoundView<R>[]> => Promise.all(namesIn(search).map(find)),
+    async viewsIn(search: string): Promise<FoundView<R>[]> {
+      const found = await Promise.all(namesIn(search).map(find))
+      if (new Set(found.map(({ canonical }) => canonical)).size < found.length)
+        throw invalid('must not name the same view twice')
+      return found
+    },
     /**
      * Begins a watch. Every view is read before it does, so that what cannot be read is a problem and no stream.
      *
@@ -160,7 +176,8 @@ export function createWatches<R extends { path: string }, P extends { name: stri
       } finally {
         beginning.splice(beginning.indexOf(principal.name), 1)
       }
-      const feed = createFeed(shared, () => {
+      const names = new Map(shared.map((reader, i) => [reader, (found[i] as FoundView<R>).name]))
+      const feed = createFeed(names, principal.name, () => {
         watches.delete(watch)
         if (watches.size === 0) ticker.stop()
       })
