@@ -1,7 +1,9 @@
 /** The administrator's key in the hands of the page: where it comes from, where it never stays, and what becomes of one that is refused. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { KEY } from '../diagnostics/subject.js'
+import { addressOf, question, urlBelow } from '../../src/viewer/page/address.js'
+import { createRandom } from '../campaign/fuzz-random.js'
+import { KEY, PREFIX } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, type ViewedHost } from './host.js'
@@ -20,6 +22,49 @@ const keptOf = (page: Page) =>
     cookie: document.cookie,
     text: document.documentElement.outerHTML,
   }))
+
+/** Pieces of fragments that a page and a URL may read differently. */
+const PIECES = [
+  ...String.raw`/ // \ .. . %2e %2E. %5c %2f @ : :8443 # ? & = % %00 [ | é`.split(' '),
+  ...'connections users ada summary evil.test http: ops cursor'.split(' '),
+  ...[' ', '\t', '\n', '\u202e'],
+]
+/** Fragments that once led the key elsewhere, or that look as if they could. */
+const HOSTILE = [
+  ...String.raw`@evil.test/ @evil.test/connections/x .evil.test/ :8443/ \\evil.test/ x/../../secret`.split(' '),
+  ...String.raw`/connections/..\..\..\secret /connections/\..\..\..\secret /connections/a\..`.split(' '),
+  ...String.raw`/users/%2e%2e\..\../summary /../../secret /connections/.. /connections/%2E%2e`.split(' '),
+]
+
+it('is sent to no URL but those of the router, whatever the fragment says', () => {
+  const random = createRandom(20_260_102, 0)
+  const fragments = Array.from({ length: 10_000 }, (_, i) => {
+    const pieces = Array.from({ length: 1 + random.below(9) }, () => random.pick(PIECES))
+    return `${i % 2 ? '/' : ''}${i % 3 ? '' : 'connections/'}${pieces.join('')}`
+  })
+  let accepted = 0
+  // As the text of the fragment, and as the browser spells it.
+  for (const api of ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/ops/diagnostics', 'https://relay.example/o%20ps'])
+    for (const fragment of [...fragments, ...HOSTILE])
+      for (const hash of [fragment, new URL(`#${fragment}`, api).hash.slice(1)]) {
+        const { path, query } = addressOf(hash)
+        const url = urlBelow(api, question(path, query))
+        if (url === null) continue
+        accepted++
+        const { origin, pathname, username, password, hash: rest } = new URL(url)
+        const prefix = new URL(`${api}/`).pathname
+        expect([hash, origin, pathname.startsWith(prefix)]).toEqual([hash, new URL(api).origin, true])
+        expect([hash, username, password, rest]).toEqual([hash, '', '', ''])
+        // What the page takes for one segment is one.
+        expect([hash, pathname.split('/').length]).toEqual([hash, (prefix + path.slice(1)).split('/').length])
+      }
+  expect(accepted).toBeGreaterThan(1_000)
+  for (const fragment of HOSTILE)
+    expect([fragment, urlBelow('http://127.0.0.1:8080', fragment)]).toEqual([fragment, null])
+  expect(urlBelow('http://h/ops', '/connections/a%2Fb?status=connected')).toBe(
+    'http://h/ops/connections/a%2Fb?status=connected',
+  )
+})
 
 inChromium('the key of the viewer', (open) => {
   let host: ViewedHost
@@ -129,5 +174,27 @@ inChromium('the key of the viewer', (open) => {
     host.mend()
     await enter(page, KEY)
     await shown(page)
+  })
+
+  it('goes nowhere but to the router from a link to anything else', async () => {
+    const page = await open(host.page, { key: KEY, clock: true, refusals: true })
+    await shown(page)
+    const base = `${new URL(host.page).origin}${PREFIX}/`
+    const sent: string[] = []
+    page.on('request', (request) => {
+      if (request.headers()['x-admin-key'] !== undefined) sent.push(request.url())
+    })
+    for (const fragment of HOSTILE) {
+      await page.evaluate((hash) => {
+        location.hash = hash
+      }, fragment)
+      await page.locator('main h1', { hasText: 'No page shows this' }).waitFor()
+      expect([fragment, await page.locator('.curl').count()]).toEqual([fragment, 0])
+      await page.clock.runFor(1_000)
+      await page.goto(`${host.page}#/none`)
+      await page.locator('.curl', { hasText: `'${base}none'` }).waitFor()
+    }
+    await expect.poll(() => sent.length).toBeGreaterThan(0)
+    expect(sent.filter((url) => !url.startsWith(base) || /secret|evil/.test(url))).toEqual([])
   })
 })

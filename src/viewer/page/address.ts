@@ -16,6 +16,22 @@ export function question(path: string, query: Query | URLSearchParams = {}): str
   return search.size > 0 ? `${path}?${search}` : path
 }
 
+// As the address bar has them: printable ASCII, and neither what a URL reads as another separator nor what ends its path.
+const WRITTEN = /^[!"$-[\]-~]*$/
+const DOTS = /\/(\.|%2e){1,2}(\/|$)/i
+
+/**
+ * The URL of `asked`, a path and query below the router at `api`. `null` where a browser would read it as another origin, as
+ * outside of the router or as another path than the one that is written: the key is sent along.
+ */
+export function urlBelow(api: string, asked: string): string | null {
+  const [path = ''] = asked.split('?', 1)
+  const url = api + asked
+  if (!WRITTEN.test(path) || DOTS.test(path) || !URL.canParse(url)) return null
+  const { href } = new URL(url)
+  return href.startsWith(new URL(`${api}/`).href) ? href : null
+}
+
 /** Where a link goes that shows the answer to a question. */
 export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${question(path, query)}`
 
@@ -25,17 +41,19 @@ const shownAt = (path: string) =>
     .replace(/^(\/(?:connections|contexts|browser-windows|workers))\/(?:count|churn|available)$/, '$1')
     .replace(/^\/\w+\/summary$/, '') || '/'
 
-function readAddress(): Address {
-  const hash = location.hash.slice(1)
+/** What a fragment, without its `#`, asks for. */
+export function addressOf(hash: string): Address {
   const [path = ''] = hash.split('?', 1)
   return { path: shownAt(path), query: new URLSearchParams(hash.slice(path.length)) }
 }
 
+const read = () => addressOf(location.hash.slice(1))
+
 /** Where the page is; it follows links, back and forward. */
 export function useAddress(): Address {
-  const [address, setAddress] = useState(readAddress)
+  const [address, setAddress] = useState(read)
   useLayoutEffect(() => {
-    const follow = () => setAddress(readAddress())
+    const follow = () => setAddress(read())
     addEventListener('hashchange', follow)
     // It may have changed between what was drawn and now.
     follow()

@@ -1,9 +1,9 @@
 /** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { type Address, hrefOf, question, useAddress } from './address.js'
+import { hrefOf, question, useAddress } from './address.js'
 import { closedOf, setPaused } from './answers.js'
-import { API } from './ask.js'
+import { urlOf } from './ask.js'
 import { usePulse } from './hooks.js'
 import { hadKey } from './key.js'
 import { KeyForm } from './key-form.js'
@@ -58,10 +58,10 @@ const Navigation = ({ path }: { path: string }): JSX.Element => (
 )
 
 /** The same question for a terminal. */
-const Curl = ({ address: { path, query } }: { address: Address }): JSX.Element => (
+const Curl = ({ url }: { url: string }): JSX.Element => (
   <p class="curl">
     <code>
-      <Text value={`curl -H "X-Admin-Key: $KEY" '${API}${question(path, query).replaceAll("'", '%27')}'`} />
+      <Text value={`curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`} />
     </code>
   </p>
 )
@@ -72,7 +72,8 @@ export function App(): JSX.Element {
   const [isHelping, setHelping] = useState(false)
   const { deployment_id, mode } = capabilities?.extensions ?? {}
   const name = String(deployment_id ?? document.title.split(' · ').at(-1))
-  const page = pageOf(address.path)
+  const url = urlOf(question(address.path, address.query))
+  const page = url === null ? undefined : pageOf(address.path)
   const title = page?.title ?? 'record'
   useLayoutEffect(() => {
     document.title = `${title} · ${name}`
@@ -109,7 +110,7 @@ export function App(): JSX.Element {
                 No page shows this: <Text value={address.path} />
               </h1>
             )}
-            {address.path !== '/' && <Curl address={address} />}
+            {url !== null && address.path !== '/' && <Curl url={url} />}
           </main>
         </div>
       )}

@@ -1,4 +1,5 @@
 /** One question to the router: the key goes along, an answer that is known already is not sent again. */
+import { urlBelow } from './address.js'
 import { currentKey } from './key.js'
 
 /** Why there is no answer. `status` 0: nobody answered at all. */
@@ -18,8 +19,12 @@ const PATIENCE_MS = 8_000
 
 const UNREACHABLE: Problem = { status: 0, code: 'unreachable', title: 'The router does not answer' }
 
-/** The router, without a slash at its end. */
-export const API = new URL(document.documentElement.dataset.api ?? '', document.baseURI).href.replace(/\/$/, '')
+const NO_ADDRESS: Problem = { status: 400, code: 'bad_address', title: 'This is not a path of the router' }
+
+const { origin, pathname } = new URL(document.documentElement.dataset.api ?? '', document.baseURI)
+
+/** Every URL of the router that the page asks or shows is made here; `null` for none of its own. */
+export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, ''), asked)
 
 export function keyHeaders(): Record<string, string> {
   const key = currentKey()
@@ -39,13 +44,15 @@ async function problemOf(response: Response): Promise<Problem> {
 
 /** Asks `path` below the router. Never rejects. */
 export async function ask(path: string, etag: string | null, signal: AbortSignal): Promise<Reply> {
+  const url = urlOf(path)
+  if (url === null) return { kind: 'problem', problem: NO_ADDRESS }
   const patience = new AbortController()
   const timer = setTimeout(() => patience.abort(), PATIENCE_MS)
   const leave = () => patience.abort()
   signal.addEventListener('abort', leave)
   try {
     const headers = { ...keyHeaders(), ...(etag === null ? {} : { 'if-none-match': etag }) }
-    const response = await fetch(API + path, { headers, cache: 'no-store', redirect: 'error', signal: patience.signal })
+    const response = await fetch(url, { headers, cache: 'no-store', redirect: 'error', signal: patience.signal })
     if (response.status === 304) return { kind: 'same' }
     if (!response.ok) return { kind: 'problem', problem: await problemOf(response) }
     return { kind: 'answer', value: await response.json(), etag: response.headers.get('etag') }

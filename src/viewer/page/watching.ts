@@ -1,6 +1,6 @@
 /** The one watch of this tab: which lists it brings, and whether it still does. */
 import { type WatchedList, type WatchRefused, watch } from '../../browser/watch.js'
-import { API, keyHeaders } from './ask.js'
+import { keyHeaders, urlOf } from './ask.js'
 
 /** Hears of a list that has changed, or that somebody looked at and that has not. */
 type Take = (path: string, page: unknown) => void
@@ -38,7 +38,7 @@ export function createWatching(take: Take): Watching {
     const { signal } = own
     const onChange = (lists: Readonly<Record<string, WatchedList>>) => signal.aborted || hear(lists)
     try {
-      await watch(`${API}/watch`, { views, headers: keyHeaders, signal, onChange })
+      await watch(urlOf('/watch') as string, { views, headers: keyHeaders, signal, onChange })
     } catch (error) {
       // What else is wrong the questions themselves say when they are asked.
       isAbsent = (error as WatchRefused).status === 404

@@ -1,7 +1,7 @@
 /** Findings: what contradicts what, with the evidence side by side. */
 import type { JSX } from 'preact'
 import type { Evidence, Finding, FindingKind, FindingPage } from '../../../views/findings/finding.js'
-import { type Address, question } from '../address.js'
+import { type Address, hrefOf, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
@@ -31,7 +31,7 @@ const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => 
       {plain(source)} <span class="dim">said</span>
     </h3>
     <Fields record={fields} />
-    <a href={`#${route}`}>see for yourself</a> <Time at={observed_at} isLong />
+    <a href={hrefOf(route)}>see for yourself</a> <Time at={observed_at} isLong />
   </div>
 )
 
