@@ -42,7 +42,9 @@ export const BrowserWindow = z
     capacity: Count.nullable().describe('Maximum number of worker contexts in it; `null`: not reported.'),
     draining: z.boolean().nullable().describe('Whether it takes no more tasks; `null`: not reported.'),
     status: WindowStatus.describe('Where it stands.'),
-    worker_count: Count.nullable().describe('Worker contexts in it, neither closed nor stale; `null` if not known.'),
+    worker_count: Count.nullable().describe(
+      'Worker contexts of its user in it, of any client, neither closed nor stale; `null` if not known.',
+    ),
     idle_count: Count.nullable().describe('Those of them that are idle and carry no task; `null` if not known.'),
     busy_count: Count.nullable().describe('Those of them that carry a task; `null` if not known.'),
     counts_source: z

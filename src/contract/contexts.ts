@@ -69,8 +69,11 @@ export interface WindowCounts {
   busy_count: number
 }
 
-/** A window and whose it is. */
-export type WindowKey = Pick<Context, 'user_id' | 'client_id'> & { window_id: string }
+/** A window and its user. */
+export interface WindowKey {
+  user_id: string
+  window_id: string
+}
 
 /** Reads a context registry. */
 export interface ContextRegistryInspector extends UserIndex {
@@ -80,8 +83,8 @@ export interface ContextRegistryInspector extends UserIndex {
   countContexts?(filter: ContextFilter, ask: Ask): Awaitable<ContextCounts | null>
   /**
    * Exact counts of these windows (at most 500), in any order. `windows`, which the router always gives, are the same in
-   * the same order with whose they are: a context counts only in a window of its own user and client. A window without
-   * workers may be left out; where the answer is `truncated`, one that is left out was not reached.
+   * the same order with their users: a context counts only in a window of its own user, whichever client reported it,
+   * so that an extension can report the window and each tab its context. A window without workers may be left out; where the answer is `truncated`, one that is left out was not reached.
    */
   countByWindow?(
     windowIds: readonly string[],

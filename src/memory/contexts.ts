@@ -12,7 +12,7 @@ import {
   ReportContextInput,
   type WindowCounts,
 } from '../contract/contexts.js'
-import { clientKey, Id, toTimestamp } from '../contract/ids.js'
+import { Id, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
@@ -28,9 +28,9 @@ export interface ContextRegistryOptions extends PresenceOptions {
 
 export const CONTEXT_REGISTRY_OPTIONS: Shape<ContextRegistryOptions> = { ...PRESENCE_OPTIONS, now: FUNCTION }
 
-/** A window as one client of one user has it. Unmistakable, because ids hold no control character. */
-const windowKey = (owner: { user_id: string; client_id: string; window_id: string | null }) =>
-  owner.window_id === null ? null : `${clientKey(owner)}\n${owner.window_id}`
+/** Key of a window of a user. Unambiguous, because ids hold no line break. */
+const windowKey = ({ user_id, window_id }: { user_id: string; window_id: string | null }) =>
+  window_id === null ? null : `${user_id}\n${window_id}`
 
 /** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */
 function countWindow(

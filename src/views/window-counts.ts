@@ -14,7 +14,7 @@ import { budgetOf, type ViewAsk, viewOf, walk } from './reading.js'
 
 const SOURCE = 'context_registry'
 
-const keyOf = ({ window_id, user_id, client_id }: BrowserWindow): WindowKey => ({ window_id, user_id, client_id })
+const keyOf = ({ window_id, user_id }: BrowserWindow): WindowKey => ({ window_id, user_id })
 
 const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
 const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
@@ -73,6 +73,6 @@ async function countByWindow(
   return counts
 }
 
-/** A window belongs to one client of one user: what others say to be in it is not. */
+/** A context counts in a window of its own user only: other users can report contexts with the same window id. */
 const isIn = (key: WindowKey, context: Context) =>
-  context.window_id === key.window_id && context.user_id === key.user_id && context.client_id === key.client_id
+  context.window_id === key.window_id && context.user_id === key.user_id

@@ -171,15 +171,15 @@ describeRedis('a store in which most has died', () => {
       expect(sample).toMatchObject({ truncated: true, examined: 500 })
     })
 
-    it("counts no context of somebody else's in a window", async () => {
-      const owned = (client_id: string) => [{ window_id: 'w', user_id: 'z-3', client_id }]
+    it('counts contexts of any client of its user in a window, and none of another user', async () => {
+      const owned = (user_id: string) => [{ window_id: 'w', user_id }]
       const { countByWindow } = inspectors.contextRegistry as {
         countByWindow?: (...given: unknown[]) => Promise<unknown[]>
       }
-      expect([...((await countByWindow?.(['w'], ASK, owned('c'))) ?? [])]).toEqual([
+      expect([...((await countByWindow?.(['w'], ASK, owned('z-3'))) ?? [])]).toEqual([
         { window_id: 'w', worker_count: 2, idle_count: 2, busy_count: 0 },
       ])
-      expect([...((await countByWindow?.(['w'], ASK, owned('d'))) ?? [])]).toMatchObject([
+      expect([...((await countByWindow?.(['w'], ASK, owned('z-none'))) ?? [])]).toMatchObject([
         { window_id: 'w', worker_count: 0 },
       ])
     })

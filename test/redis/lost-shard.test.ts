@@ -79,7 +79,7 @@ describeRedis('a Cluster that has lost a node', () => {
     it('counts in no window of which it may have lost a part, and says so', async () => {
       const there = USERS.find((id) => !isLost(id)) as string
       const gone = USERS.find(isLost) as string
-      const windows = [there, gone].map((user_id) => ({ window_id: `w-${user_id}`, user_id, client_id: 'c' }))
+      const windows = [there, gone].map((user_id) => ({ window_id: `w-${user_id}`, user_id }))
       const ids = windows.map(({ window_id }) => window_id)
       const owned = await inspectors.contextRegistry?.countByWindow?.(ids, ASK, windows)
       expect(owned?.map(({ window_id }) => window_id)).toEqual([`w-${there}`])

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { ContextRegistryInspector } from '../../src/contract/contexts.js'
+import type { BrowserWindow } from '../../src/contract/browser-windows.js'
+import type { Context, ContextRegistryInspector } from '../../src/contract/contexts.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import { listActions } from '../../src/views/actions.js'
 import { withLiveCounts } from '../../src/views/window-counts.js'
 import { countWorkers, listWorkers, pageWorkers } from '../../src/views/workers.js'
+import { createRandom } from '../campaign/fuzz-random.js'
 import { createSubject, get } from '../diagnostics/subject.js'
 import { browserWindow, connection, context } from '../diagnostics/world.js'
+import { describeWorlds } from '../plugs/world.js'
 import { createAsk, FIRST, listOf, many, never } from './subject.js'
 
 const contextsOf = (entries: ReturnType<typeof context>[]) => {
@@ -257,6 +260,48 @@ describe("a window's counts", () => {
           (thrown) => [thrown],
         ),
       ).toEqual([error])
+  })
+})
+
+describeWorlds('workers of windows in random worlds', (open) => {
+  const idsOf = (kind: string, many: number) => Array.from({ length: many }, (_, i) => `${kind}${i}`)
+  const [users, clients, ids] = [idsOf('user', 3), idsOf('client', 3), idsOf('window', 8)]
+
+  it.each([1, 2, 3])('are the live contexts that the list of the window shows (seed %i)', async (seed) => {
+    const random = createRandom(seed, 0)
+    const world = await open()
+    const { contexts, browserWindows } = world.facilities
+    for (const [i, window_id] of ids.entries())
+      await browserWindows.report({ window_id, user_id: random.pick(users), client_id: `extension${i % 2}` })
+    for (let i = 0; i < 120; i++) {
+      const context_id = `context${i}`
+      const owner = { user_id: random.pick(users), client_id: random.pick([...clients, 'extension0']) }
+      const status = random.pick(['active', 'idle'] as const)
+      const ownership = random.chance(0.8) ? 'worker' : 'user-owned'
+      const window_id = random.pick([...ids, 'unreported', null])
+      await contexts.report({ context_id, ...owner, client_type: 'browser', status, ownership, window_id })
+      if (random.chance(0.3)) await contexts.assignTask(context_id, `task${i}`)
+      if (random.chance(0.2)) await contexts.close(context_id)
+    }
+    const { contextRegistry, ...inspectors } = world.inspectors
+    const { countByWindow: _, ...walked } = contextRegistry as ContextRegistryInspector
+    const router = createSubject({ inspectors: { ...inspectors, contextRegistry: walked } })
+    const items = await world.list<BrowserWindow>('/browser-windows')
+    expect(items).toHaveLength(ids.length)
+    expect(((await get(router, '/browser-windows?limit=100')).body as { items: BrowserWindow[] }).items).toEqual(items)
+    let workers = 0
+    for (const { window_id, user_id, worker_count, idle_count, busy_count } of items) {
+      const path = `/contexts?window_id=${window_id}&user_id=${user_id}&ownership=worker`
+      const live = (await world.list<Context>(path)).filter(({ status }) => status === 'active' || status === 'idle')
+      const busy = live.filter(({ task_id }) => task_id !== null)
+      const idle = live.filter(({ task_id, status }) => task_id === null && status === 'idle')
+      expect([worker_count, idle_count, busy_count]).toEqual([live.length, idle.length, busy.length])
+      const counts = { worker_count, idle_count, busy_count, counts_source: 'contexts' }
+      expect(await world.ask(`/browser-windows/${window_id}`)).toMatchObject(counts)
+      workers += live.length
+    }
+    expect(workers).toBeGreaterThan(0)
+    await world.close()
   })
 })
 

@@ -271,9 +271,9 @@ describe('a source that breaks its promises', () => {
   })
 
   it('counts no window that nobody says whose it is', async () => {
-    const count = (windows?: { window_id: string; user_id: string; client_id: string }[]) =>
+    const count = (windows?: { window_id: string; user_id: string }[]) =>
       contextRegistry?.countByWindow?.(['w1', 'w2'], ASK, windows)
-    const of = (window_id: string, user_id: string) => ({ window_id, user_id, client_id: 'desk' })
+    const of = (window_id: string, user_id: string) => ({ window_id, user_id })
     const counts = { worker_count: 1, idle_count: 1, busy_count: 0 }
     const [none, one, both] = [
       await count(),

@@ -1,7 +1,6 @@
 /** Reads the context registry of a shared store. */
 import {
   CONTEXT_FAMILY,
-  type Context,
   type ContextCounts,
   type ContextRegistryInspector,
   countWorker,
@@ -43,7 +42,7 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
 
 /**
  * One read script a shard, whatever the number of windows. A window whose contexts were not all reached is left out. Given
- * whose they are, a context counts only in a window of its own user and client, whose shard alone is asked.
+ * `windows`, a context counts only in a window of its own user, and only that user's shard is asked.
  */
 async function countByWindow(
   store: Store,
@@ -76,7 +75,8 @@ async function countByWindow(
       const [counted, owner] = [counts.get(window_id), owners.get(window_id)]
       for (const row of counted ? rows : []) {
         const context = row && CONTEXTS.read(row, now)
-        if (context?.window_id === window_id && isOf(owner, context)) countWorker(counted as WindowCounts, context)
+        if (context?.window_id === window_id && (!owner || owner.user_id === context.user_id))
+          countWorker(counted as WindowCounts, context)
       }
     })
     asked.delete(shard)
@@ -86,6 +86,3 @@ async function countByWindow(
   const isTruncated = counts.size < new Set(windowIds).size
   return Object.assign([...counts.values()], { examined, ...(isTruncated ? { truncated: true } : {}) })
 }
-
-const isOf = (owner: WindowKey | undefined, { user_id, client_id }: Context) =>
-  owner === undefined || (owner.user_id === user_id && owner.client_id === client_id)
