@@ -26,7 +26,7 @@ const diagnostics = createDiagnosticsRouter({
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
-const server = await startNodeServer(diagnostics, { port: Number(process.argv[2] ?? 8080) })
+const server = await startNodeServer(diagnostics, { host: '127.0.0.1', port: Number(process.argv[2] ?? 8080) })
 console.log(`${server.url}/ops/diagnostics/delivery/commands`)
 
 process.on('SIGTERM', async () => {

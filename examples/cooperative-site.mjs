@@ -32,10 +32,10 @@ const diagnostics = createDiagnosticsRouter({ ...memoryComposition(facilities), 
 
 // The one file of `relayscope/browser` imports nothing: a page may have it as it is, or by a bundler.
 const browser = await readFile(new URL(import.meta.resolve('relayscope/browser')))
-const server = await startNodeServer(serve, { port: Number(process.env.PORT ?? 8080) })
-function serve(request) {
+const server = await startNodeServer(serve, { host: '127.0.0.1', port: Number(process.env.PORT ?? 8080) })
+function serve(request, info) {
   const { pathname } = new URL(request.url)
-  for (const router of [relay, diagnostics]) if (router.owns(pathname)) return router(request)
+  for (const router of [relay, diagnostics]) if (router.owns(pathname)) return router(request, info)
   if (pathname === '/relayscope.js') return new Response(browser, { headers: { 'content-type': 'text/javascript' } })
   return new Response(page(), { headers: { 'content-type': 'text/html' } })
 }

@@ -15,8 +15,8 @@ const onListen = (bound) => console.log(`http://127.0.0.1:${bound.port}${diagnos
 import { toDenoHandler } from 'relayscope/deno'
 
 // The adapter stands first: it looks at Host before anybody reads the URL that Deno made of it.
-const handle = toDenoHandler((request) =>
-  diagnostics.owns(new URL(request.url).pathname) ? diagnostics(request) : new Response('the host’s own'),
+const handle = toDenoHandler((request, info) =>
+  diagnostics.owns(new URL(request.url).pathname) ? diagnostics(request, info) : new Response('the host’s own'),
 )
 Deno.serve({ port, hostname: '127.0.0.1', onListen }, handle)
 // #endregion

@@ -19,8 +19,7 @@ ops.use(toExpressMiddleware(diagnostics))
 const app = express()
 app.use('/ops', ops)
 app.get('/', (_req, res) => res.send('the host’s own'))
-// #endregion
-
 const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
+// #endregion

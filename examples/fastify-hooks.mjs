@@ -26,7 +26,7 @@ app.addHook('onRequest', (request, reply, done) => {
   else done()
 })
 app.get('/', async () => 'the host’s own')
+await app.listen({ port: Number(process.argv[2] ?? 8080), host: '127.0.0.1' })
 // #endregion
 
-await app.listen({ port: Number(process.argv[2] ?? 8080), host: '127.0.0.1' })
 console.log(`http://127.0.0.1:${app.server.address().port}${diagnostics.prefix}/`)

@@ -19,7 +19,7 @@ const app = Fastify({
   serverFactory: (handle) => createServer((req, res) => mount(req, res, () => handle(req, res))),
 })
 app.get('/', async () => 'the host’s own')
+await app.listen({ port: Number(process.argv[2] ?? 8080), host: '127.0.0.1' })
 // #endregion
 
-await app.listen({ port: Number(process.argv[2] ?? 8080), host: '127.0.0.1' })
 console.log(`http://127.0.0.1:${app.server.address().port}${diagnostics.prefix}/`)

@@ -12,7 +12,7 @@ const diagnostics = createDiagnosticsRouter({
   prefix: '/ops/diagnostics',
   onError: (error, { route }) => console.error(route, error),
 })
-const { url } = await startNodeServer(diagnostics, { port: Number(process.env.PORT ?? 8080) })
+const { url } = await startNodeServer(diagnostics, { host: '127.0.0.1', port: Number(process.env.PORT ?? 8080) })
 console.log(`open ${url}/ops/diagnostics/users`)
 
 const { connections } = facilities

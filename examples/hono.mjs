@@ -18,10 +18,9 @@ import { toHonoHandler } from 'relayscope/hono'
 const app = new Hono()
 app.use(toHonoHandler(diagnostics))
 app.get('/', (c) => c.text('the host’s own'))
-// #endregion
-
 // Any server of Hono's does; `toNodeHandler` carries its `fetch` as it carries ours.
 const server = createServer(toNodeHandler(app.fetch))
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
+// #endregion

@@ -22,11 +22,10 @@ app.use((ctx, next) => {
   })
   return ctx.respond ? next() : undefined
 })
-// #endregion
-
 app.use((ctx) => {
   ctx.body = 'the host’s own'
 })
 const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
+// #endregion

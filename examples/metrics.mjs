@@ -12,7 +12,7 @@ const metrics = createMetrics({
   auth: bearerAuth(process.env.SERVICE_ADMIN_KEY ?? crypto.randomUUID()),
   labels: { scopes: ['billing', 'exports'] },
 })
-const server = await startNodeServer(metrics, { port: Number(process.env.PORT ?? 0) })
+const server = await startNodeServer(metrics, { host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
 console.log(`scrape ${server.url}/metrics`)
 // #endregion
 

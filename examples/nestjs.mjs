@@ -28,7 +28,7 @@ import { toExpressMiddleware } from 'relayscope/express'
 const app = await NestFactory.create(AppModule)
 // Before `listen`, and so before Nest's own parsers of bodies.
 app.use(toExpressMiddleware(diagnostics))
+await app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion
 
-await app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 console.log(`http://127.0.0.1:${app.getHttpServer().address().port}${diagnostics.prefix}/`)

@@ -31,7 +31,7 @@ test('a client that connects appears on the page', async () => {
     auth: apiKeyAuth(key),
     prefix: '/ops/diagnostics',
   })
-  const server = await startNodeServer(diagnostics)
+  const server = await startNodeServer(diagnostics, { host: '127.0.0.1' })
   const left = new AbortController()
   try {
     const shown = defer()

@@ -16,6 +16,7 @@ export {
   apiKeyAuth,
   bearerAuth,
   noopAuth,
+  type RequestSource,
   type ResolveAdminAuthOptions,
   resolveAdminAuth,
 } from './http/auth.js'

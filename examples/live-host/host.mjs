@@ -38,21 +38,21 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
   const viewer = createViewer({ api: PREFIX, prefix: DASHBOARD })
   const metrics = createMetrics({ ...composition, auth })
 
-  async function answer(request) {
+  async function answer(request, info) {
     const { pathname } = new URL(request.url)
-    if (diagnostics.owns(pathname)) return diagnostics(request)
+    if (diagnostics.owns(pathname)) return diagnostics(request, info)
     if (viewer.owns(pathname)) return viewer(request)
-    if (metrics.owns(pathname)) return metrics(request)
+    if (metrics.owns(pathname)) return metrics(request, info)
     if (router.owns(pathname)) return router(request)
     if (pathname.startsWith('/relay/')) return wire(request, pathname)
-    if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname)
+    if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname, info)
     if (request.method === 'POST') return handOut(request, pathname)
     return (request.method === 'GET' && (await page(pathname))) || json({ code: 'no_such_route' }, 404)
   }
 
   /** Only who may look at everything may throw somebody out. */
-  async function throwOut(request, pathname) {
-    if (!(await auth.authenticate(request))) return json({ code: 'forbidden' }, 403)
+  async function throwOut(request, pathname, info) {
+    if (!(await auth.authenticate(request, info))) return json({ code: 'forbidden' }, 403)
     return json({ revoked: await viewers.revoke(pathname.slice('/viewers/'.length)) })
   }
 

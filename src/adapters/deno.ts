@@ -1,4 +1,5 @@
 /** Carries fetch-style handlers on `Deno.serve`. */
+import { remoteAddressOf } from '../http/loopback.js'
 import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
@@ -11,12 +12,6 @@ export interface DenoServeInfo {
 }
 
 export type DenoHandler = (request: Request, info?: DenoServeInfo) => Promise<Response>
-
-/** A TCP peer's host; a Unix socket has none. */
-function addressIn(info: DenoServeInfo | undefined): string | undefined {
-  const address = (info?.remoteAddr as { hostname?: unknown } | undefined)?.hostname
-  return typeof address === 'string' ? address : undefined
-}
 
 /**
  * `handler` for `Deno.serve`. Deno builds `request.url` from `Host` unread, so `Host` is looked at first: a malformed
@@ -37,7 +32,7 @@ export function toDenoHandler(handler: FetchHandler, options?: MountOptions): De
     if (path === undefined || ownershipOf(handler, path) === 'nobody') return toResponse(BAD_REQUEST)
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
-    return call(handler, request, { remoteAddress: addressIn(info) }, (error) =>
+    return call(handler, request, { remoteAddress: remoteAddressOf(info, request) ?? undefined }, (error) =>
       onError(error, { route: null, method: request.method, path }),
     )
   }

@@ -1,4 +1,5 @@
 /** Carries fetch-style handlers as a route or a middleware of a Hono application. */
+import { remoteAddressOf } from '../http/loopback.js'
 import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 
@@ -13,12 +14,6 @@ export interface HonoContext {
 }
 
 export type HonoHandler = (c: HonoContext, next?: () => Promise<void>) => Promise<Response | undefined>
-
-/** The remote address, where the application was itself served by one of our adapters. */
-function addressIn(env: unknown): string | undefined {
-  const address = (env as { remoteAddress?: unknown } | null | undefined)?.remoteAddress
-  return typeof address === 'string' ? address : undefined
-}
 
 /**
  * `handler` for `app.use`, `app.all` or a sub-application's. It sees the whole public path, so a router's `prefix` is
@@ -41,7 +36,7 @@ export function toHonoHandler(handler: FetchHandler, options?: MountOptions): Ho
     if (ownershipOf(handler, path) !== 'handler') return next ? void (await next()) : c.notFound()
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
-    return call(handler, request, { remoteAddress: addressIn(c.env) }, (error) =>
+    return call(handler, request, { remoteAddress: remoteAddressOf(c.env, request) ?? undefined }, (error) =>
       onError(error, { route: null, method: request.method, path }),
     )
   }

@@ -1,7 +1,7 @@
 /** Who may enter the control server at all: this machine's own programs that know the token, and no web page. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { BlockList, isIP } from 'node:net'
 import { createHostGuard, LOOPBACK_NAMES, valuesOf } from '../http/guard.js'
+import { isForwarded, isLoopbackAddress } from '../http/loopback.js'
 import type { ProblemCode } from '../http/problem.js'
 
 /** What is looked at: the socket, and the headers as they stood on the wire. */
@@ -10,20 +10,6 @@ interface Caller {
   /** Names and values in turn; `headers` would hide that there are two. */
   rawHeaders: readonly string[]
 }
-
-// Also right for IPv4-mapped IPv6 addresses.
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
-
-/** Whether a socket's remote address is this machine. */
-export function isLoopbackAddress(address: string | undefined): boolean {
-  const version = isIP(address ?? '')
-  return version !== 0 && LOOPBACK.check(address as string, version === 4 ? 'ipv4' : 'ipv6')
-}
-
-// Whoever sends one of these is a proxy, and its caller may be anywhere.
-const FORWARDING = /^(?:forwarded|x-forwarded(?:-.*)?|via|x-real-ip|.*-client-ip|cf-connecting-ip|x-original-.*)$/
 
 // `same-site` is another port of this machine: another program's page.
 const OWN_FETCH_SITES = new Set(['none', 'same-origin'])
@@ -46,8 +32,8 @@ export function createRequestGuard(token: string): (caller: Caller, port: number
   }
 
   return ({ remoteAddress, rawHeaders }, port) => {
-    if (!isLoopbackAddress(remoteAddress)) return 'not_loopback'
-    if (rawHeaders.some((name, i) => i % 2 === 0 && FORWARDING.test(name.toLowerCase()))) return 'forwarded_request'
+    if (!isLoopbackAddress(remoteAddress ?? '')) return 'not_loopback'
+    if (isForwarded(rawHeaders.filter((_, i) => i % 2 === 0))) return 'forwarded_request'
     const given = (name: string) => valuesOf(rawHeaders, name)
     // No page has business here, not even one of this address, so an Origin is refused whatever it names.
     if (guard({ hosts: given('host'), origins: [], port }) !== undefined) return 'bad_host'

@@ -96,6 +96,7 @@ const WATCH_SECTION = { tag: 'watch', about: 'Lists as they change.' }
 
 const ALWAYS: ProblemCode[] = [
   'forbidden',
+  'admin_key_required',
   'method_not_allowed',
   'deployment_mismatch',
   'uri_too_long',

@@ -5,8 +5,9 @@ import { CAPABILITIES } from '../contract/capabilities.js'
 import { checkId } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
-import { createEngine, type Mountable, type Route, remoteAddressOf, toHandler } from '../http/engine.js'
+import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { isAnyNamed, isNamed, isWhole } from '../http/etag.js'
+import { remoteAddressOf } from '../http/loopback.js'
 import { ProblemError } from '../http/problem.js'
 import { type Answer, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
@@ -41,6 +42,7 @@ const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 /** What is kept of one request, for the hooks. */
 interface Visit {
   request: Request
+  remoteAddress: string | null
   deadline: Deadline
   /** Who asks, once that is known. */
   principal?: string
@@ -86,13 +88,14 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
 
   async function authenticate(visit: Visit): Promise<Principal> {
     try {
-      const principal = await visit.deadline.race(auth.authenticate(visit.request))
+      const principal = await visit.deadline.race(auth.authenticate(visit.request, visit))
       const name = principal?.name
       if (principal && typeof name === 'string') {
         visit.principal = name
         return principal
       }
     } catch (error) {
+      if (error instanceof ProblemError) throw error
       tellUnplaced(visit, error)
     }
     throw new ProblemError('forbidden')
@@ -204,6 +207,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     const deadline = new Deadline(deadlineMs, request)
     const visit: Visit = {
       request,
+      remoteAddress: remoteAddressOf(info, request),
       deadline,
       route: null,
       params: {},
@@ -228,7 +232,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       duration_ms: Math.max(0, now() - startedAt),
       item_count: answer?.itemCount ?? null,
       complete: answer?.complete ?? null,
-      remote_address: remoteAddressOf(info),
+      remote_address: visit.remoteAddress,
       request_id: requestIdOf(requestId, request, (error) => tellUnplaced(visit, error)),
     })
     return given

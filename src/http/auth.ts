@@ -3,17 +3,28 @@ import { ANYTHING, checkOptions, FLAG, OBJECT, type Shape, TEXT } from '../contr
 import type { Awaitable } from '../contract/page.js'
 import { createHostGuard, LOOPBACK_NAMES } from './guard.js'
 import { createKeyring, type NamedKeys } from './keys.js'
-import { isLoopbackHost } from './loopback.js'
+import { isForwarded, isLoopbackAddress, isLoopbackHost } from './loopback.js'
+import { ProblemError } from './problem.js'
 
 /** Somebody who was authenticated. A host's own may hold more, which only its `authorize` sees. */
 export interface AdminPrincipal {
   readonly name: string
 }
 
+/** Where a request came from. */
+export interface RequestSource {
+  /** The socket's remote address, which may be a proxy's; `null` where the host doesn't pass one. */
+  readonly remoteAddress: string | null
+}
+
 /** Who may ask. `null`, a throw, and no answer within the deadline all mean 403. */
 export interface AdminAuth<Principal extends AdminPrincipal = AdminPrincipal> {
-  /** The principal, whose name `onAccess` is told, or `null`. Must not read the body. */
-  authenticate(request: Request): Awaitable<Principal | null>
+  /**
+   * Returns the principal, whose name `onAccess` is told, or `null`. Must not read the body.
+   *
+   * @param source Where the request came from. Wrap `resolveAdminAuth` only with this argument passed on.
+   */
+  authenticate(request: Request, source?: RequestSource): Awaitable<Principal | null>
 }
 
 /** The header that carries the administrator key. */
@@ -98,18 +109,31 @@ export function noopAuth(): AdminAuth {
   return { authenticate: () => ({ name: 'anonymous' }) }
 }
 
+const NO_ADDRESS =
+  'relayscope: there is no administrator key, and the host of this router does not pass the remote address of requests, so only their Host is checked, which a caller can choose. Pass the address (router(request, { remoteAddress })), or set SERVICE_ADMIN_KEY'
+
 /**
- * Accepts every request that names this machine, or no host at all, as a call in process does. For what is served on
- * loopback without a key, where a foreign name is a web page that was led here.
+ * Accepts direct requests of this machine: from a loopback address, through no proxy, and with a `Host` and an `Origin`
+ * that name loopback, since a web page with a foreign name may have been led here.
  */
 function loopbackAuth(): AdminAuth {
   const guard = createHostGuard([LOOPBACK_NAMES])
   const values = (header: string | null) => (header === null ? [] : [header])
+  let hasWarned = false
   return {
-    authenticate({ headers }) {
-      const hosts = values(headers.get('host'))
-      const refused = hosts.length > 0 && guard({ hosts, origins: values(headers.get('origin')) })
-      return refused ? null : { name: 'anonymous' }
+    authenticate({ headers, url }, source) {
+      const address = source?.remoteAddress ?? null
+      const isLocal = address === null || isLoopbackAddress(address)
+      // A call in process has no such header; its URL says whom it calls.
+      const host = headers.get('host')
+      const named = { hosts: [host ?? new URL(url).host], origins: values(headers.get('origin')) }
+      if (!isLocal || isForwarded(headers.keys()) || guard(named) !== undefined)
+        throw new ProblemError('admin_key_required')
+      if (address === null && host !== null && !hasWarned) {
+        hasWarned = true
+        console.warn(NO_ADDRESS)
+      }
+      return { name: 'anonymous' }
     },
   }
 }
@@ -119,7 +143,7 @@ export interface ResolveAdminAuthOptions {
   key?: string | undefined
   /** Where `SERVICE_ADMIN_KEY` is read; a blank value counts as absent. @default the process's own environment */
   env?: Record<string, string | undefined> | undefined
-  /** Refuse to go without a key unless `host` is loopback. @default false */
+  /** Throws where there is no key, unless `host` is loopback. @default false */
   strict?: boolean | undefined
   /** The address that the host is going to bind. */
   host?: string | undefined
@@ -128,9 +152,10 @@ export interface ResolveAdminAuthOptions {
 const OPTIONS: Shape<ResolveAdminAuthOptions> = { key: ANYTHING, env: OBJECT, strict: FLAG, host: TEXT }
 
 /**
- * The administrator authentication of a deployment: the explicit key, else the environment's, else none.
- * Call it before any socket is opened. What it leaves open on a `host` that is loopback answers only who names loopback
- * in `Host` and `Origin`.
+ * Returns the administrator authentication of a deployment: the explicit key, else the environment's. Without a key only
+ * direct requests of this machine are accepted, whatever address is bound: from a loopback address, without headers that
+ * proxies add, and with a loopback name in `Host` and `Origin`. All others get 403 `admin_key_required`.
+ * Call it before any socket is opened.
  *
  * @throws AdminKeyRequiredError under `strict` without a key, unless `host` is loopback. TypeError for an unusable key,
  * a `key` that is there and undefined among them.
@@ -146,5 +171,5 @@ export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAu
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]
   if (fromEnvironment !== undefined && fromEnvironment.trim() !== '') return apiKeyAuth(fromEnvironment)
   if (strict && (host === undefined || !isLoopbackHost(host))) throw new AdminKeyRequiredError(host)
-  return host !== undefined && isLoopbackHost(host) ? loopbackAuth() : noopAuth()
+  return loopbackAuth()
 }

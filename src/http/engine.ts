@@ -134,8 +134,8 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
 }
 
 /**
- * A fetch-style handler, and what a mount needs to know of it. Of its second argument only `remoteAddress` is read, which
- * our adapters give; hosts that pass something of their own there may.
+ * A fetch-style handler, and what a mount needs to know of it. Of its second argument only the caller's address is read:
+ * the `remoteAddress` that our adapters pass, or what Deno and Bun pass in its place.
  */
 export interface Mountable<A extends HttpReply = HttpReply> {
   (request: Request, info?: unknown): Promise<Response>
@@ -143,12 +143,6 @@ export interface Mountable<A extends HttpReply = HttpReply> {
   fetch(request: Request, info?: unknown): Promise<Response>
   /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
   reply(request: Request, info?: unknown): Promise<A>
-}
-
-/** The address that a host says a request came from, where it says one. */
-export function remoteAddressOf(info: unknown): string | null {
-  const address = (info as { remoteAddress?: unknown } | null | undefined)?.remoteAddress
-  return typeof address === 'string' ? address : null
 }
 
 /** `answer` as a handler that never rejects: untyped callers hand over anything, and what is not a request is answered too. */

@@ -8,6 +8,10 @@ export const PROBLEMS = {
   invalid_json: [400, 'The body is not valid UTF-8 JSON'],
   unauthenticated: [401, 'Authentication is required'],
   forbidden: [403, 'Not allowed'],
+  admin_key_required: [
+    403,
+    'Without an administrator key only direct requests from this machine are answered: set SERVICE_ADMIN_KEY or the option key',
+  ],
   not_narrowable: [403, 'The answer is of all users, and cannot be narrowed to those that you may see'],
   not_loopback: [403, 'The caller is not on this machine'],
   forwarded_request: [403, 'The request was forwarded'],

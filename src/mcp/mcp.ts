@@ -5,6 +5,7 @@ import { guardErrorHook } from '../async/hook.js'
 import { withBearerAsKey } from '../http/auth.js'
 import { readJson } from '../http/body.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
+import { remoteAddressOf } from '../http/loopback.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply } from '../http/respond.js'
 import { withShortName } from './message.js'
@@ -59,12 +60,16 @@ export function createMcp(options: McpOptions): Mcp {
     }),
   )
 
-  type Visit = { request: Request; deadline: Deadline; info: unknown }
+  type Visit = { request: Request; deadline: Deadline; remoteAddress: string | null }
 
-  async function isAdmitted(request: Request, { deadline, info }: Visit): Promise<boolean> {
-    if (auth) return typeof (await deadline.race(auth.authenticate(request)))?.name === 'string'
-    const { problem, status } = await askAtDoor({ headers: request.headers, info })(OPEN_TO_ALL, deadline.signal)
+  async function isAdmitted(request: Request, { deadline, remoteAddress }: Visit): Promise<boolean> {
+    if (auth) return typeof (await deadline.race(auth.authenticate(request, { remoteAddress })))?.name === 'string'
+    const { problem, status, code } = await askAtDoor({ headers: request.headers, remoteAddress })(
+      OPEN_TO_ALL,
+      deadline.signal,
+    )
     if (problem === undefined) return true
+    if (code === 'admin_key_required') throw new ProblemError(code)
     if (status === 401 || status === 403) return false
     if (status === 412) throw new ProblemError('deployment_mismatch')
     // Nobody answers, or something else than a router does. Of a crowd, one for each would bury that.
@@ -74,7 +79,7 @@ export function createMcp(options: McpOptions): Mcp {
 
   /** Whoever was let in, his token in both forms where that was it: the router may know the other one. */
   async function authenticate(visit: Visit): Promise<Caller> {
-    const { request, info } = visit
+    const { request, remoteAddress } = visit
     const { headers, url } = request
     const host = headers.get('host') ?? new URL(url).host
     const origin = headers.get('origin')
@@ -83,8 +88,8 @@ export function createMcp(options: McpOptions): Mcp {
     try {
       // First with both: a router that knows keys alone would write down a caller without one, who is nobody.
       const asKey = withBearerAsKey(request)
-      if (asKey && (await isAdmitted(asKey, visit))) return { headers: asKey.headers, info }
-      if (await isAdmitted(request, visit)) return { headers, info }
+      if (asKey && (await isAdmitted(asKey, visit))) return { headers: asKey.headers, remoteAddress }
+      if (await isAdmitted(request, visit)) return { headers, remoteAddress }
     } catch (error) {
       if (error instanceof ProblemError) throw error
       failed(error)
@@ -118,7 +123,7 @@ export function createMcp(options: McpOptions): Mcp {
 
   async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const deadline = new Deadline(deadlineMs, request)
-    const given = await engine.reply({ request, deadline, info })
+    const given = await engine.reply({ request, deadline, remoteAddress: remoteAddressOf(info, request) })
     deadline.clear()
     return given
   }

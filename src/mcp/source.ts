@@ -2,6 +2,7 @@
 import { raceAbort } from '../async/abort.js'
 import { createSemaphore } from '../async/semaphore.js'
 import { limitTime } from '../async/time-limit.js'
+import { isForwarded, isLoopbackAddress } from '../http/loopback.js'
 import { problemWords } from '../http/problem.js'
 import { readObject } from '../relay-client/answer.js'
 import { shownWithin } from './untrusted.js'
@@ -9,8 +10,8 @@ import { shownWithin } from './untrusted.js'
 /** Whoever asks, as he came in. */
 export interface Caller {
   readonly headers: Headers
-  /** What the host says of his connection: a handler's second argument. */
-  readonly info?: unknown
+  /** The socket's address, where the host passes it. */
+  readonly remoteAddress?: string | null
 }
 
 /** Puts one question, a path and query below the router, for whoever asks. */
@@ -18,8 +19,13 @@ export type Source = (route: string, caller: Caller, signal: AbortSignal) => Pro
 
 /** An answer, or why there is none, in one line. */
 export type Asked =
-  | { readonly value: Record<string, unknown>; readonly problem?: never; readonly status?: never }
-  | { readonly problem: string; readonly status: number | null; readonly value?: never }
+  | {
+      readonly value: Record<string, unknown>
+      readonly problem?: never
+      readonly status?: never
+      readonly code?: never
+    }
+  | { readonly problem: string; readonly status: number | null; readonly code?: unknown; readonly value?: never }
 
 /** Puts a question of one caller. Never rejects. */
 export type Ask = (route: string, signal: AbortSignal) => Promise<Asked>
@@ -53,7 +59,9 @@ const EXPECTED = 'x-expected-deployment-id'
 export function routerSource({ prefix, fetch }: RouterToAsk): Source {
   return (route, caller, signal) => {
     const headers = new Headers([...caller.headers].filter(([name]) => !OF_THE_CARRIER.test(name)))
-    return fetch(new Request(`http://localhost${prefix}${route}`, { headers, signal }), caller.info)
+    return fetch(new Request(`http://localhost${prefix}${route}`, { headers, signal }), {
+      remoteAddress: caller.remoteAddress,
+    })
   }
 }
 
@@ -65,7 +73,15 @@ export interface RouterToAsk {
   fetch(request: Request, info?: unknown): Promise<Response>
 }
 
-/** The router at `url`: it is told `key`, or else what the caller has shown to be let in, which deployment he expects, and nothing more of him. */
+/** Whether the caller is not on this machine, or may not be. */
+function isForeign({ headers, remoteAddress = null }: Caller): boolean {
+  return isForwarded(headers.keys()) || (remoteAddress !== null && !isLoopbackAddress(remoteAddress))
+}
+
+/**
+ * The router at `url`. It receives `key`, or else the caller's credentials, the deployment that the caller expects, and for
+ * a caller from elsewhere a `Forwarded` header: a router without a key sees this machine and would answer.
+ */
 export function urlSource(url: string, key: string | null): Source {
   return (route, caller, signal) => {
     const headers = new Headers(key === null ? {} : { 'x-admin-key': key })
@@ -73,11 +89,16 @@ export function urlSource(url: string, key: string | null): Source {
       const value = caller.headers.get(name)
       if (value !== null) headers.set(name, value)
     }
+    if (isForeign(caller)) headers.set('forwarded', 'for=unknown')
     return fetch(url + route, { headers, redirect: 'manual', signal })
   }
 }
 
-const problem = (words: string, status: number | null = null): Asked => ({ problem: words, status })
+const problem = (words: string, status: number | null = null, code?: unknown): Asked => ({
+  problem: words,
+  status,
+  code,
+})
 
 /** Of one who found no place to wait. */
 export const TOO_MANY = 'too many questions wait for their turn: ask again later'
@@ -85,7 +106,7 @@ export const TOO_MANY = 'too many questions wait for their turn: ask again later
 async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<Asked> {
   const response = await source(route, caller, signal)
   const body = await readObject(response, ANSWER_BYTES)
-  if (!response.ok) return problem(shownWithin(problemWords(response.status, body), WORDS), response.status)
+  if (!response.ok) return problem(shownWithin(problemWords(response.status, body), WORDS), response.status, body?.code)
   return body === undefined ? problem('what answered there is no router, or it answered too much') : { value: body }
 }
 

@@ -3,8 +3,9 @@ import * as z from 'zod'
 import { Deadline } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
 import { toTimestamp } from '../contract/ids.js'
-import { type AdminPrincipal, withBearerAsKey } from '../http/auth.js'
+import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
+import { remoteAddressOf } from '../http/loopback.js'
 import { ProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
 import type { HttpReply } from '../http/respond.js'
@@ -36,6 +37,12 @@ export interface Metrics extends Mountable {
 }
 
 const NO_QUERY = z.object({})
+
+/** What is kept of one request. */
+interface Visit extends RequestSource {
+  readonly request: Request
+  readonly deadline: Deadline
+}
 
 /**
  * Builds the handler that answers a scrape, in OpenMetrics 1.0 or the text format of Prometheus, as `Accept` has it.
@@ -81,13 +88,14 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return METRICS.map((family) => ({ ...family, samples: own.get(family.name) ?? samples.get(family.name) ?? [] }))
   }
 
-  async function authenticate(request: Request, deadline: Deadline): Promise<AdminPrincipal> {
+  async function authenticate(visit: Visit): Promise<AdminPrincipal> {
     try {
-      const asKey = withBearerAsKey(request)
-      const principal =
-        (await deadline.race(auth.authenticate(request))) ?? (asKey && (await deadline.race(auth.authenticate(asKey))))
-      if (typeof principal?.name === 'string') return principal
+      for (const request of [visit.request, withBearerAsKey(visit.request)]) {
+        const principal = request && (await visit.deadline.race(auth.authenticate(request, visit)))
+        if (typeof principal?.name === 'string') return principal
+      }
     } catch (error) {
+      if (error instanceof ProblemError) throw error
       tell(error, {})
     }
     throw new ProblemError('forbidden')
@@ -109,11 +117,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return { status: 200, headers, body: textOf(familiesOf(reading), format) }
   }
 
-  type Visit = { request: Request; deadline: Deadline }
   const engine = createEngine<Route<typeof scrape>, Visit, AdminPrincipal, HttpReply>({
     prefix,
     routes: [{ path: '/', methods: { GET: scrape } }],
-    authenticate: ({ request, deadline }) => authenticate(request, deadline),
+    authenticate,
     checkParam: () => undefined,
     answer: (handle, { search }, { request, deadline }) => handle(request, search, deadline),
     refuse(error) {
@@ -123,9 +130,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
   })
 
-  async function reply(request: Request): Promise<HttpReply> {
+  async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const deadline = new Deadline(deadlineMs, request)
-    const given = await engine.reply({ request, deadline })
+    const given = await engine.reply({ request, deadline, remoteAddress: remoteAddressOf(info, request) })
     deadline.clear()
     return given
   }

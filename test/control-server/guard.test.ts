@@ -1,6 +1,7 @@
 /** Holds the guard of the control server: every check, and that each comes before the next. */
 import { describe, expect, it } from 'vitest'
-import { createRequestGuard, isLoopbackAddress } from '../../src/control-server/guard.js'
+import { createRequestGuard } from '../../src/control-server/guard.js'
+import { isLoopbackAddress } from '../../src/http/loopback.js'
 
 const TOKEN = 'correct-horse-battery'
 const PORT = 4321

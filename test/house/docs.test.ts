@@ -46,6 +46,27 @@ describe('the documents', () => {
     expect(blocks.filter(([, before]) => !/^<!-- from examples\/\S+ -->$/.test(before as string))).toEqual([])
   })
 
+  it.each(documents)('%s shows every listen call with a host', (path) => {
+    const calls = [
+      ...textOf(path).matchAll(
+        /(?:\.listen|(?:Deno|Bun)\.serve|startNodeServer)\((?!handler, options\)).*(?:\n {2}.*)*/g,
+      ),
+    ]
+    const open = calls
+      .map(([call]) => call)
+      .filter((call) => !/host|'127\.0\.0\.1'|\btoDenoHandler\(router\)/i.test(call))
+    expect(open).toEqual([])
+  })
+
+  it('show where every host listens on which the router can be mounted', () => {
+    const blocks = [
+      ...textOf('docs/mounting.md').matchAll(/<!-- from examples\/(\S+)\.mjs#mount -->\n([\s\S]*?)```\n/g),
+    ]
+    const silent = blocks.filter(([, , code]) => !/listen\(|serve\(/.test(code as string)).map(([, name]) => name)
+    // The platform of a worker decides that.
+    expect(silent).toEqual(['worker'])
+  })
+
   it('are all within one link of the README', () => {
     const readme = textOf('README.md')
     expect(documents.filter((path) => path !== 'README.md' && !readme.includes(`](${path})`))).toEqual([])

@@ -39,7 +39,10 @@ const LAYERS: Record<string, Layer> = {
     packages: ['zod'],
   },
   // Facts about names, paths and options that have no dependency of their own.
-  'adapters/': { own: ['http/spelling.ts', 'http/guard.ts', 'contract/options.ts', 'async/hook.ts'], node: true },
+  'adapters/': {
+    own: ['http/spelling.ts', 'http/guard.ts', 'http/loopback.ts', 'contract/options.ts', 'async/hook.ts'],
+    node: true,
+  },
   'relay-client/': { own: [] },
   'browser/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },
   'publisher/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },

@@ -9,10 +9,13 @@ import {
 } from '../../src/http/auth.js'
 import { isLoopbackHost } from '../../src/http/loopback.js'
 
+/** Whether `auth` accepts a call in process. */
 const accepts = async (auth: AdminAuth, key?: string) =>
   (await auth.authenticate(
     new Request('http://localhost/', { headers: key === undefined ? {} : { 'x-admin-key': key } }),
   )) !== null
+
+const LOCAL = { remoteAddress: '127.0.0.1' }
 
 describe('apiKeyAuth', () => {
   it.each([
@@ -197,6 +200,46 @@ describe('resolveAdminAuth', () => {
     'LOCALHOST',
   ])('lets a strict bind of %s go without a key', async (host) => {
     expect(await accepts(resolveAdminAuth({ strict: true, host, env: {} }))).toBe(true)
+  })
+})
+
+describe('resolveAdminAuth without a key', () => {
+  it.each([
+    {},
+    { strict: false, host: '0.0.0.0' },
+    { strict: false, host: 'relay.example' },
+    { strict: true, host: '127.0.0.1' },
+  ])('accepts requests of this machine only, with %j', (options) => {
+    const { authenticate } = resolveAdminAuth({ ...options, env: {} })
+    const request = () => new Request('http://localhost/', { headers: { host: 'localhost' } })
+    expect(authenticate(request(), LOCAL)).toEqual({ name: 'anonymous' })
+    expect(() => authenticate(request(), { remoteAddress: '192.0.2.7' })).toThrow('admin_key_required')
+  })
+
+  it.each([
+    ['forwarded', 'for=127.0.0.1'],
+    ['x-forwarded-for', '127.0.0.1'],
+    ['X-Forwarded-Proto', 'https'],
+    ['x-real-ip', '127.0.0.1'],
+    ['true-client-ip', '127.0.0.1'],
+    ['cf-connecting-ip', '127.0.0.1'],
+    ['via', '1.1 proxy'],
+    ['x-forwarded-for', ''],
+    ['host', 'evil.example'],
+    ['host', ''],
+    ['origin', 'https://evil.example'],
+    ['origin', 'null'],
+  ])('refuses the header %s: %j', (name, value) => {
+    const { authenticate } = resolveAdminAuth({ host: '127.0.0.1', env: {} })
+    const request = new Request('http://localhost/', { headers: { host: 'localhost', [name]: value } })
+    expect(() => authenticate(request, LOCAL)).toThrow('admin_key_required')
+  })
+
+  it('lets a key open what a proxy forwards', async () => {
+    const auth = resolveAdminAuth({ key: 'key', env: {} })
+    const headers = { 'x-admin-key': 'key', 'x-forwarded-for': '192.0.2.7', host: 'relay.example' }
+    const request = new Request('http://localhost/', { headers })
+    expect(await auth.authenticate(request, { remoteAddress: '192.0.2.7' })).toEqual({ name: 'admin' })
   })
 })
 

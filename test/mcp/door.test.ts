@@ -133,7 +133,17 @@ describe('the door', () => {
     const router = createSubject({ auth: resolveAdminAuth({ host: '127.0.0.1', env: {} }) })
     const mcp = subject({ router, allowedHosts: ['loopback', 'evil.example'] })
     expect(await answer(await mcp(message(LIST)))).toEqual([200])
-    expect(await answer(await mcp(message(LIST, { host: 'evil.example' })))).toEqual([403, 'forbidden'])
+    expect(await answer(await mcp(message(LIST, { host: 'evil.example' })))).toEqual([403, 'admin_key_required'])
+    expect(await answer(await mcp(message(LIST), { remoteAddress: '192.0.2.7' }))).toEqual([403, 'admin_key_required'])
+  })
+
+  it('passes on to a keyless router at url that the caller is on another machine, or behind a proxy', async () => {
+    const url = await serveRouter(createSubject({ auth: resolveAdminAuth({ host: '127.0.0.1', env: {} }) }))
+    const from = async (remoteAddress: string, headers = {}) =>
+      answer(await subject({ url })(message(LIST, headers), { remoteAddress }))
+    expect(await from('127.0.0.1')).toEqual([200])
+    expect(await from('192.0.2.7')).toEqual([403, 'admin_key_required'])
+    expect(await from('127.0.0.1', { 'x-forwarded-for': '127.0.0.1' })).toEqual([403, 'admin_key_required'])
   })
 
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Ask } from '../../src/contract/page.js'
-import { apiKeyAuth, bearerAuth } from '../../src/http/auth.js'
+import { apiKeyAuth, bearerAuth, resolveAdminAuth } from '../../src/http/auth.js'
 import { parseText, seriesValue } from './parse.js'
 import { changed, never, OPEN, request, scrape, subject } from './subject.js'
 
@@ -66,6 +66,14 @@ describe('the handler', () => {
     expect(response.status).toBe(status)
     if (status === 403) expect(await response.json()).toMatchObject({ code: 'forbidden' })
     expect(summary).not.toHaveBeenCalled()
+  })
+
+  it('without a key answers this machine alone', async () => {
+    const metrics = subject({ auth: resolveAdminAuth({ env: {} }), onError: null })
+    const from = async (remoteAddress: string) => metrics(request(), { remoteAddress })
+    expect((await from('127.0.0.1')).status).toBe(200)
+    const refused = await from('192.0.2.7')
+    expect([refused.status, await refused.json()]).toMatchObject([403, { code: 'admin_key_required' }])
   })
 
   it('an authenticator that throws, or takes for ever, lets nobody in; its words go to the host alone', async () => {

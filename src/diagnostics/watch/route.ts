@@ -20,6 +20,7 @@ export const WATCH = {
 /** What a watch can be refused with before it begins: what its views can be, and that there are too many. */
 export const WATCH_PROBLEMS: readonly ProblemCode[] = [
   'forbidden',
+  'admin_key_required',
   'not_narrowable',
   'method_not_allowed',
   'deployment_mismatch',
