@@ -16,7 +16,7 @@ export const LONG_FUNCTIONS: Record<string, string> = {
   'memory/delivery/commands.ts createDeliveryStore': 'the indexes that one step of a command changes together',
   'memory/table/presence.ts createPresenceTable': 'the table and its three queues',
   'memory/table/table.ts createTable': 'the indexes that one record is in, which bench/ pays for',
-  'plugs/follow/writer.ts createWriter': 'the queue, and whether its store is there',
+  'plugs/follow/connections.ts createConnectionFollower': 'the connections, their clients and the timers over both',
   'plugs/playwright/follow.ts followBrowser': 'the windows, and the pages that each has',
   'redis/delivery/loop.ts createDeliveryLoop': 'one timer and what is under way in each shard',
   'redis/delivery/mailboxes.ts createMailboxes': 'the turns of all mailboxes, and what has failed',

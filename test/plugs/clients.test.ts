@@ -1,8 +1,6 @@
-/** What is written of one client while an answer of the registry is under way, or the registry has lost what it knew. */
-import { beforeEach, describe, expect, it } from 'vitest'
+/** What is written of one client while a reply of the registry is pending, or after the registry has lost it. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/index.js'
-import type { Member } from '../../src/plugs/follow/client-writer.js'
-import { createClients } from '../../src/plugs/follow/clients.js'
 import { createConnectionFollower } from '../../src/plugs/follow/connections.js'
 import { Refusal } from '../../src/refusal.js'
 import { soon } from '../redis/wait-for.js'
@@ -16,16 +14,12 @@ interface Peer {
   rooms: string[]
 }
 
-/** Clients over a registry that answers as a test has it, and one member of them. */
+/** A follower over a registry that replies as a test says, and one connection of it. */
 function createWorld() {
   const told: unknown[] = []
   let at = 0
-  const answers = {
-    connect: async () => {},
-    heartbeat: async () => true,
-    holder: null as string | null,
-  }
-  const clients = createClients<Peer>({
+  const answers = { connect: async () => {}, heartbeat: async () => true }
+  const follower = createConnectionFollower<Peer>({
     connections: {
       async connect({ metadata }) {
         told.push(['connect', metadata])
@@ -37,42 +31,28 @@ function createWorld() {
         return answers.heartbeat()
       },
       disconnect: async () => true,
-      async currentInstance() {
-        told.push(['look', answers.holder])
-        return answers.holder
-      },
+      currentInstance: async () => null,
     },
     heartbeatMs: HEARTBEAT_MS,
     maxFollowed: 10,
     metadataOf: ({ rooms }) => ({ rooms: [...rooms] }),
-    now: () => at,
-    refuse: () => {},
-    failed: () => {},
+    probe: () => {},
+    release: () => {},
+    report: () => {},
     connected: () => {},
     superseded: () => {},
-    returned: () => {},
+    now: () => at,
   })
   const peer: Peer = { rooms: [] }
-  const member: Member<Peer> = {
-    peer,
-    arrival: 1,
-    identity: undefined,
-    client: undefined,
-    seenAt: 0,
-    isSuperseded: false,
-    reason: 'unknown',
-    leftAt: 0,
-  }
   return {
     answers,
-    clients,
-    told,
-    member,
+    follower,
     tells: (what: unknown) => soon(() => expect(told).toContainEqual(what)),
-    join: () => clients.join(member, plain(0).identity),
+    join: () => follower.follow(peer, () => plain(0).identity),
+    seen: () => follower.seen(peer),
     enter(room: string) {
       peer.rooms.push(room)
-      clients.changed(member)
+      follower.changed(peer)
     },
     pass(ms: number) {
       at += ms
@@ -94,6 +74,7 @@ describe('what a client says of itself', () => {
   beforeEach(() => {
     world = createWorld()
   })
+  afterEach(() => world.follower.close())
 
   it('is written when it has changed while the connect was under way', async () => {
     const connect = held<void>()
@@ -114,47 +95,12 @@ describe('what a client says of itself', () => {
     const beat = held<boolean>()
     world.answers.heartbeat = () => beat.promise
     world.pass(HEARTBEAT_MS)
-    world.clients.seen(world.member)
+    world.seen()
     await world.tells(['heartbeat', undefined])
     world.enter('hall')
     world.answers.heartbeat = async () => true
     beat.answer(answer())
     await world.tells(['heartbeat', { rooms: ['hall'] }])
-  })
-})
-
-describe('a client that is held elsewhere', () => {
-  const connects = ({ told }: ReturnType<typeof createWorld>) =>
-    told.filter((what) => Array.isArray(what) && what[0] === 'connect').length
-
-  it('stays there when the store has lost its data, until the one that held it must have written again', async () => {
-    const world = createWorld()
-    const { answers, clients, told } = world
-    world.join()
-    await world.tells(['connect', { rooms: [] }])
-    Object.assign(answers, { heartbeat: async () => false, holder: 'two' })
-    world.pass(HEARTBEAT_MS)
-    clients.seen(world.member)
-    await world.tells(['look', 'two'])
-    const look = async (holder: string | null) => {
-      answers.holder = holder
-      const before = told.length
-      await soon(() => {
-        clients.retry()
-        expect(told.length).toBeGreaterThan(before)
-      })
-    }
-    await look(null)
-    world.pass(HEARTBEAT_MS)
-    await look(null)
-    await look('two')
-    world.pass(2 * HEARTBEAT_MS)
-    await look(null)
-    await look(null)
-    expect(connects(world)).toBe(1)
-    world.pass(2 * HEARTBEAT_MS)
-    await look(null)
-    await soon(() => expect(connects(world)).toBe(2))
   })
 })
 

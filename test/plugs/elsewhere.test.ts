@@ -1,8 +1,8 @@
 /** Clients that are connected at two nodes at a time: who came last has them, and the other does not take them back. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { soon } from '../redis/wait-for.js'
-import { createPeer, plain } from './plain-peer.js'
-import { agree, describeWorlds, type World } from './world.js'
+import { createPeer, type Plain, plain } from './plain-peer.js'
+import { agree, describeWorlds, nameOf, type World } from './world.js'
 
 describeWorlds('a client at two nodes', (open) => {
   let world: World
@@ -19,12 +19,8 @@ describeWorlds('a client at two nodes', (open) => {
     await world.close()
   })
 
-  it.each(['two', 'one'])('is held by the one that came last, as instance %s, until that goes', async (instance) => {
-    const older = here.come(plain(0))
-    await agree(world, here.said)
-    const newer = there.come(plain(0, instance))
-    await agree(world, there.said)
-    // It lives, and its registry says that it is not the one.
+  /** Waits until the node of `one` has learned, and been told again, that another node holds the client. */
+  async function hasLooked(one: Plain) {
     let reads = 0
     const { currentInstance } = world.facilities.connections
     world.facilities.connections.currentInstance = (client) => {
@@ -32,12 +28,32 @@ describeWorlds('a client at two nodes', (open) => {
       return currentInstance(client)
     }
     await soon(() => {
-      here.follower.seen(older)
+      here.follower.seen(one)
       expect(reads).toBeGreaterThan(2)
     })
+  }
+
+  it.each(['two', 'one'])('is held by the one that came last, as instance %s, until that goes', async (instance) => {
+    const older = here.come(plain(0))
+    await agree(world, here.said)
+    const newer = there.come(plain(0, instance))
+    await agree(world, there.said)
+    await hasLooked(older)
     await agree(world, there.said)
     expect(here.superseded).toEqual(instance === 'two' ? here.said() : [])
     there.go(newer)
     await agree(world, here.said)
+  })
+
+  it('is not taken back by an older connection when a newer one of the same node closes', async () => {
+    const oldest = here.come(plain(0))
+    const second = here.come(plain(0, 'two'))
+    await agree(world, () => [nameOf(second.identity)])
+    there.come(plain(0, 'three'))
+    await agree(world, there.said)
+    await hasLooked(second)
+    here.go(second)
+    await hasLooked(oldest)
+    await agree(world, there.said)
   })
 })

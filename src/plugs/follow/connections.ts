@@ -1,13 +1,15 @@
-/** Follows the connections of a peer into a connection registry: who is there, as whom, and when each gave a sign of life. */
+/** Follows the connections of a peer into a connection registry: each client's newest one is connected, kept alive and disconnected. */
 import type { Ending } from '../../async/ending.js'
 import { guardHook } from '../../async/hook.js'
 import { createAlarm, createTicker, sleep } from '../../async/timer.js'
-import type { Connection } from '../../contract/connections.js'
+import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
 import type { JsonObject } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import { type FollowedConnections, type Member, UNKNOWN } from './client-writer.js'
-import { createClients } from './clients.js'
 import { checkIdentity, type Identity, type PlugErrorPlace } from './options.js'
+import { createWriter } from './writer.js'
+
+/** What a plug writes to. */
+export type FollowedConnections = Pick<ConnectionRegistry, 'connect' | 'heartbeat' | 'disconnect' | 'currentInstance'>
 
 export interface ConnectionFollowerParts<P> {
   connections: FollowedConnections
@@ -17,7 +19,7 @@ export interface ConnectionFollowerParts<P> {
   metadataOf(peer: P): JsonObject
   /** Asks a connection for a sign of life. */
   probe(peer: P): void
-  /** Takes listeners away: the connection is not followed, or no more. */
+  /** Removes the listeners of a connection that is not followed, or no longer. */
   release(peer: P): void
   /** Guarded. */
   report(error: unknown, place: PlugErrorPlace): void
@@ -31,91 +33,215 @@ export interface ConnectionFollowerParts<P> {
 type Identify = () => Identity | null | PromiseLike<Identity | null>
 
 export interface ConnectionFollower<P> {
-  /** Follows a connection from now on, as whom `identify` says. */
+  /** Follows a connection, which belongs to the client that `identify` returns. */
   follow(peer: P, identify: Identify): void
-  /** A sign of life. */
+  /** Records a sign of life. */
   seen(peer: P): void
-  /** It says something else of itself: written with a sign of life, once for all that changes within a second. */
+  /** The metadata has changed: it is written once for all changes within a second. */
   changed(peer: P): void
-  /** The connection is no more; `reason` is the peer's own word. */
+  /** The connection has closed, for the `reason` that the peer gives. */
   leave(peer: P, reason: string): void
-  /** Writes what waits, within 5 s, and follows nobody any more. */
+  /** Writes what is queued, within 5 s, and follows nothing afterwards. */
   close(): Promise<Ending>
 }
 
-/** A connection of which nobody knows yet whose it is. */
-const toMember = <P>(peer: P, arrival: number, seenAt: number): Member<P> => ({
-  peer,
-  arrival,
-  identity: undefined,
-  client: undefined,
-  seenAt,
-  isSuperseded: false,
-  reason: UNKNOWN,
-  leftAt: 0,
-})
+/** One connection of the peer. */
+interface Member<P> {
+  readonly peer: P
+  /** The later of two connections of a client holds it, whichever was identified first. */
+  readonly arrival: number
+  identity?: Identity
+  client?: Client<P>
+  seenAt: number
+  isSuperseded: boolean
+  /** Why it closed, and how many outages there had been by then. */
+  left?: { readonly reason: string; readonly outages: number } | undefined
+}
 
-/** Those asked for a sign of life in one turn of the event loop: each may be a write to a socket. */
+/** One client of one user, and what the registry has of it. */
+interface Client<P> {
+  readonly key: string
+  /** Its open connections, in the order of their arrival. */
+  readonly members: Member<P>[]
+  current: { readonly id: string; readonly member: Member<P> } | undefined
+  beatAt: number
+  isDue: boolean
+  isChanged: boolean
+  /** Another node may hold it: until that one goes, or a new connection arrives here, it is left alone. */
+  isLost: boolean
+}
+
+/** The reason of a disconnect that is written late: when it is written is not when the connection closed. */
+export const UNKNOWN = 'unknown'
+
+/** Maximum number of probes in one turn of the event loop: each may write to a socket. */
 const PROBES = 500
 
-/** Who has just come joins several rooms one after the other. */
+/** A client that has just connected often joins several rooms in a row. */
 const CHANGE_MS = 1_000
+
+const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal && codes.includes(error.code)
+/** The registry will never accept this input. */
+const isFinal = (error: unknown) => hasCode(error, 'invalid_input', 'payload_too_large')
+
+type WriteParts<P> = Omit<ConnectionFollowerParts<P>, 'maxFollowed' | 'probe' | 'release' | 'report'> & {
+  failed(error: unknown): void
+  /** The registry refuses this member. */
+  refuse(member: Member<P>): void
+  outages(): number
+}
+
+/** @returns a function that brings the registry to the present state of a client, and rejects if the store is down. */
+function createClientWrite<P>(parts: WriteParts<P>): (client: Client<P>) => Promise<void> {
+  const { connections, now, failed } = parts
+  const describe = ({ identity, peer }: Member<P>) => ({ ...identity?.metadata, ...parts.metadataOf(peer) })
+
+  function supersede(client: Client<P>, holder: string | undefined): void {
+    for (const member of client.members) {
+      if (member.isSuperseded || member.identity?.instance_id === holder) continue
+      member.isSuperseded = true
+      parts.superseded(member.peer)
+    }
+  }
+
+  async function connect(client: Client<P>, member: Member<P>): Promise<void> {
+    const identity = member.identity as Identity
+    const holder = client.isLost ? await connections.currentInstance(identity) : null
+    if (holder !== null) return supersede(client, holder)
+    client.isLost = false
+    client.isDue = client.isChanged = false
+    client.beatAt = now()
+    const connection = await connections.connect({ ...identity, metadata: describe(member) })
+    client.current = { id: connection.connection_id, member }
+    member.isSuperseded = false
+    if (client.members.includes(member)) parts.connected(member.peer, connection)
+  }
+
+  async function beat(client: Client<P>, id: string, member: Member<P>): Promise<void> {
+    const metadata = client.isChanged ? describe(member) : undefined
+    client.isDue = client.isChanged = false
+    client.beatAt = now()
+    try {
+      if (await connections.heartbeat(id, metadata)) return
+    } catch (error) {
+      client.isDue ||= !isFinal(error)
+      client.isChanged ||= metadata !== undefined && !isFinal(error)
+      throw error
+    }
+    // Silent for too long, forgotten by its store, or held by another node.
+    client.current = undefined
+    client.isLost = true
+    await connect(client, member)
+  }
+
+  return async (client) => {
+    const { members, current } = client
+    if (current && !members.includes(current.member)) {
+      const { left } = current.member
+      current.member.left = undefined
+      await connections.disconnect(current.id, left?.outages === parts.outages() ? left.reason : UNKNOWN)
+      client.current = undefined
+    }
+    const newest = members.at(-1)
+    if (!newest) return
+    try {
+      if (client.current?.member !== newest) await connect(client, newest)
+      else if (client.isDue) await beat(client, client.current.id, newest)
+    } catch (error) {
+      if (!isFinal(error) && !hasCode(error, 'capacity_exceeded')) throw error
+      if (isFinal(error) && client.current?.member !== newest) parts.refuse(newest)
+      failed(error)
+    }
+    if (client.current) supersede(client, client.current.member.identity?.instance_id)
+  }
+}
 
 export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): ConnectionFollower<P> {
   const { heartbeatMs, maxFollowed, release, report, now } = parts
   const members = new Map<P, Member<P>>()
+  const clients = new Map<string, Client<P>>()
+  const changed = new Set<P>()
   const failed = (error: unknown) => report(error, { step: 'write' })
   const probe = guardHook(parts.probe, failed)
-  const clients = createClients<P>({ ...parts, failed, refuse: drop, returned: () => void probeSilent(0) })
+  const writeClient = createClientWrite<P>({ ...parts, failed, refuse: drop, outages: () => writer.outages() })
+  const writer = createWriter<Client<P>>({
+    async write(client) {
+      await writeClient(client)
+      const isDone = client.members.length === 0 && !client.current
+      if (isDone && clients.get(client.key) === client) clients.delete(client.key)
+    },
+    failed,
+  })
   const ticker = createTicker(tick, Math.ceil(heartbeatMs / 2))
-  const changed = new Set<P>()
-  const telling = createAlarm(tellChanges)
+  const changes = createAlarm(writeChanges)
   let arrivals = 0
 
   async function learn(member: Member<P>, identify: Identify): Promise<void> {
     try {
       const identity = checkIdentity(await identify())
-      // It may have gone by now: then nobody has seen whose it was.
+      // It may have closed meanwhile.
       if (members.get(member.peer) !== member) return
       if (identity === null) drop(member)
-      else clients.join(member, identity)
+      else join(member, identity)
     } catch (error) {
       drop(member)
       report(error, { step: 'identify' })
     }
   }
 
-  /** Follows `member` no more. */
-  function drop(member: Member<P>, reason?: string): void {
+  function join(member: Member<P>, identity: Identity): void {
+    const key = `${identity.user_id}\n${identity.client_id}`
+    const made = { key, members: [], current: undefined, beatAt: 0, isDue: false, isChanged: false, isLost: false }
+    const client: Client<P> = clients.get(key) ?? made
+    clients.set(key, client)
+    Object.assign(member, { identity, client })
+    client.members.push(member)
+    client.members.sort((a, b) => a.arrival - b.arrival)
+    if (client.members.at(-1) === member) client.isLost = false
+    writer.want(client)
+  }
+
+  /** Stops following `member`. */
+  function drop(member: Member<P>, reason = UNKNOWN): void {
     if (members.get(member.peer) !== member) return
     members.delete(member.peer)
     release(member.peer)
-    clients.leave(member, reason)
+    const { client } = member
+    if (!client) return
+    client.members.splice(client.members.indexOf(member), 1)
+    member.left = { reason, outages: writer.outages() }
+    // What cannot be disconnected ends by its lease: no more than `maxFollowed` of those wait here.
+    const isDone = client.members.length === 0 && (!client.current || clients.size > 2 * maxFollowed)
+    if (isDone && writer.forget(client)) clients.delete(client.key)
+    else writer.want(client)
   }
 
-  function tellChanges(): void {
+  function wantBeat(member: Member<P>, isChanged: boolean): void {
+    const { client } = member
+    if (client?.members.at(-1) !== member) return
+    client.isDue = true
+    client.isChanged ||= isChanged
+    writer.want(client)
+  }
+
+  function writeChanges(): void {
     for (const peer of changed) {
       const member = members.get(peer)
-      if (member) clients.changed(member)
+      if (member) wantBeat(member, true)
     }
     changed.clear()
   }
 
-  /** Asks all who were silent for `ms` by now; after `close()` there is nobody left to ask. */
-  async function probeSilent(ms: number): Promise<void> {
-    const since = now() - ms
-    let asked = 0
+  /** Probes the silent, and retries clients that the registry does not have. */
+  async function tick(): Promise<void> {
+    for (const client of clients.values()) if (!client.current) writer.want(client)
+    const since = now() - heartbeatMs
+    let probed = 0
     for (const { peer, seenAt } of members.values()) {
       if (seenAt > since) continue
       probe(peer)
-      if (++asked % PROBES === 0) await sleep(0)
+      if (++probed % PROBES === 0) await sleep(0)
     }
-  }
-
-  /** Who has been silent is asked for a sign of life, and who could not be written has another turn. */
-  function tick(): Promise<void> {
-    clients.retry()
-    return probeSilent(heartbeatMs)
   }
 
   ticker.start()
@@ -127,7 +253,7 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
         return
       }
-      const member = toMember(peer, ++arrivals, now())
+      const member: Member<P> = { peer, arrival: ++arrivals, seenAt: now(), isSuperseded: false }
       members.set(peer, member)
       void learn(member, identify)
     },
@@ -135,24 +261,27 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
       const member = members.get(peer)
       if (!member) return
       member.seenAt = now()
-      clients.seen(member)
+      if (member.client?.current?.member !== member) return
+      if (now() - member.client.beatAt >= heartbeatMs / 2) wantBeat(member, false)
     },
     changed(peer) {
       if (!members.has(peer)) return
       changed.add(peer)
-      telling.advance(CHANGE_MS)
+      changes.advance(CHANGE_MS)
     },
     leave(peer, reason) {
       const member = members.get(peer)
       if (member) drop(member, reason)
     },
-    close() {
+    async close() {
       ticker.stop()
-      telling.clear()
-      tellChanges()
+      changes.clear()
+      writeChanges()
       for (const peer of members.keys()) release(peer)
       members.clear()
-      return clients.end()
+      const ending = await writer.end()
+      clients.clear()
+      return ending
     },
   }
 }

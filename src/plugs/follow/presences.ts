@@ -28,24 +28,13 @@ export interface Followed {
 
 interface Entry {
   presence: Presence | undefined
-  /** What the registry has, or may have: the last that it did not refuse. */
+  /** What the registry has, or may have: the last one that it did not refuse. */
   written: Presence | undefined
   hasGone: boolean
-  isDue: boolean
-  /** Questions after how it is told of, and which of them the answer in hand is to: a late one does not undo a newer one's. */
+  /** Number of the last question about it, and of the question that `presence` answers: a late answer does not undo a newer one. */
   asked: number
   answered: number
 }
-
-/** One of which nobody knows yet how it is told of. */
-const toEntry = (): Entry => ({
-  presence: undefined,
-  written: undefined,
-  hasGone: false,
-  isDue: false,
-  asked: 0,
-  answered: 0,
-})
 
 interface PresenceFollowerParts {
   heartbeatMs: number
@@ -62,99 +51,75 @@ export interface PresenceFollower {
   close(): Promise<Ending>
 }
 
-const FINAL = ['invalid_input', 'payload_too_large', 'identity_conflict']
-const isFinal = (error: unknown) => error instanceof Refusal && FINAL.includes(error.code)
-const isForeign = (error: unknown) => error instanceof Refusal && error.code === 'identity_conflict'
-const isFull = (error: unknown) => error instanceof Refusal && error.code === 'capacity_exceeded'
+const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal && codes.includes(error.code)
 
-/** What is beyond the bound, or not known yet. */
+/** For what is over `maxFollowed`, or not known yet. */
 export const NOBODY: Followed = { changed() {}, leave() {}, learn: async () => {} }
-
-/** Reports `presence`, which the registry then has of `entry` unless it refuses it. Rejects where the store is not there. */
-async function tell(entry: Entry, presence: Presence, failed: (error: unknown) => void): Promise<void> {
-  const before = entry.written
-  entry.isDue = false
-  // Whether a report that fails was written, nobody knows, unless it was refused.
-  entry.written = presence
-  try {
-    await presence.report()
-  } catch (error) {
-    const isRefused = isFinal(error)
-    entry.isDue ||= !isRefused
-    if (!isRefused && !isFull(error)) throw error
-    // What is another client's is nothing of ours; else what was last said of it and taken still holds.
-    entry.written = isForeign(error) ? undefined : before
-    if (isRefused && entry.presence === presence) entry.presence = entry.written
-    failed(error)
-  }
-}
 
 export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFollower {
   const { heartbeatMs, maxFollowed, report } = parts
   const entries = new Set<Entry>()
-  /** Those of `entries` that have gone; the first of them left first. */
-  const left = new Set<Entry>()
+  /** Number of `entries` that are still there. */
+  let there = 0
   const failed = (error: unknown) => report(error, { step: 'write' })
   const look = guardHook(parts.look, failed)
-  const writer = createWriter<Entry>({ write, failed, returned: reportAll })
+  const writer = createWriter<Entry>({ write, failed })
   const ticker = createTicker(tick, heartbeatMs)
 
-  function forget(entry: Entry): void {
-    entries.delete(entry)
-    left.delete(entry)
-  }
-
   async function write(entry: Entry): Promise<void> {
-    const { presence } = entry
-    if (entry.hasGone) {
-      await entry.written?.close()
-      forget(entry)
-      return
-    }
-    if (!presence || !entry.isDue) return
-    if (entry.written && entry.written.key !== presence.key) {
-      await entry.written.close()
+    const { presence, written } = entry
+    if (entry.hasGone || (written && presence && written.key !== presence.key)) {
+      await written?.close()
       entry.written = undefined
     }
-    await tell(entry, presence, failed)
+    if (entry.hasGone) entries.delete(entry)
+    else if (presence) await tell(entry, presence)
+  }
+
+  /** Rejects if the store is down. */
+  async function tell(entry: Entry, presence: Presence): Promise<void> {
+    const before = entry.written
+    // A report that fails may have been written, unless it was refused.
+    entry.written = presence
+    try {
+      await presence.report()
+    } catch (error) {
+      const isForeign = hasCode(error, 'identity_conflict')
+      const isRefused = isForeign || hasCode(error, 'invalid_input', 'payload_too_large')
+      if (!isRefused && !hasCode(error, 'capacity_exceeded')) throw error
+      // Another client's record is left alone; otherwise the last accepted report still holds.
+      entry.written = isForeign ? undefined : before
+      if (isRefused && entry.presence === presence) entry.presence = entry.written
+      failed(error)
+    }
   }
 
   function want(entry: Entry): void {
-    entry.isDue = true
     if (entry.presence || entry.written) writer.want(entry)
-  }
-
-  function reportAll(): void {
-    for (const entry of entries) want(entry)
   }
 
   function tick(): void {
     look()
-    reportAll()
-    writer.retryRested()
+    for (const entry of entries) want(entry)
   }
 
   function leave(entry: Entry): void {
     if (entry.hasGone) return
     entry.hasGone = true
-    left.add(entry)
-    if (!entry.written && writer.forget(entry)) forget(entry)
-    else want(entry)
-    const [first] = left
-    // Its lease ends it in the store.
-    if (left.size > maxFollowed && first && writer.forget(first)) forget(first)
+    there--
+    // What cannot be closed ends by its lease: no more than `maxFollowed` of those wait here.
+    const isDone = !entry.written || entries.size > 2 * maxFollowed
+    if (isDone && writer.forget(entry)) entries.delete(entry)
+    else writer.want(entry)
   }
 
   async function learn(entry: Entry, how: Learn): Promise<void> {
     const turn = ++entry.asked
     try {
       const made = await how()
-      if (!entries.has(entry) || entry.hasGone || turn < entry.answered) return
+      if (entry.hasGone || turn < entry.answered) return
       entry.answered = turn
-      if (made === null) {
-        leave(entry)
-        return
-      }
+      if (made === null) return leave(entry)
       entry.presence = made()
       want(entry)
     } catch (error) {
@@ -165,12 +130,13 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
   ticker.start()
   return {
     follow(how) {
-      if (entries.size - left.size >= maxFollowed) {
+      if (there >= maxFollowed) {
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
         return NOBODY
       }
-      const entry = toEntry()
+      const entry: Entry = { presence: undefined, written: undefined, hasGone: false, asked: 0, answered: 0 }
       entries.add(entry)
+      there++
       void learn(entry, how)
       return {
         changed: () => want(entry),
@@ -182,7 +148,6 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
       ticker.stop()
       const ending = await writer.end()
       entries.clear()
-      left.clear()
       return ending
     },
   }

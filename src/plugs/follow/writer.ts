@@ -1,147 +1,109 @@
-/** Brings a store to the latest state of many entries, few at a time; while it is down, it is tried seldom. */
+/** Writes the latest state of many entries to a store, a few at a time; while the store is down it is tried rarely. */
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import { createAlarm } from '../../async/timer.js'
 
-/** Entries that are written at a time. */
+/** Maximum number of entries that are written at a time. */
 const CONCURRENCY = 32
-/** Between two tries of a store that is down: soon at first, then less often. */
+/** Failures in a row after which the store counts as down: fewer may be entries that cannot be written. */
+const DOWN = 8
+/** Time between two retries. It doubles until everything is written. */
 const FIRST_RETRY_MS = 250
 const LAST_RETRY_MS = 5_000
 
 export interface WriterParts<E> {
-  /** Brings the store to what the entry is now. Rejects where the store is not there: the entry then has another turn. */
+  /** Brings the store to the state that the entry has now. An entry whose write rejects is retried. */
   write(entry: E): Promise<void>
-  /** Is told why a store is down, and why it still is, or why an entry alone cannot be written. Must be guarded. */
-  failed(error: unknown, isDown: boolean): void
-  /** The store answers again. */
-  returned(): void
+  /** Called with the first error of each series of failures. Must be guarded. */
+  failed(error: unknown): void
 }
 
 export interface Writer<E> {
-  /** Something of `entry` is to be written. It waits once, however often it is wanted: what is written is what it is then. */
+  /** Queues `entry`. It is queued once, however often it is wanted; one that has failed waits for its retry. */
   want(entry: E): void
-  /** Takes `entry` out, unless it is being written now. */
+  /** Removes `entry`, unless it is being written. */
   forget(entry: E): boolean
-  /** Gives another turn to what failed again while the store was there for others. */
-  retryRested(): void
-  /** Whether the last try failed. */
-  isDown(): boolean
-  /** Writes what waits, within 5 s and with no second try, and nothing from then on. `cut`: entries that were not written. */
+  /** Number of times that the store was down: an entry queued before or during an outage is written late. */
+  outages(): number
+  /** Writes what is queued, within 5 s, and nothing afterwards. `cut`: entries that were not written. */
   end(): Promise<Ending>
 }
 
-export function createWriter<E>({ write, failed, returned }: WriterParts<E>): Writer<E> {
+export function createWriter<E>({ write, failed }: WriterParts<E>): Writer<E> {
   const waiting = new Set<E>()
   const busy = new Set<E>()
-  /** Who failed, and has not been written since. */
-  const suspects = new Set<E>()
-  /** Suspects that failed again though others could be written: it is not the store, and they must not stop the others. */
-  const resting = new Set<E>()
-  let state: 'up' | 'down' | 'trying' = 'up'
-  let retryMs = FIRST_RETRY_MS
+  const failing = new Set<E>()
+  /** Failures since the last success. */
+  let failures = 0
+  let isReported = false
+  let isPaused = false
+  let outages = 0
   let hasEnded = false
-  let idle: (() => void) | undefined
-  const retry = createAlarm(tryAgain)
+  let retryMs = FIRST_RETRY_MS
+  let idle = () => {}
+  const alarm = createAlarm(retry)
 
-  function tryAgain(): void {
-    if (state === 'down') state = 'trying'
+  /** Entries that have not failed go first: if they fail too, it is the store. */
+  function retry(): void {
+    retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)
+    for (const entry of failing) waiting.add(entry)
+    failing.clear()
+    if (isPaused) outages++
+    isPaused = false
+    isReported = false
     pump()
   }
 
-  /** In their order; a store is rather tried with one that it has not refused yet. */
-  function* inTurn(): Iterable<E> {
-    if (state === 'trying') for (const entry of waiting) if (!suspects.has(entry)) yield entry
-    yield* waiting
-  }
-
   function pump(): void {
-    for (const entry of inTurn()) {
-      if (hasEnded || state === 'down' || busy.size >= CONCURRENCY) return
+    for (const entry of waiting) {
+      if (hasEnded || isPaused || busy.size >= (failures === 0 ? CONCURRENCY : 1)) return
       if (busy.has(entry)) continue
       waiting.delete(entry)
-      const isTry = state === 'trying'
-      // One alone is tried: until it is answered, the store counts as down.
-      if (isTry) state = 'down'
-      void run(entry, isTry)
+      busy.add(entry)
+      void run(entry)
     }
   }
 
-  async function run(entry: E, isTry: boolean): Promise<void> {
-    busy.add(entry)
+  async function run(entry: E): Promise<void> {
     try {
       await write(entry)
-      suspects.delete(entry)
-      if (isTry) goUp()
+      failures = 0
+      isReported = false
     } catch (error) {
-      if (state === 'up' && suspects.has(entry)) rest(entry, error)
-      else {
-        waiting.add(entry)
-        suspects.add(entry)
-        // Those that were under way when it went down say nothing new.
-        if (isTry || state !== 'down') goDown(error)
-      }
-    } finally {
-      busy.delete(entry)
-      pump()
-      settle()
+      waiting.delete(entry)
+      failing.add(entry)
+      isPaused = ++failures >= DOWN
+      if (!isReported) failed(error)
+      isReported = true
+      if (!hasEnded) alarm.advance(retryMs)
     }
-  }
-
-  function rest(entry: E, error: unknown): void {
-    resting.add(entry)
-    failed(error, false)
-  }
-
-  function goDown(error: unknown): void {
-    state = 'down'
-    failed(error, true)
-    retry.advance(retryMs)
-    retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)
-  }
-
-  function goUp(): void {
-    state = 'up'
-    retryMs = FIRST_RETRY_MS
-    returned()
-  }
-
-  /** Tells who waits for the end that nothing more will be written. */
-  function settle(): void {
-    if (busy.size === 0 && (waiting.size === 0 || state === 'down')) idle?.()
+    busy.delete(entry)
+    pump()
+    if (busy.size === 0 && waiting.size + failing.size === 0) retryMs = FIRST_RETRY_MS
+    if (busy.size === 0 && (waiting.size === 0 || isPaused)) idle()
   }
 
   return {
     want(entry) {
-      if (hasEnded) return
-      resting.delete(entry)
+      if (hasEnded || failing.has(entry)) return
       waiting.add(entry)
-      // A store that is down with nobody waiting has nothing to be tried with.
-      if (state === 'trying' || state === 'up') pump()
+      pump()
     },
     forget(entry) {
       if (busy.has(entry)) return false
-      for (const set of [waiting, resting, suspects]) set.delete(entry)
+      waiting.delete(entry)
+      failing.delete(entry)
       return true
     },
-    retryRested() {
-      for (const entry of resting) waiting.add(entry)
-      resting.clear()
-      pump()
-    },
-    isDown: () => state !== 'up',
+    outages: () => outages,
     async end() {
-      retry.clear()
       const isIdle = new Promise<void>((resolve) => {
         idle = resolve
       })
-      tryAgain()
-      settle()
-      await endWithin([isIdle], CLOSE_TIMEOUT_MS)
+      retry()
+      if (busy.size > 0) await endWithin([isIdle], CLOSE_TIMEOUT_MS)
       hasEnded = true
-      retry.clear()
-      const cut = new Set([...waiting, ...resting, ...busy]).size
-      waiting.clear()
-      return { cut }
+      alarm.clear()
+      return { cut: new Set([...waiting, ...failing, ...busy]).size }
     },
   }
 }

@@ -2,8 +2,7 @@
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import type { Connection } from '../../contract/connections.js'
 import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
-import { type FollowedConnections, UNKNOWN } from '../follow/client-writer.js'
-import { createConnectionFollower } from '../follow/connections.js'
+import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
 import { reasonOf } from './close-codes.js'
 

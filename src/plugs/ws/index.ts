@@ -1,5 +1,5 @@
 /** The face of `relayscope/ws`: what feeds the connections from a WebSocket server. */
-export type { FollowedConnections } from '../follow/client-writer.js'
+export type { FollowedConnections } from '../follow/connections.js'
 export type { Follower, FollowOptions, Identity, PlugErrorPlace } from '../follow/options.js'
 export {
   type FollowedWebSocket,
