@@ -168,5 +168,5 @@ export const BROWSER_WINDOW_FAMILY = {
     type: orUnknown(WindowType),
     state: orUnknown(WindowState),
   },
-  users: foldUsers('listBrowserWindows', BrowserWindow, foldWindow),
+  users: foldUsers('listBrowserWindows', BrowserWindow, 'window_id', foldWindow),
 } as const satisfies Family<BrowserWindowRegistryInspector>

@@ -256,5 +256,5 @@ export const CONNECTION_FAMILY = {
     ConnectionStatus,
   },
   counted: { status: ConnectionStatus, client_type: ClientType },
-  users: foldUsers('listConnections', Connection, foldConnection),
+  users: foldUsers('listConnections', Connection, 'connection_id', foldConnection),
 } as const satisfies Family<RegistryInspector>

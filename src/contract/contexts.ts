@@ -177,5 +177,5 @@ export const CONTEXT_FAMILY = {
   operations: {},
   components: { Context, ContextStatus, Ownership },
   counted: { status: ContextStatus, client_type: ClientType, ownership: Ownership },
-  users: foldUsers('listContexts', Context, foldContext),
+  users: foldUsers('listContexts', Context, 'context_id', foldContext),
 } as const satisfies Family<ContextRegistryInspector>

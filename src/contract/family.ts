@@ -6,6 +6,8 @@ import type { Fold, FoldedPart } from './observation.js'
 export interface UserEntries {
   readonly list: string
   readonly entry: z.ZodType<{ user_id: string }>
+  /** The field that holds the id of an entry. */
+  readonly id: string
   /** Is given what `entry` read. */
   fold(part: FoldedPart, entry: { user_id: string }): void
 }
@@ -14,9 +16,10 @@ export interface UserEntries {
 export function foldUsers<const List extends string, Entry extends { user_id: string }>(
   list: List,
   entry: z.ZodType<Entry>,
+  id: keyof Entry & string,
   fold: Fold<Entry>,
 ) {
-  return { list, entry, fold }
+  return { list, entry, id, fold }
 }
 
 /** The methods that an inspector cannot do without. */

@@ -141,5 +141,5 @@ export const HISTORY_FAMILY = {
   methods: { readMessages: true },
   operations: { history_list_streams: 'listStreams' },
   components: { HistoryMessage, HistoryStream, MessageKind },
-  users: foldUsers('listStreams', HistoryStream, foldStream),
+  users: foldUsers('listStreams', HistoryStream, 'stream', foldStream),
 } as const satisfies Family<HistoryInspector>

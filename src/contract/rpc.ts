@@ -216,5 +216,5 @@ export const RPC_FAMILY = {
   operations: { rpc_instance_check: 'checkInstance' },
   listed: { rpc_summary: 'summary' },
   components: { CallCounters, PendingCall, RpcSummary },
-  users: foldUsers('listPending', PendingCall, foldCall),
+  users: foldUsers('listPending', PendingCall, 'correlation_id', foldCall),
 } as const satisfies Family<RpcInspector>

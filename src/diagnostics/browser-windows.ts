@@ -48,6 +48,7 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
         {
           exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ask),
           entry: BrowserWindow,
+          id: 'window_id',
           list: (page, ask) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
         },
         view,

@@ -47,6 +47,7 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
         {
           exact: () => registry.countConnections?.(filter, view.ask),
           entry: Connection,
+          id: 'connection_id',
           list: (page, ask) => registry.listConnections(filter, page, ask),
         },
         view,

@@ -41,6 +41,7 @@ export const CONTEXT_ROUTES = routesAbout('contexts', 'Execution contexts.', [
         {
           exact: () => contextRegistry.countContexts?.(filter, view.ask),
           entry: Context,
+          id: 'context_id',
           list: (page, ask) => contextRegistry.listContexts(filter, page, ask),
         },
         view,

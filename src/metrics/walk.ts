@@ -3,7 +3,7 @@ import { BadRecord } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/completeness.js'
 import { type CountedFields, countBy } from '../contract/counts.js'
 import type { Awaitable, Indexed } from '../contract/page.js'
-import { budgetOf, type Entries, walk } from '../views/reading.js'
+import { budgetOf, type WalkedEntries, walk } from '../views/reading.js'
 import type { Scrape } from './family.js'
 
 /**
@@ -11,7 +11,7 @@ import type { Scrape } from './family.js'
  *
  * @throws what the list throws, after some of its pages too: of half a list that failed nobody knows what it is half of.
  */
-export async function listed<T>(source: SourceName, from: Entries<T>, { view }: Scrape, most?: number) {
+export async function listed<T>(source: SourceName, from: WalkedEntries<T>, { view }: Scrape, most?: number) {
   const budget = budgetOf(view)
   budget.entries = Math.min(budget.entries, most ?? budget.entries)
   // A record that was left out is told of here; what is thrown, by whoever catches it.
@@ -23,7 +23,7 @@ export async function listed<T>(source: SourceName, from: Entries<T>, { view }: 
 }
 
 /** `listed`, with how many entries a sample has; `null` where they are all. */
-export async function sampled<T>(source: SourceName, from: Entries<T>, scrape: Scrape) {
+export async function sampled<T>(source: SourceName, from: WalkedEntries<T>, scrape: Scrape) {
   const { value: entries, complete } = await listed(source, from, scrape)
   return { value: { entries, sampleSize: complete ? null : entries.length }, complete }
 }
@@ -32,7 +32,7 @@ export async function sampled<T>(source: SourceName, from: Entries<T>, scrape: S
 export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
   source: SourceName,
   fields: F,
-  from: Entries<Entry> & {
+  from: WalkedEntries<Entry> & {
     exact(): Awaitable<(Indexed & { total: number }) | null | undefined>
     /** Reads what a source says that it keeps. */
     counts: { parse(value: unknown): Exact }

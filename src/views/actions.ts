@@ -51,7 +51,13 @@ async function readConnections(
   view: ViewAsk,
 ): Promise<Reading<Page<ActionObservation>>> {
   const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
-  const reading = await walk('registry', { entry: Connection, list }, view, new Map<string, Offer>(), addOffers)
+  const reading = await walk(
+    'registry',
+    { entry: Connection, id: 'connection_id', list },
+    view,
+    new Map<string, Offer>(),
+    addOffers,
+  )
   return { ...reading, value: reading.value && pageOfOffers(reading.value, page) }
 }
 

@@ -7,7 +7,7 @@ import { CONTEXT_FAMILY } from '../contract/contexts.js'
 import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/counts.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
 import type { Awaitable, Indexed } from '../contract/page.js'
-import { answerOf, type Entries, examinedOf, readOnce, type ViewAsk, walk } from './reading.js'
+import { answerOf, examinedOf, readOnce, type ViewAsk, type WalkedEntries, walk } from './reading.js'
 
 const Count = z.int().min(0)
 const counts = {
@@ -54,7 +54,7 @@ export async function count<Entry, F extends CountedFields<Entry>, Exact extends
   fields: F,
   from: {
     exact: () => Awaitable<Exact | null | undefined>
-  } & Entries<Entry>,
+  } & WalkedEntries<Entry>,
   view: ViewAsk,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())

@@ -114,13 +114,19 @@ export interface Entries<T> {
   readonly list: List<unknown>
 }
 
+/** A list to walk, and the field that holds the id of a record, which is unique in the deployment. */
+export interface WalkedEntries<T> extends Entries<T> {
+  readonly id: keyof T & string
+}
+
 /**
- * Walks `list` from its start and adds the records of each page to `value`, until the list or the budget ends. Where a
+ * Walks `list` from its start and adds the records of each page to `value`, until the list or the budget ends. A record
+ * whose id was already seen is dropped: a list that changes during the walk can show it again. Where a
  * record was left out the reading is a truncated one. Failing before the first page is a failed reading, failing later a truncated one (`onError` hears why).
  */
 export async function walk<T, Value>(
   source: SourceName,
-  { entry, list }: Entries<T>,
+  { entry, list, id }: WalkedEntries<T>,
   view: ViewAsk,
   value: Value,
   add: (value: Value, items: T[]) => void,
@@ -131,11 +137,13 @@ export async function walk<T, Value>(
   let cursor: string | null = null
   let omitted = false
   const seen = new Set<string>()
+  const ids = new Set<unknown>()
   try {
     while (budget.entries > 0 && budget.pages > 0) {
       const page: Page<unknown> = await readPage(list, cursor, PAGE_MAX, budget, view)
       const records = readable(source, entry, page, view)
-      add(value, records)
+      const unseen = records.filter((record) => !ids.has(record[id]) && ids.add(record[id]))
+      add(value, unseen)
       omitted ||= (page.omitted ?? 0) > 0 || records.length < page.items.length
       if (!page.has_more) return reading(omitted)
       cursor = page.next_cursor as string

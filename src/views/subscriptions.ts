@@ -39,9 +39,15 @@ export async function listSlowest(
   if (cursor !== null) throw new Refusal('invalid_cursor')
   const list = (page: PageQuery, ask: Ask) => subscriptions.listSubscriptions(filter, page, ask)
   const none: SubscriptionRow[] = []
-  const reading = await walk('subscriptions', { entry: SubscriptionRow, list }, view, none, (all, rows) => {
-    for (const row of rows) all.push(row)
-  })
+  const reading = await walk(
+    'subscriptions',
+    { entry: SubscriptionRow, id: 'subscription_id', list },
+    view,
+    none,
+    (all, rows) => {
+      for (const row of rows) all.push(row)
+    },
+  )
   const { value, completeness } = answerOf(reading, view, (all) => all.length > limit)
   return { items: value.sort(bySlowness).slice(0, limit), next_cursor: null, has_more: false, completeness }
 }

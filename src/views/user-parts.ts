@@ -2,10 +2,9 @@
 import type { UserPart } from '../contract/observation.js'
 import type { Ask, PageQuery } from '../contract/page.js'
 import { budgetOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
-import type { UserSource } from './user-sources.js'
+import type { UserEntry as Entry, UserSource } from './user-sources.js'
 
 type Parts = Map<string, UserPart>
-type Entry = { user_id: string }
 
 /** The parts of some users, as one source has them. */
 export interface KnownUsers {
@@ -46,7 +45,7 @@ export async function readEntries(
   isWanted: (userId: string) => boolean,
 ): Promise<UserReading> {
   const list = (page: PageQuery, ask: Ask) => source.list({}, page, ask)
-  const from = { entry: source.entry, list }
+  const from = { entry: source.entry, id: source.id, list }
   const reading = await walk<Entry, Parts>(source.name, from, view, new Map(), adderOf(source, isWanted))
   return toUserReading(reading)
 }
@@ -58,7 +57,7 @@ async function readEach(source: UserSource, userIds: readonly string[], view: Vi
   for (const user_id of userIds) {
     const list = (page: PageQuery, ask: Ask) => source.list({ user_id }, page, ask)
     const isWanted = (id: string) => id === user_id
-    const from = { entry: source.entry, list }
+    const from = { entry: source.entry, id: source.id, list }
     const reading = await walk<Entry, Parts>(source.name, from, view, parts, adderOf(source, isWanted), budget)
     whole = { ...joined(whole, reading), value: whole.value ?? reading.value }
     if (!reading.value) break

@@ -13,15 +13,20 @@ export interface UserSource {
   name: SourceName
   index: UserIndex
   list: List
-  entry: z.ZodType<{ user_id: string }>
+  entry: z.ZodType<UserEntry>
+  /** The field that holds the id of an entry. */
+  id: string
   /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
-  add(part: UserPart, entry: { user_id: string }): void
+  add(part: UserPart, entry: UserEntry): void
 }
+
+/** An entry of any family that belongs to a user. */
+export type UserEntry = { user_id: string; [field: string]: unknown }
 
 const SOURCES = familyEntries().flatMap(([inspector, family]) => {
   const { users, capability, operations } = family
   if (!users) return []
-  const { list, entry, fold } = users
+  const { list, entry, id, fold } = users
   const [optional] = Object.entries(operations).find(([, method]) => method === list) ?? []
   return [
     {
@@ -29,7 +34,12 @@ const SOURCES = familyEntries().flatMap(([inspector, family]) => {
       list,
       /** That its entries can be listed. */
       needs: (optional ?? capability) as Capability,
-      source: { name: capability as SourceName, entry, add: fold as UserSource['add'] },
+      source: {
+        name: capability as SourceName,
+        entry: entry as UserSource['entry'],
+        id,
+        add: fold as UserSource['add'],
+      },
     },
   ]
 })

@@ -64,7 +64,7 @@ async function countByWindow(
     const addIn = (counted: Counts, found: Context[]) => {
       for (const context of found) if (isIn(key, context)) countWorker(counted, context)
     }
-    const reading = await walk(SOURCE, { entry: Context, list }, view, { ...NONE }, addIn, budget)
+    const reading = await walk(SOURCE, { entry: Context, id: 'context_id', list }, view, { ...NONE }, addIn, budget)
     if ('error' in reading) throw reading.error
     // A context that cannot be read leaves its own window uncounted, and no other.
     if (!reading.truncated && reading.value) counts.set(key.window_id, reading.value)

@@ -76,7 +76,7 @@ export async function countWorkers(
 function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
   const list = (page: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), page, ask)
   const none: ByState = { idle: [], assigned: [], other: [] }
-  return walk(SOURCE, { entry: Context, list }, view, none, (found, page) => {
+  return walk(SOURCE, { entry: Context, id: 'context_id', list }, view, none, (found, page) => {
     for (const context of page) if (context.ownership === 'worker') found[workerState(context)].push(context)
   })
 }

@@ -90,7 +90,7 @@ describe('/users/{user_id}/summary', () => {
   })
 
   it('does not take entries of others for those of the user when a source ignores its filter', async () => {
-    const { list } = listOf([connection({ user_id: 'bob' }), connection()])
+    const { list } = listOf([connection({ connection_id: 'b', user_id: 'bob' }), connection()])
     const registry = {
       listConnections: (_: object, page: { limit: number; cursor: string | null }) => list({}, page),
       getConnection: () => null,

@@ -97,15 +97,14 @@ export function createConnectionInspector(
   function toPart(user_id: string): UserPart {
     const counts = table.count({ user_id, status: 'connected' }, sweep().view, true, 0) as ConnectionCounts
     const { names, cut } = actions.namesOf(user_id)
-    const clients = table.users.clientIds(user_id)
     return {
       user_id,
       observed_connections: counts.total,
       observed_client_types: ClientType.options.filter((type) => counts.by_client_type[type] > 0),
       observed_action_types: names,
-      observed_client_ids: clients.ids,
+      observed_client_ids: table.users.clientIds(user_id),
       last_seen_at: lifecycle.lastSeenOf(user_id),
-      ...(cut || clients.cut ? { truncated: true } : {}),
+      ...(cut ? { truncated: true } : {}),
     }
   }
 

@@ -61,9 +61,8 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
           (user_id, records) => ({ user_id, ...foldAll(foldCall, records) }),
         )
       const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
-        const { ids, cut } = table.users.clientIds(user_id)
         const pending_rpc = table.sizeOf('user_id', user_id)
-        return { user_id, pending_rpc, observed_client_ids: ids, ...(cut ? { truncated: true } : {}) }
+        return { user_id, pending_rpc, observed_client_ids: table.users.clientIds(user_id) }
       })
       return annotated(parts, { examined: 0 })
     },

@@ -141,10 +141,8 @@ export function createPresenceTable<R extends Presence, C extends object>(option
           }),
         )
       const parts = userIds.filter(users.knowsUser).map((user_id): UserPart => {
-        const { ids, cut } = users.clientIds(user_id)
         const counts = table.count({ user_id }, view(time), true, 0) as C
-        const part = { ...toPart(user_id, counts), observed_client_ids: ids }
-        return cut ? { ...part, truncated: true } : part
+        return { ...toPart(user_id, counts), observed_client_ids: users.clientIds(user_id) }
       })
       return annotated(parts, { examined: 0 })
     },

@@ -91,12 +91,14 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
       return { records: records.filter((record) => record !== undefined), examined }
     },
 
-    /** Clients that the user's records name, sorted; of more than 100, any 100 and `cut`. */
-    clientIds(userId: string): { ids: string[]; cut: boolean } {
-      const clients = clientsOf.get(userId)
+    /**
+     * Clients that the user's records name, sorted; of more than 100, any 101. An answer that shows the list cuts it and
+     * says so; one that does not show it is complete.
+     */
+    clientIds(userId: string): string[] {
       const ids: string[] = []
-      for (const id of clients?.keys() ?? []) if (ids.push(id) >= OBSERVED_MAX) break
-      return { ids: ids.sort(compareIds), cut: (clients?.size ?? 0) > ids.length }
+      for (const id of clientsOf.get(userId)?.keys() ?? []) if (ids.push(id) > OBSERVED_MAX) break
+      return ids.sort(compareIds)
     },
   }
 }

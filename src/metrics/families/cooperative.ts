@@ -34,7 +34,11 @@ const SITES = about(
     of: 'sites',
     calls: 'sites.listSites',
     ask: (sites, scrape) =>
-      sampled(SITE_FAMILY.capability, { entry: SiteRow, list: (page, ask) => sites.listSites({}, page, ask) }, scrape),
+      sampled(
+        SITE_FAMILY.capability,
+        { entry: SiteRow, id: 'site_id', list: (page, ask) => sites.listSites({}, page, ask) },
+        scrape,
+      ),
   },
   [
     {
@@ -54,7 +58,7 @@ const SESSIONS = about(
     ask: (sessions, scrape) =>
       sampled(
         SESSION_FAMILY.capability,
-        { entry: SessionRow, list: (page, ask) => sessions.listSessions({}, page, ask) },
+        { entry: SessionRow, id: 'session_id', list: (page, ask) => sessions.listSessions({}, page, ask) },
         scrape,
       ),
   },
@@ -76,7 +80,11 @@ const SUBSCRIPTIONS = about(
     ask: (subscriptions, scrape) =>
       sampled(
         SUBSCRIPTION_FAMILY.capability,
-        { entry: SubscriptionRow, list: (page, ask) => subscriptions.listSubscriptions({}, page, ask) },
+        {
+          entry: SubscriptionRow,
+          id: 'subscription_id',
+          list: (page, ask) => subscriptions.listSubscriptions({}, page, ask),
+        },
         scrape,
       ),
   },

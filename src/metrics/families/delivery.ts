@@ -92,7 +92,7 @@ const NODES = about(
     calls: 'delivery.listNodes',
     async ask(delivery, scrape) {
       const list: DeliveryInspector['listNodes'] = (page, ask) => delivery.listNodes(page, ask)
-      const nodes = await listed('delivery', { entry: DeliveryNode, list }, scrape, NODES_MAX)
+      const nodes = await listed('delivery', { entry: DeliveryNode, id: 'node_id', list }, scrape, NODES_MAX)
       // A label is shown to whoever looks at a graph: what could be no id is none.
       const named = nodes.value.filter(({ node_id }) => checkId(node_id) === undefined)
       const nameless = nodes.value.length - named.length
@@ -194,7 +194,7 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
     return { value, complete: true }
   }
   const list: DeliveryInspector['listTenants'] = (page, ask) => delivery.listTenants(page, ask)
-  const { value: tenants, complete } = await listed('delivery', { entry: DeliveryTenant, list }, scrape)
+  const { value: tenants, complete } = await listed('delivery', { entry: DeliveryTenant, id: 'scope_id', list }, scrape)
   const value = scopes.flatMap((scope): Reservations[] => {
     const tenant = tenants.find(({ scope_id }) => scope_id === scope)
     // In a part of the list its absence says nothing.

@@ -45,12 +45,18 @@ export function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: S
         const viewers = new Map(sessionIds.map((id) => [id, 0]))
         const list = (page: PageQuery, asking: Ask) => listSubscriptions({}, page, asking)
         const view = { ask, now: Date.now, onError: (_: unknown, error: unknown) => ask.onError?.(error) }
-        const reading = await walk('subscriptions', { entry: SubscriptionRow, list }, view, viewers, (counts, rows) => {
-          for (const { session_id } of rows) {
-            const count = counts.get(session_id)
-            if (count !== undefined) counts.set(session_id, count + 1)
-          }
-        })
+        const reading = await walk(
+          'subscriptions',
+          { entry: SubscriptionRow, id: 'subscription_id', list },
+          view,
+          viewers,
+          (counts, rows) => {
+            for (const { session_id } of rows) {
+              const count = counts.get(session_id)
+              if (count !== undefined) counts.set(session_id, count + 1)
+            }
+          },
+        )
         return sessionIds.map((id) => (reading.truncated ? null : (viewers.get(id) ?? null)))
       },
     }),
