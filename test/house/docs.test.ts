@@ -9,6 +9,7 @@ import { directionTable } from './layers.js'
 const documents = [
   'README.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')

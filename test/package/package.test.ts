@@ -67,12 +67,14 @@ describe('the package', () => {
   it('holds what a user needs and nothing else', () => {
     const unexpected = consumer.files.filter(
       (file) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/.test(
           file,
         ),
     )
     expect(unexpected).toEqual([])
-    expect(consumer.files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']))
+    expect(consumer.files).toEqual(
+      expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md']),
+    )
   })
 
   it('brings its documents, and none of their links leads out of it', async () => {
