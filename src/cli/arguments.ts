@@ -1,7 +1,7 @@
 /** What the command line says, and what it may say. */
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { shown } from '../contract/options.js'
+import { shown as shownValue } from '../contract/options.js'
 import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
@@ -83,6 +83,12 @@ const OPTIONS = {
   version: { type: 'boolean' },
 } as const
 
+/** `text` without what follows the scheme of a URL: that may be a password. */
+const masked = (text: string) => text.replace(/:\/\/.*/s, '://…')
+
+/** An argument as an error shows it. */
+const shown = (text: string) => shownValue(masked(text))
+
 /** @throws UsageError, with a sentence that says what to change and repeats no password. */
 export function readArguments(
   args: readonly string[],
@@ -118,7 +124,7 @@ export function parse<const T extends NonNullable<ParseArgsConfig['options']>>(a
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
     // Node explains at length how to pass a positional that looks like an option.
-    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error))
+    throw new UsageError(masked(error instanceof Error ? (error.message.split('. ')[0] as string) : String(error)))
   }
 }
 

@@ -3,7 +3,7 @@ import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
 import { columnsOf } from './text/size.js'
 import { cellOf, recordLines, tableOf } from './text/table.js'
-import { harmlessJson, visible } from './text/visible.js'
+import { harmlessJson, print } from './text/visible.js'
 import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: one answer of a diagnostics router
@@ -87,11 +87,11 @@ interface Gotten {
   readonly page: Page
 }
 
-function print({ route, items, page }: Gotten, out: Output, err: Output): void {
-  if (!Array.isArray(page.items)) return void out.write(`${recordLines(page).join('\n')}\n`)
+function printAnswer({ route, items, page }: Gotten, out: Output, err: Output): void {
+  if (!Array.isArray(page.items)) return void print(out, recordLines(page).join('\n'))
   const { lines, left } = tableOf(items, columnsOf(out), firstOf(route))
-  out.write(items.length === 0 ? 'none\n' : `${lines.join('\n')}\n`)
-  if (left.length > 0) err.write(`relayscope: no place for ${visible(left.join(', '))}: --json has them\n`)
+  print(out, items.length === 0 ? 'none' : lines.join('\n'))
+  if (left.length > 0) print(err, `relayscope: no place for ${left.join(', ')}: --json has them`)
 }
 
 /**
@@ -107,7 +107,7 @@ export async function get(
 ): Promise<number> {
   const { values, positionals } = parse(args, OPTIONS)
   if (values.help) {
-    out.write(GET_HELP)
+    print(out, GET_HELP.trimEnd())
     return 0
   }
   const [target, route = '/', ...rest] = positionals
@@ -130,10 +130,10 @@ export async function get(
       else for (const item of found) out.write(`${harmlessJson(item)}\n`)
     }
   } catch (error) {
-    err.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
+    print(err, `relayscope: ${error instanceof Error ? error.message : String(error)}`)
     return 1
   }
-  if (isTable) print({ route, items, page: last }, out, err)
-  for (const said of cuts(pages, values.all)) err.write(`relayscope: ${said}\n`)
+  if (isTable) printAnswer({ route, items, page: last }, out, err)
+  for (const said of cuts(pages, values.all)) print(err, `relayscope: ${said}`)
   return 0
 }

@@ -3,7 +3,7 @@ import { parse, UsageError } from './arguments.js'
 import { watchAnswers, withoutEnd } from './conversation.js'
 import { readKey, readTarget } from './reader/reader.js'
 import { loadStdio } from './sdk.js'
-import { visible } from './text/visible.js'
+import { print } from './text/visible.js'
 
 export const MCP_HELP = `relayscope mcp: the diagnostics of a router for an agent, read-only, over stdio
 
@@ -40,10 +40,10 @@ function createLossNote(stderr: NodeJS.WriteStream) {
   const said = new Set<string>()
   return (error: unknown): void => {
     const { cause } = (error ?? {}) as { cause?: { code?: unknown } }
-    const code = typeof cause?.code === 'string' ? visible(cause.code) : 'no reason given'
+    const code = typeof cause?.code === 'string' ? cause.code : 'no reason given'
     if (said.has(code)) return
     said.add(code)
-    stderr.write(`relayscope: nobody answers at --url: ${code}\n`)
+    print(stderr, `relayscope: nobody answers at --url: ${code}`)
   }
 }
 
@@ -62,7 +62,7 @@ async function within(work: Promise<void>, ms: number): Promise<number> {
 export async function mcp(args: readonly string[], { env, stdin, stdout, stderr }: Io): Promise<number> {
   const { values, positionals } = parse(args, OPTIONS)
   if (values.help) {
-    stdout.write(MCP_HELP)
+    print(stdout, MCP_HELP.trimEnd())
     return 0
   }
   if (positionals.length > 0) throw new UsageError('say the address as --url')
@@ -89,6 +89,6 @@ export async function mcp(args: readonly string[], { env, stdin, stdout, stderr 
   const code = await Promise.race([ended, inputEnded.then(() => within(answered(), LAST_ANSWERS_MS))])
   leave()
   await serving.close()
-  if (code !== 0) stderr.write(`relayscope: ended at a message of more than ${MESSAGE_BYTES} bytes\n`)
+  if (code !== 0) print(stderr, `relayscope: ended at a message of more than ${MESSAGE_BYTES} bytes`)
   return code
 }

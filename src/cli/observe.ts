@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 /** The command `relayscope`: asks a router, shows it in the terminal, or observes a store until it is told to end. */
+import { format, inspect } from 'node:util'
 import { VERSION } from '../version.js'
 import { COMMANDS, HELP, OBSERVE_HELP, readArguments, UsageError } from './arguments.js'
 import { startObservation } from './observation.js'
+import { print } from './text/visible.js'
 
 // For output to leave.
 const EXIT_MS = 500
@@ -17,7 +19,7 @@ async function main(): Promise<number> {
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     const options = readArguments(process.argv.slice(2), env)
     if (typeof options === 'string') {
-      stdout.write({ help: HELP, 'observe help': OBSERVE_HELP, version: `${VERSION}\n` }[options])
+      print(stdout, { help: HELP, 'observe help': OBSERVE_HELP, version: VERSION }[options].trimEnd())
       return 0
     }
     const signalled = new Promise<void>((resolve) => {
@@ -27,20 +29,20 @@ async function main(): Promise<number> {
     // Told to end before it began: there is nobody to say goodbye to.
     if (started === undefined) return process.exit(0)
     const { url, dashboard, metrics, mcp, warnings, close } = started
-    for (const warning of warnings) process.stderr.write(`relayscope: ${warning}\n`)
-    process.stdout.write(`observing deployment "${options.deployment}" at ${url}\n`)
-    if (dashboard !== null) process.stdout.write(`look at it in a browser: ${dashboard}\n`)
-    if (metrics !== null) process.stdout.write(`scrape it, the key as a bearer token: ${metrics}\n`)
-    if (mcp !== null) process.stdout.write(`let an agent look, over streamable HTTP: ${mcp}\n`)
+    for (const warning of warnings) print(process.stderr, `relayscope: ${warning}`)
+    print(process.stdout, `observing deployment "${options.deployment}" at ${url}`)
+    if (dashboard !== null) print(process.stdout, `look at it in a browser: ${dashboard}`)
+    if (metrics !== null) print(process.stdout, `scrape it, the key as a bearer token: ${metrics}`)
+    if (mcp !== null) print(process.stdout, `let an agent look, over streamable HTTP: ${mcp}`)
     await signalled
     const { cut } = await close()
-    if (cut > 0) process.stderr.write(`relayscope: cut off ${cut} connections that did not end\n`)
+    if (cut > 0) print(process.stderr, `relayscope: cut off ${cut} connections that did not end`)
     return 0
   } catch (error) {
-    process.stderr.write(`relayscope: ${error instanceof Error ? error.message : String(error)}\n`)
+    print(process.stderr, `relayscope: ${error instanceof Error ? error.message : String(error)}`)
     if (!(error instanceof UsageError)) return 1
     const known = COMMANDS.find((name) => name === command)
-    process.stderr.write(`relayscope ${known ? `${known} ` : ''}--help says how to call it\n`)
+    print(process.stderr, `relayscope ${known ? `${known} ` : ''}--help says how to call it`)
     return 2
   }
 }
@@ -48,7 +50,14 @@ async function main(): Promise<number> {
 // Whoever reads the output may have read enough: `| head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
-  process.stderr.write(`relayscope: the output cannot be written: ${error.message}\n`)
+  print(process.stderr, `relayscope: the output cannot be written: ${error.message}`)
+  process.exit(1)
+})
+// What the library and other packages log may repeat what a store answered. Never to stdout, where an agent may read.
+for (const name of ['debug', 'error', 'info', 'log', 'warn'] as const)
+  console[name] = (...logged: unknown[]) => print(process.stderr, format(...logged))
+process.on('uncaughtException', (error) => {
+  print(process.stderr, `relayscope: ${inspect(error)}`)
   process.exit(1)
 })
 process.exitCode = await main()

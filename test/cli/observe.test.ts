@@ -73,11 +73,62 @@ describe('the arguments of the command', () => {
     [['observe', ...store, '--allow-host', 'relay.example.org'], /--allow-host is for --mcp/],
     [['observe', ...store, '--mcp', '--allow-host', 'https://relay.example.org'], /--allow-host must be a host name/],
     [['observe', ...store, '--verbose'], /Unknown option '--verbose'/],
+    [['observe', 'redis://u:secret@h'], /"observe redis:\/\/…" is unknown/],
+    [['redis://:secret/with?all#of@it in@h'], /"redis:\/\/…" is unknown/],
+    [['observe', `redis://u:${'secret'.repeat(99)}@h`], /"observe redis:\/\/…" is unknown/],
+    [['observe', '--redsi', 'redis://u:secret@h', '--deployment', 'prod'], /Unknown option '--redsi'/],
+    [['observe', '--redsi=redis://u:secret@h', '--deployment', 'prod'], /Unknown option '--redsi/],
+    [['observe', '--redis://u:secret@h', '--deployment', 'prod'], /Unknown option '--redis:\/\/…/],
+    [['observe', '--redis', 'redis://h', '--deployment', 'redis://u:secret@h'], /not "redis:\/\/…"/],
+    [['observe', ...store, '--port', 'redis://u:secret@h'], /not "redis:\/\/…"/],
+    [['observe', ...store, '--legacy', 'redis://u:secret@h'], /not "redis:\/\/…"/],
+    [['observe', ...store, '--mcp', '--allow-host', 'redis://u:secret@h'], /not "redis:\/\/…"/],
     [['observe', ...store, 'more'], /the commands are observe, get, top and mcp, one at a time/],
   ] as const)('refuses %j', (args, message) => {
     expect(() => readArguments(args, {})).toThrow(UsageError)
     expect(() => readArguments(args, {})).toThrow(message)
     expect(() => readArguments(args, {})).not.toThrow(/secret/)
+  })
+})
+
+/** A store whose errors carry an escape sequence that renames a terminal, a C1 control and a bidi override. */
+async function startHostileStore(isBrokenAtOnce: boolean): Promise<number> {
+  const answers: Record<string, string> = { HELLO: '%0', CLIENT: '+OK', INFO: '$17\r\ncluster_enabled:0', GET: '$-1' }
+  const store = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      for (const [, name] of String(data).matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+        const answer = isBrokenAtOnce && name === 'INFO' ? undefined : answers[(name as string).toUpperCase()]
+        socket.write(`${answer ?? '-ERR \u001b]0;owned\u0007 \u009b31m \u202e end'}\r\n`)
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(store, 'listening')
+  onTestFinished(() => void store.close())
+  return (store.address() as { port: number }).port
+}
+
+describe('relayscope observe over a hostile store', () => {
+  beforeAll(buildCommand)
+  const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
+
+  it('shows the controls of an error by their names when it cannot start', async () => {
+    const port = await startHostileStore(true)
+    const args = ['observe', '--port', '0', '--redis', `redis://127.0.0.1:${port}`, '--deployment', 'prod']
+    const { code, err } = await startCommand(args).ended
+    expect([code, err]).toEqual([1, expect.stringContaining('<U+001B>]0;owned<U+0007>')])
+    expect(err).not.toMatch(STEERING)
+  })
+
+  it('shows them so in what it logs while it serves', async () => {
+    const port = await startHostileStore(false)
+    const args = ['observe', '--port', '0', '--redis', `redis://127.0.0.1:${port}`, '--deployment', 'prod']
+    const command = startCommand(args)
+    expect((await get(`${await command.ready()}contexts`)).status).toBeGreaterThanOrEqual(500)
+    command.signal('SIGTERM')
+    const { out, err } = await command.ended
+    expect(err).toContain('<U+001B>]0;owned<U+0007> <U+009B>31m <U+202E> end')
+    expect(out + err).not.toMatch(STEERING)
   })
 })
 

@@ -5,6 +5,14 @@ import { nameOfUnseen, UNSEEN } from '../../contract/unseen.js'
 /** `text` on one line, with each unseen character as `<U+202E>`. */
 export const visible = (text: string): string => text.replace(UNSEEN, (character) => `<${nameOfUnseen(character)}>`)
 
+/**
+ * Writes `text` and a line break to a terminal, its lines `visible`. Everything that the commands print goes through here,
+ * except JSON lines (`harmlessJson`) and the frames of `top`, whose lines are `visible` before they are coloured.
+ */
+export function print(out: { write(text: string): unknown }, text: string): void {
+  out.write(`${text.split('\n').map(visible).join('\n')}\n`)
+}
+
 /** JSON that is as harmless on a terminal, and reads the same. */
 export const harmlessJson = (value: unknown): string =>
   JSON.stringify(value).replace(UNSEEN, (character) =>

@@ -3,6 +3,7 @@ import { emitKeypressEvents } from 'node:readline'
 import { parse, UsageError } from '../arguments.js'
 import { createReader, type Reader, readKey, readTarget } from '../reader/reader.js'
 import { columnsOf, rowsOf } from '../text/size.js'
+import { print } from '../text/visible.js'
 import { frameOf } from './frame.js'
 import { COLOURS, type Frame, NO_COLOURS, PLAIN } from './paint.js'
 import { openScreen } from './screen.js'
@@ -50,11 +51,11 @@ async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
   )
   const { problem } = state.known.get('/capabilities') ?? { problem: null }
   if (problem !== null) {
-    stderr.write(`relayscope: ${problem}\n`)
+    print(stderr, `relayscope: ${problem}`)
     return 1
   }
   const frame = { width: columnsOf(stdout), height: null, paint: PLAIN, url: reader.url, now: Date.now() }
-  stdout.write(`${frameOf(state, frame).join('\n')}\n`)
+  print(stdout, frameOf(state, frame).join('\n'))
   return 0
 }
 
@@ -130,7 +131,7 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
 export async function top(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parse(args, OPTIONS)
   if (values.help) {
-    io.stdout.write(TOP_HELP)
+    print(io.stdout, TOP_HELP.trimEnd())
     return 0
   }
   if (positionals.length > 1) throw new UsageError('say one address')
