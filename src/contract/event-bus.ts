@@ -22,8 +22,9 @@ export const SiteEvent = z
   .describe('`site_event`: an invalidation or notification, never an authoritative state transfer.')
 export type SiteEvent = z.infer<typeof SiteEvent>
 
-/** An event before the bus has given it its position. */
-export type PublishedEvent = Omit<SiteEvent, 'seq'>
+/** An event before the bus has given it its position. A bus refuses anything else: one bad event must not end a stream. */
+export const PublishedEvent = SiteEvent.omit({ seq: true })
+export type PublishedEvent = z.infer<typeof PublishedEvent>
 
 /** Why events are missing: the subscriber was slow, it was away, or the node lost its link to the shared store. */
 export const GapReason = z
@@ -121,7 +122,7 @@ export interface SiteEventBus {
   /**
    * @returns the number of subscriptions of this process that the event reaches.
    * @throws Refusal when the event has not gone out and will not, unless its `outcome` is `unknown`; any other error
-   * leaves open what became of the event.
+   * leaves open what became of the event. `invalid_input` for an event with a missing or invalid field.
    */
   publish(topic: string, event: PublishedEvent): Promise<number>
   /**

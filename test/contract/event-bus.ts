@@ -146,6 +146,28 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
         expect(await bus.publish('t', event(1))).toBe(0)
       }))
 
+    it.each<[string, Partial<PublishedEvent>]>([
+      ['published_at', { published_at: undefined as never }],
+      ['published_at', { published_at: 'yesterday' }],
+      ['published_at', { published_at: '2026-01-01' }],
+      ['event_id', { event_id: undefined as never }],
+      ['name', { name: 7 as never }],
+      ['site_id', { site_id: null as never }],
+    ])('refuses an event whose %s is missing or invalid: %o', (field, change) =>
+      using({}, async ({ bus, delivered }) => {
+        const reader = bus.subscribe('t')
+        await delivered()
+        const bad = { ...event(1), ...change }
+        for (const publishing of [bus.publish('t', bad), bus.publishOnce?.('t', bad)])
+          if (publishing)
+            await expect(publishing).rejects.toMatchObject({
+              code: 'invalid_input',
+              detail: expect.stringMatching(`^${field}: `),
+            })
+        await bus.publish('t', event(2))
+        expect(await collect(reader, 1)).toMatchObject([{ type: 'event', event: { seq: 1, data: 2 } }])
+      }))
+
     it('leaves nothing on a signal when it is closed, whether or not its reader looks again', () =>
       using({}, async ({ bus }) => {
         const { signal } = new AbortController()

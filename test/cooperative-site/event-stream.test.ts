@@ -1,7 +1,8 @@
 /** What the event stream of a session brings, in which writes, and what it costs a reader that stops. */
 import { describe, expect, it, vi } from 'vitest'
-import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import type { SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
+import { createTopic } from '../../src/event-ring/topic.js'
 import { event } from '../contract/event-bus.js'
 import { holdTime, publish, START, watch } from './viewer.js'
 import { changed, createWorld, TOPIC } from './world.js'
@@ -114,6 +115,44 @@ describe('the event stream of a session', () => {
     expect(viewer.frames.slice(1).map(({ data }) => (data as { seq: number }).seq)).toEqual([
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
     ])
+  })
+
+  it.each([
+    ['by portions', (subscription: Subscription) => subscription],
+    [
+      'at once',
+      (subscription: Subscription) => {
+        const take = subscription.take.bind(subscription)
+        return Object.assign(subscription, { take: () => take() })
+      },
+    ],
+  ])('skips an invalid event of a bus of the host’s own that hands over %s, with a gap in its place', async (_how, hand) => {
+    const topic = createTopic({ queueSize: 100, position: { epoch: 'e', seq: 0 } })
+    const bus = createCooperativeSiteEventBus()
+    const onError = vi.fn()
+    const own: SiteEventBus = { ...bus, subscribe: (_topic, options) => hand(topic.subscribe(options)) }
+    const world = await createWorld({ bus: own, onError })
+    const viewers = [await watch(world), await watch(world)]
+    for (const viewer of viewers) await viewer.read()
+    for (const seq of [1, 2, 3]) {
+      const given = { ...event(seq), seq }
+      topic.append(seq === 2 ? { ...given, published_at: undefined as never } : given)
+    }
+    for (const viewer of viewers) {
+      while (viewer.frames.length < 4) await viewer.read()
+      expect(viewer.frames.slice(1)).toMatchObject([
+        { event: 'site_event', id: 'e:1' },
+        {
+          event: 'gap',
+          id: 'e:2',
+          data: { reason: 'link_lost', dropped: 1, dropped_total: 1, first_seq: 2, last_seq: 2 },
+        },
+        { event: 'site_event', id: 'e:3' },
+      ])
+    }
+    // By portions viewers share the encoding, and so the report.
+    expect(onError).toHaveBeenCalled()
+    expect(world.relay.streams).toBe(2)
   })
 
   it('costs a reader that stops events, never memory, and tells it exactly which', async () => {

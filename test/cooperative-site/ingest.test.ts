@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Site } from '../../src/contract/sites.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
@@ -64,6 +64,23 @@ describe('ingesting a message of a cooperative site', () => {
     const deps = { ...world, ingest: world.facilities.ingest }
     const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
     expect(answer).toMatchObject({ published: true, not_published_reason: null })
+  })
+
+  it.each([
+    ['no user id', {}],
+    ['an undefined user id', { user_id: undefined }],
+    ['an empty user id', { user_id: '' }],
+    ['a user id that is no string', { user_id: 7 }],
+    ['no host', undefined],
+  ])('refuses a message of a host with %s, and retains nothing', async (_what, host) => {
+    const world = await createWorld()
+    const ingest = vi.fn(world.facilities.ingest)
+    const reader = world.bus.subscribe('users/undefined/sites/notes/events')
+    await expect(
+      ingestCooperativeSiteMessage({ ...world, ingest }, { host: host as never, message: changed() }),
+    ).rejects.toMatchObject({ code: 'invalid_input', detail: expect.stringMatching(/^host(\.user_id)?: /) })
+    expect(ingest).not.toHaveBeenCalled()
+    expect(reader.pending).toBe(0)
   })
 
   it('retains nothing under a name that nobody could ask for', async () => {

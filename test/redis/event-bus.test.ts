@@ -165,8 +165,8 @@ describeRedis('the link of an event bus', () => {
       const bus = open(`loose-${kind}-${++deployments}`)
       const reader = bus.subscribe('t')
       await bus.prepare('t')
-      const loose = { name: 'changed', data: { a: 1 }, extra: [1] }
-      await bus.publish('t', loose as unknown as ReturnType<typeof event>)
+      const loose = { ...event(1), extra: [1] }
+      await bus.publish('t', loose)
       expect(await collect(reader, 1)).toEqual([{ type: 'event', event: { ...loose, seq: 1 } }])
     })
 
@@ -178,15 +178,18 @@ describeRedis('the link of an event bus', () => {
       const channel = `relayscope:{${id}:0}:bus:on:t`
       const { epoch } = reader.position
       const uncountable = ['9007199254740992', '9999999999999999'].map((seq) => `${epoch}\n${seq}\n{"name":"x"}`)
-      for (const message of ['', 'x', ...uncountable, 'a\rb\n1\n{"name":"x"}', `${epoch}\n1\n{"seq":1}`])
+      const { published_at: _, ...undated } = event(2)
+      const bad = [{ seq: 1 }, undated, { ...undated, published_at: 'yesterday' }]
+      const events = bad.map((given, i) => `${epoch}\n${i + 1}\n${JSON.stringify(given)}`)
+      for (const message of ['', 'x', ...uncountable, 'a\rb\n1\n{"name":"x"}', ...events])
         await server.cli('SPUBLISH', channel, message)
-      await server.cli('HSET', `relayscope:{${id}:0}:bus:topic:t`, 'seq', '1')
-      await bus.publish('t', event(2))
+      await server.cli('HSET', `relayscope:{${id}:0}:bus:topic:t`, 'seq', '3')
+      await bus.publish('t', event(4))
       expect(dataOf(await collect(reader, 2))).toEqual([
-        { type: 'gap', reason: 'link_lost', dropped: 1, first_seq: 1, last_seq: 1 },
-        2,
+        { type: 'gap', reason: 'link_lost', dropped: 3, first_seq: 1, last_seq: 3 },
+        4,
       ])
-      expect(reported).toHaveLength(6)
+      expect(reported).toHaveLength(8)
       expect(reported.every((error) => error instanceof BadRow)).toBe(true)
     })
 

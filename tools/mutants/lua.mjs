@@ -218,7 +218,6 @@ export const MUTANTS = [
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/last-events.test.ts', [
     ['what is noted for sites keeps nobody from publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
     ['what is noted for sites is bounded', 'if noted >= ${LAST_MAX} and', 'if false and'],
-    ['what is noted for sites is short', ' and #published_at <= 32', ''],
   ]),
   ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/versions.test.ts', [
     ['an event is a change of its site', "  raise('bus')\n", ''],

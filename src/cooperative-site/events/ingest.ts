@@ -1,9 +1,10 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
 
+import * as z from 'zod'
 import { guardErrorHook } from '../../async/hook.js'
 import { withTimeout } from '../../async/time-limit.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { Id, toTimestamp } from '../../contract/ids.js'
 import type { Ingest } from '../../contract/ingest.js'
 import { parseInput } from '../../contract/input.js'
 import { isDeeperThan } from '../../contract/json.js'
@@ -46,6 +47,9 @@ export interface HostMessage {
   host: Principal
   message: SiteMessage
 }
+
+// Under a host without a user id the message would be retained for a user called "undefined".
+const Sender = z.object({ host: z.object({ user_id: Id }) })
 
 type Projection = { event: PublishedEvent } | { reason: NotPublishedReason }
 
@@ -119,8 +123,8 @@ async function publish(
  * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
  * retained, and the answer says why nobody was told.
  *
- * @throws Refusal what the ordinary ingest refuses (`stale_instance`, `invalid_input`, `payload_too_large`,
- * `unavailable`); such a message is never projected.
+ * @throws Refusal `invalid_input` for a host without a valid `user_id`, and what the ordinary ingest refuses
+ * (`stale_instance`, `invalid_input`, `payload_too_large`, `unavailable`); such a message is never projected.
  *
  * @example
  * await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
@@ -129,11 +133,12 @@ export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
   { host, message: given }: HostMessage,
 ): Promise<SiteMessageAnswer> {
+  const { user_id } = parseInput(Sender, { host }).host
   const { projectionMs } = resolveBounds(deps, { projectionMs: [PROJECTION_MS, TIMER_MAX_MS] })
   const message = parseInput(SiteMessage, given)
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
-  const stream = canonicalStream(host.user_id, message.stream)
-  const { accepted, duplicate, first = null } = await deps.ingest({ ...message, stream, user_id: host.user_id })
+  const stream = canonicalStream(user_id, message.stream)
+  const { accepted, duplicate, first = null } = await deps.ingest({ ...message, stream, user_id })
   const answer = (published: Published): SiteMessageAnswer => ({
     accepted,
     duplicate,

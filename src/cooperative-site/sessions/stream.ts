@@ -2,6 +2,7 @@
 import type {
   EventGap,
   EventRun,
+  SiteEvent,
   SiteEventBus,
   StreamPosition,
   Subscription,
@@ -76,6 +77,8 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let over = false
   let wroteAt = now()
   let hasTaken = false
+  // Events of a bus of the host's own that could not be written.
+  let skipped = 0
   // What a bus that knows no portions has handed over beyond what was written.
   let rest: EventRun | undefined
 
@@ -108,8 +111,23 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   }
 
   function gapFrame({ reason, dropped, first_seq, last_seq }: EventGap, behind: StreamPosition): string {
-    const data: GapFrame = { reason, dropped, dropped_total: resumed + subscription.dropped, first_seq, last_seq }
+    const data: GapFrame = { reason, dropped, dropped_total: droppedInAll(), first_seq, last_seq }
     return encodeFrame({ event: 'gap', id: toEventId(behind), data })
+  }
+
+  function droppedInAll(): number {
+    return resumed + skipped + subscription.dropped
+  }
+
+  /** The chunk as bytes; a gap for an event that is not one. */
+  function bytesOf({ bytes, next }: EventChunk, events: readonly SiteEvent[]): Bytes {
+    if (bytes !== null) return bytes
+    skipped++
+    const seq: unknown = events[next - 1]?.seq
+    const at = Number.isSafeInteger(seq) ? (seq as number) : null
+    const { epoch, seq: behind } = subscription.position
+    const gap = { type: 'gap', reason: 'link_lost', dropped: 1, first_seq: at, last_seq: at } as const
+    return encoder.encode(gapFrame(gap, { epoch, seq: at ?? behind }))
   }
 
   /** The next bytes for the reader, if there are any. What is not in them stays where it is dropped when it gets too much. */
@@ -119,17 +137,18 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
       opening = undefined
       return bytes
     }
-    let chunk: EventChunk | undefined
+    let bytes: Bytes | undefined
     const encode: TakeEvents = (events, from) => {
-      chunk = eventChunk(events, from, subscription.position.epoch)
+      const chunk = eventChunk(events, from, subscription.position.epoch, onError)
+      bytes = bytesOf(chunk, events)
       return chunk.next - from
     }
     const taken = rest ?? subscription.take(encode)
     if (taken?.type === 'gap') return encoder.encode(gapFrame(taken, subscription.position))
-    if (taken === undefined || chunk) return chunk?.bytes
-    const { bytes, next } = eventChunk(taken.events, 0, subscription.position.epoch)
-    rest = next < taken.events.length ? { type: 'run', events: taken.events.slice(next) } : undefined
-    return bytes
+    if (taken === undefined || bytes) return bytes
+    const chunk = eventChunk(taken.events, 0, subscription.position.epoch, onError)
+    rest = chunk.next < taken.events.length ? { type: 'run', events: taken.events.slice(chunk.next) } : undefined
+    return bytesOf(chunk, taken.events)
   }
 
   function give(taken: Taken): void {
@@ -149,7 +168,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
       const bytes = nextChunk()
       if (bytes) write(bytes)
     } catch (error) {
-      // Published past the ingest, and nothing that a viewer could read: who comes back is told of it as a gap.
+      // A bus of the host's own that failed, or an epoch that cannot be written.
       onError?.(error)
       end('shutdown')
     }
@@ -219,7 +238,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
       const sent = { epoch: position.epoch, seq: position.seq - held.length }
       return {
         pending: subscription.pending + held.length,
-        dropped: resumed + subscription.dropped,
+        dropped: droppedInAll(),
         last_position: position.epoch === '' ? null : toEventId(sent),
         taken_ms_ago: hasTaken ? Math.max(0, now() - wroteAt) : null,
       }

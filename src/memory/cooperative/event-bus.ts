@@ -3,12 +3,13 @@ import {
   EVENT_BUS_OPTIONS,
   type EventBusOptions,
   type LastEvents,
-  type PublishedEvent,
+  PublishedEvent,
   QUEUE_SIZE,
   type SiteEvent,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
 import { randomUuid } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
 import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
@@ -102,7 +103,8 @@ export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOp
     queueSize,
     lastEvent: last.lastEvent,
     version: last.version,
-    async publish(name, event: PublishedEvent) {
+    async publish(name, event) {
+      parseInput(PublishedEvent, event)
       const topic = topicOf(name)
       const positioned: SiteEvent = Object.freeze({ ...event, seq: topic.position.seq + 1 })
       topic.append(positioned)

@@ -2,10 +2,11 @@
 import {
   EVENT_BUS_OPTIONS,
   type EventBusOptions,
-  type PublishedEvent,
+  PublishedEvent,
   QUEUE_SIZE,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
+import { parseInput } from '../../contract/input.js'
 import { toJson } from '../../contract/json.js'
 import { resolveBounds, type Shape } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
@@ -60,6 +61,7 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
   /** @param once The id under which the topic may have had the event, if that matters. */
   async function send(name: string, event: PublishedEvent, once: string): Promise<number | null> {
     if (closed) throw new Refusal('closed', 'the event bus is closed')
+    parseInput(PublishedEvent, event)
     const { text } = toJson(event, EVENT_BYTES)
     const known = topics.find(name)
     const { epoch, seq } = known?.isPlaced ? known.topic.position : { epoch: '', seq: 0 }
@@ -71,7 +73,7 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
       known_epoch: epoch,
       known_seq: seq,
       event_id: once,
-      published_at: String(event.published_at),
+      published_at: event.published_at,
       name: crypto.randomUUID(),
     })
     if (isRepeated) return null

@@ -93,7 +93,7 @@ redis.call('SPUBLISH', K('bus', 'on', topic), epoch .. '\\n' .. seq .. '\\n' .. 
 -- For whoever looks at the sites; what stands in its way there keeps nobody from publishing.
 local user = string.match(topic, '^users/([^/]+)/')
 local last = K('bus', 'last', user or '')
-local noted = user and #published_at <= 32 and redis.pcall('HLEN', last)
+local noted = user and redis.pcall('HLEN', last)
 if type(noted) == 'number' then
   raise('bus')
   if noted >= ${LAST_MAX} and redis.call('HEXISTS', last, topic) == 0 then redis.call('DEL', last) end
