@@ -65,7 +65,9 @@ export interface Command {
 
 /**
  * Hands a command to the connection. Resolving says that it was handed over; rejecting, or neither within the
- * acknowledgement time, leads to another attempt. `signal` lives until the command is terminal and aborts when it is
+ * acknowledgement time, leads to another attempt. It may be called again before an earlier call has ended, up to
+ * `maxDeliveriesPerClient` calls for one client, so the order in which a client gets its commands is not guaranteed.
+ * `signal` lives until the command is terminal and aborts when it is
  * cancelled or expires.
  */
 export type Deliver = (command: Command, options: { signal: AbortSignal }) => Awaitable<void>

@@ -95,6 +95,7 @@ const DELIVERY_BOUNDS = defineBounds({
   maxTrackedPerUser: 10_000,
   maxWaiters: 100_000,
   maxWaitersPerUser: 10_000,
+  maxDeliveriesPerClient: 8,
   retentionMs: 3_600_000,
   // 14 commands a second for the whole hour.
   maxRetained: 50_000,
@@ -136,6 +137,11 @@ export interface DispatcherOptions {
   maxWaiters?: number | undefined
   /** Most of them of one user. @default 10000 */
   maxWaitersPerUser?: number | undefined
+  /**
+   * Maximum number of calls of `deliver` that may be open for one client at once; the client's other commands wait. A call
+   * that timed out does not count. With 1, each command waits for the one before it. @default 8
+   */
+  maxDeliveriesPerClient?: number | undefined
   /** How long a terminal record answers. @default 3600000 */
   retentionMs?: number | undefined
   /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */

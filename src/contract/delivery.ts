@@ -88,7 +88,7 @@ export const DeliveryNode = z
       .boolean()
       .nullable()
       .describe('Whether its loop goes over what is due; `null` where there is no such loop, or nobody knows.'),
-    active_drainers: Count.nullable().describe('Mailboxes that are being drained now; `null` if not known.'),
+    active_drainers: Count.nullable().describe('Clients that are being handed a command now; `null` if not known.'),
     connection_waiters: Count.nullable().describe('Connections that wait for commands now; `null` if not known.'),
     updated_at: Timestamp.nullable().describe('When it last said of itself; `null` where nodes do not report.'),
     stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` where nobody can tell.'),

@@ -10,6 +10,7 @@ const NONE = { state: 'none', at: null, instance_id: null }
 export function acknowledgedEndContract({
   clock,
   dispatcher,
+  open,
   advance,
   status,
   terminal,
@@ -100,6 +101,7 @@ export function acknowledgedEndContract({
     })
 
     it('ends what waits in the mailbox, and lets the next one pass what is in hand', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
       const stuck = connection(() => new Promise(() => {}))
       await dispatcher.attach(second, stuck.deliver)
       for (const id of ['c2', 'c3', 'c4']) await dispatcher.dispatch(command(id))

@@ -4,7 +4,7 @@ import { at } from './clock.js'
 import { command, connection, eventually, first, key, second } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
 
-export function handoverContract({ clock, dispatcher, advance, status, node }: Subject): void {
+export function handoverContract({ clock, dispatcher, open, advance, status, node }: Subject): void {
   describe('delivery', () => {
     it('hands waiting commands over in the order of their admission, with all that a client needs', async () => {
       for (const id of ['c3', 'c1', 'c2']) await dispatcher.dispatch(command(id))
@@ -21,7 +21,59 @@ export function handoverContract({ clock, dispatcher, advance, status, node }: S
       })
     })
 
-    it('has one command in hand at a time', async () => {
+    it('hands over the other commands of a client while one deliver hangs', async () => {
+      const tab = connection(({ command_id }) => command_id === 'c1' && new Promise(() => {}))
+      await dispatcher.attach(first, tab.deliver)
+      for (const id of ['c1', 'c2', 'c3', 'c4']) await dispatcher.dispatch(command(id))
+      await tab.got(4)
+      expect(tab.ids()).toEqual(['c1', 'c2', 'c3', 'c4'])
+      expect((await status('c1'))?.attempts.last_outcome).toBeNull()
+      await eventually(async () => expect((await status('c4'))?.attempts.last_outcome).toBe('handed_over'))
+      // One that comes later does not wait either, and the node has one client in hand.
+      await dispatcher.dispatch(command('c5'))
+      await tab.got(5)
+      await eventually(async () => expect((await status('c5'))?.attempts.last_outcome).toBe('handed_over'))
+      expect((await node()).active_drainers).toBe(1)
+      await dispatcher.cancel(key('c1'))
+      await eventually(async () => expect((await node()).active_drainers).toBe(0))
+    })
+
+    it('hands over the other commands while the retry of one hangs', async () => {
+      const tab = connection(({ command_id }) => command_id === 'c1' && new Promise(() => {}))
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('c1'))
+      await tab.got(1)
+      await advance(5_000)
+      await advance(200)
+      await tab.got(2)
+      await dispatcher.dispatch(command('c2'))
+      await tab.got(3)
+      expect(tab.ids()).toEqual(['c1', 'c1', 'c2'])
+    })
+
+    it('opens at most maxDeliveriesPerClient calls of deliver for a client', async () => {
+      await open({ maxDeliveriesPerClient: 2 })
+      const ends = new Map<string, () => void>()
+      const tab = connection(({ command_id }) => new Promise<void>((resolve) => ends.set(command_id, resolve)))
+      await dispatcher.attach(first, tab.deliver)
+      for (const id of ['c1', 'c2', 'c3', 'c4']) await dispatcher.dispatch(command(id))
+      await tab.got(2)
+      // Another client has calls of its own.
+      const phone = connection(() => new Promise(() => {}))
+      await dispatcher.attach({ ...first, client_id: 'phone' }, phone.deliver)
+      for (const id of ['p1', 'p2']) await dispatcher.dispatch(command(id, { client_id: 'phone' }))
+      await phone.got(2)
+      expect(tab.ids()).toEqual(['c1', 'c2'])
+      ends.get('c2')?.()
+      await tab.got(3)
+      // An acknowledged command makes room, too.
+      await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+      await tab.got(4)
+      expect(tab.ids()).toEqual(['c1', 'c2', 'c3', 'c4'])
+    })
+
+    it('waits for each deliver of a client with maxDeliveriesPerClient 1', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
       let release = () => {}
       const tab = connection(() => new Promise<void>((resolve) => (release = resolve)))
       await dispatcher.attach(first, tab.deliver)
@@ -97,6 +149,7 @@ export function handoverContract({ clock, dispatcher, advance, status, node }: S
     })
 
     it('hands a later command to a new waiter while the former still has one in hand', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
       const stuck = connection(() => new Promise(() => {}))
       await dispatcher.attach(first, stuck.deliver)
       await dispatcher.dispatch(command('c1'))

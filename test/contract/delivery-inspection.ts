@@ -52,6 +52,7 @@ export function inspectionContract({
     })
 
     it('count a due command by whether its client is attached', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
       const due = async () => {
         const { tracked_commands, due_commands, waiting_for_client } = await summary()
         return [tracked_commands, due_commands, waiting_for_client]

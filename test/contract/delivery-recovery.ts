@@ -4,7 +4,7 @@ import { at } from './clock.js'
 import { command, connection, eventually, first } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
 
-export function recoveryContract({ dispatcher, advance, status, terminal }: Subject): void {
+export function recoveryContract({ dispatcher, open, advance, status, terminal }: Subject): void {
   describe('recovery', () => {
     const attempts = async (id: string) => (await status(id))?.attempts
 
@@ -34,6 +34,7 @@ export function recoveryContract({ dispatcher, advance, status, terminal }: Subj
     })
 
     it('takes a hand-over that never ends for timed out, and goes on with the mailbox', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
       const tab = connection((given) => (given.command_id === 'c1' ? new Promise(() => {}) : undefined))
       await dispatcher.attach(first, tab.deliver)
       await dispatcher.dispatch(command('c1'))

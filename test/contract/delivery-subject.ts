@@ -20,6 +20,7 @@ export interface DispatcherSettings {
   capacity?: number | ((scope_id: string) => number)
   ackTimeoutMs?: number
   maxRetained?: number
+  maxDeliveriesPerClient?: number
 }
 
 export type TestedDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }

@@ -12,8 +12,8 @@ import { lossyClient } from './lossy-client.js'
 import { type Plan, runsOf } from './lossy-plan.js'
 import { soon } from './wait-for.js'
 
-/** For a node whose other calls are to be answered, and attempts that nobody gives up meanwhile. */
-const PATIENT = { commandTimeoutMs: 2_000, ackTimeoutMs: 600_000 }
+/** For a node whose other calls are to be answered, attempts that nobody gives up meanwhile, and one command in hand at a time. */
+const PATIENT = { commandTimeoutMs: 2_000, ackTimeoutMs: 600_000, maxDeliveriesPerClient: 1 }
 const long = { deadlineMs: 600_000 }
 
 describeNode('a claim that travels with another call', ({ client, make }) => {

@@ -95,7 +95,14 @@ describeRedis('a node of the dispatcher', () => {
     const user_id = ['a', 'b', 'c', 'd'].find((id) => shardOf(id, 2) === 1) as string
     const deploymentId = `endings-${++deployments}`
     const { client, lose } = breakable(connected.client, `{${deploymentId}:0}`)
-    const { dispatcher } = open({ client, deploymentId, shards: 2, onError: null, ackTimeoutMs: 50 })
+    const { dispatcher } = open({
+      client,
+      deploymentId,
+      shards: 2,
+      onError: null,
+      ackTimeoutMs: 50,
+      maxDeliveriesPerClient: 1,
+    })
     const given: string[] = []
     await dispatcher.attach({ user_id, client_id: 'c', instance_id: 'i' }, ({ command_id }) => {
       given.push(command_id)

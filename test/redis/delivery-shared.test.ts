@@ -60,7 +60,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
   })
 
   it('abort the signal of an attempt on one when the command is cancelled on the other', async () => {
-    const { a, b } = pair()
+    const { a, b } = pair({ maxDeliveriesPerClient: 1 })
     const signals: AbortSignal[] = []
     const tab = connection((_, signal) => {
       signals.push(signal)

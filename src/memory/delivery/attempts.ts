@@ -96,7 +96,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     command.lastOutcome = null
     command.controller ??= new AbortController()
     wakeIn(ackTimeoutMs, command, 'attempted')
-    store.setHandover(mailbox, command)
+    store.beginHandover(mailbox, command)
     const { user_id, client_id, command_id, action, payload, deadlineAt } = command
     const deadline_at = toTimestamp(deadlineAt)
     const handed: Command = { command_id, user_id, client_id, action, payload, attempt: number, deadline_at }

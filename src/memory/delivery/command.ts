@@ -76,8 +76,8 @@ export interface Mailbox {
   client_id: string
   /** `order`: greater than that of every attach that was begun before. */
   waiter: Waiter | null
-  /** The command that `deliver` has in hand; the drain waits for it. */
-  handover: TrackedCommand | null
+  /** The commands whose call of `deliver` is open. */
+  handovers: Set<TrackedCommand>
   ready: OrderedIndex<number, TrackedCommand>
   /** Commands that are not terminal. */
   tracked: number
@@ -88,7 +88,7 @@ export interface Mailbox {
 export function createMailbox(user_id: string, client_id: string): Mailbox {
   const ready = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)
   const key = clientKey({ user_id, client_id })
-  return { key, user_id, client_id, waiter: null, handover: null, ready, tracked: 0, draining: false }
+  return { key, user_id, client_id, waiter: null, handovers: new Set(), ready, tracked: 0, draining: false }
 }
 
 /** What a command is at its admission, beyond what it was dispatched with. */

@@ -73,9 +73,13 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)
   }
 
-  function setHandover(mailbox: Mailbox, command: TrackedCommand | null) {
-    totals.drainers += Number(command !== null) - Number(mailbox.handover !== null)
-    mailbox.handover = command
+  function beginHandover(mailbox: Mailbox, command: TrackedCommand) {
+    if (mailbox.handovers.size === 0) totals.drainers++
+    mailbox.handovers.add(command)
+  }
+
+  function endHandover(mailbox: Mailbox, command: TrackedCommand) {
+    if (mailbox.handovers.delete(command) && mailbox.handovers.size === 0) totals.drainers--
   }
 
   function countReady(mailbox: Mailbox, step: number) {
@@ -87,7 +91,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
     version.raise()
     const mailbox = command.mailbox as Mailbox
-    if (mailbox.handover === command) setHandover(mailbox, null)
+    endHandover(mailbox, command)
     if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) countReady(mailbox, -1)
     if (command.phase === 'attempted') attempted.delete(command)
     if (command.phase === 'backoff') backoff.delete(command)
@@ -122,7 +126,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     overdue,
     count,
     move,
-    setHandover,
+    beginHandover,
 
     nextSequence: () => ++sequence,
 
@@ -153,7 +157,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       waitersOf.add(mailbox.user_id, step)
       mailbox.waiter = waiter
       // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
-      setHandover(mailbox, null)
+      for (const command of [...mailbox.handovers]) endHandover(mailbox, command)
       closeIfEmpty(mailbox)
     },
 

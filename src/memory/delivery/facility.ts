@@ -68,14 +68,14 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
   const connections = inTime(options.connections)
   const metadata = given && JSON.parse(toJson(given, METADATA_BYTES).text)
   const bounds = { ...resolveDeliveryBounds(options), ...resolveBounds(options, { maxPayloadBytes: PAYLOAD_BYTES }) }
-  const { capacityOf, ackTimeoutMs, maxRetained, retentionMs } = bounds
+  const { capacityOf, ackTimeoutMs, maxRetained, retentionMs, maxDeliveriesPerClient } = bounds
 
   const clock = createClock(now)
   const store: DeliveryStore = createDeliveryStore({ capacity: capacityOf, maxRetained, retentionMs, clock })
   const nudge = (delayMs: number) => loop.nudge(delayMs)
   const kick = (mailbox: Mailbox) => mailboxes.kick(mailbox)
   const attempts = createDeliveryAttempts({ store, clock, nodeId, ackTimeoutMs, nudge, kick })
-  const mailboxes: Mailboxes = createMailboxes({ store, attempts, connections })
+  const mailboxes: Mailboxes = createMailboxes({ store, attempts, connections, maxDeliveriesPerClient })
   const loop: DeliveryLoop = createDeliveryLoop({ store, clock, attempts })
   loop.start()
   const parts = { store, clock, attempts, mailboxes, loop, connections, ...bounds }

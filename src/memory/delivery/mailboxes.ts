@@ -1,4 +1,4 @@
-/** How the mailboxes at which connections wait are drained: one command after the other is handed to the waiter. */
+/** How the mailboxes at which connections wait are drained: the waiter is handed their commands, a few at once. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailbox, Waiter } from './command.js'
@@ -11,11 +11,16 @@ export interface MailboxesOptions {
   store: DeliveryStore
   attempts: DeliveryAttempts
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  maxDeliveriesPerClient: number
 }
 
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
-export function createMailboxes({ store, attempts, connections }: MailboxesOptions) {
+export function createMailboxes({ store, attempts, connections, maxDeliveriesPerClient }: MailboxesOptions) {
+  /** Whether a command of `mailbox` can be handed over now. */
+  const canHandOver = ({ waiter, handovers, ready }: Mailbox) =>
+    waiter !== null && handovers.size < maxDeliveriesPerClient && ready.size > 0
+
   /**
    * Whether the waiter still speaks for its client; `null` where nobody says so now. A fenced one is released: its instance
    * attaches again if it returns.
@@ -39,8 +44,8 @@ export function createMailboxes({ store, attempts, connections }: MailboxesOptio
   }
 
   async function drain(mailbox: Mailbox) {
-    while (mailbox.waiter && !mailbox.handover && mailbox.ready.size > 0) {
-      const { waiter } = mailbox
+    while (canHandOver(mailbox)) {
+      const waiter = mailbox.waiter as Waiter
       const isOurs = await isCurrent(mailbox, waiter)
       // One question for all that wait: the command that pauses is the first of them, and calls when it is over.
       if (isOurs === null) break
@@ -56,7 +61,7 @@ export function createMailboxes({ store, attempts, connections }: MailboxesOptio
 
   /** Sees to it that `mailbox` is drained, soon but never within the caller's own step. */
   function kick(mailbox: Mailbox) {
-    if (mailbox.draining || !mailbox.waiter || mailbox.handover || mailbox.ready.size === 0) return
+    if (mailbox.draining || !canHandOver(mailbox)) return
     mailbox.draining = true
     queueMicrotask(() => drain(mailbox))
   }

@@ -46,7 +46,9 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
       isCalled: false,
       isDraining: false,
       isMore: false,
-      held: null,
+      isClaiming: false,
+      held: new Set(),
+      goOn() {},
     }
     await waiters.attach(waiter, mailboxes.call)
     if (isClosed()) {

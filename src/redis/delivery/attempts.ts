@@ -1,10 +1,11 @@
 /** The attempts that a node has in hand, and the signals that live until their commands end. */
 
 import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
-import { commandKey, toTimestamp } from '../../contract/ids.js'
+import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 import type { ClaimReply } from './script-claims.js'
+import type { Held } from './waiters.js'
 
 /** A command as it was claimed; instants are epoch ms on the store's clock. */
 export interface Claimed {
@@ -27,10 +28,19 @@ export function toClaimed(
   return { user_id, client_id, ...claimed, payload: JSON.parse(payload) }
 }
 
-interface InFlight {
-  ref: string
+interface InFlight extends Held {
+  client: string
   untilMs: number
-  release(): void
+}
+
+/** Who is told of a hand-over. */
+interface HandOver {
+  /** It is about to begin. */
+  held(held: Held): void
+  /** Nobody waits for it any more: it has ended, or the attempt is over for another reason. */
+  over(held: Held): void
+  /** How it ended, however late, and whether the command is known to have ended before. */
+  concluded(outcome: 'handed_over' | 'rejected', isLate: boolean): void
 }
 
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
@@ -39,14 +49,25 @@ export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 export function createDeliveryAttempts(onChange: () => void) {
   const inFlight = new Set<InFlight>()
   const byRef = new Map<string, Set<InFlight>>()
+  /** By the clients that are being handed something, how much. */
+  const byClient = new Map<string, number>()
   const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
 
-  function drop(held: InFlight) {
-    if (!inFlight.delete(held)) return
+  function countOf(client: string, step: number) {
+    const count = (byClient.get(client) ?? 0) + step
+    if (count > 0) byClient.set(client, count)
+    else byClient.delete(client)
+  }
+
+  /** Whether it was held until now. */
+  function drop(held: InFlight): boolean {
+    if (!inFlight.delete(held)) return false
+    countOf(held.client, -1)
     const others = byRef.get(held.ref)
     others?.delete(held)
     if (others?.size === 0) byRef.delete(held.ref)
     onChange()
+    return true
   }
 
   function signalOf(ref: string, deadlineAt: number): AbortSignal {
@@ -67,48 +88,39 @@ export function createDeliveryAttempts(onChange: () => void) {
   }
 
   return {
-    get size() {
-      return inFlight.size
+    /** How many clients are being handed something. */
+    get clients() {
+      return byClient.size
     },
 
-    /**
-     * Hands a command over; `concluded` is told how that ended, however late, and
-     * whether the command is known to have ended before. Resolves when the mailbox may go on: then,
-     * or when the attempt is over for another reason. `onHeld` is given what is held, and with it the means to end the wait.
-     */
-    async handOver(
-      claimed: Claimed,
-      deliver: Deliver,
-      concluded: (outcome: 'handed_over' | 'rejected', isLate: boolean) => void,
-      onHeld: (held: { ref: string; release(): void }) => void,
-    ): Promise<void> {
+    /** Hands a command over. */
+    handOver(claimed: Claimed, deliver: Deliver, { held: onHeld, over, concluded }: HandOver): void {
       const { deadlineAt, untilMs, ...rest } = claimed
       const ref = commandKey(claimed)
       const command = deepFreeze({ ...rest, deadline_at: toTimestamp(deadlineAt) }) as Command
       const signal = signalOf(ref, deadlineAt)
-      await new Promise<void>((resolve) => {
-        const held: InFlight = {
-          ref,
-          untilMs,
-          release() {
-            drop(held)
-            resolve()
-          },
-        }
-        inFlight.add(held)
-        byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
-        onChange()
-        onHeld(held)
-        const finish = (outcome: 'handed_over' | 'rejected') => {
-          concluded(outcome, !signals.has(ref))
-          held.release()
-        }
-        const call = async () => deliver(command, { signal })
-        call().then(
-          () => finish('handed_over'),
-          () => finish('rejected'),
-        )
-      })
+      const held: InFlight = {
+        client: clientKey(claimed),
+        ref,
+        untilMs,
+        release() {
+          if (drop(held)) over(held)
+        },
+      }
+      inFlight.add(held)
+      countOf(held.client, 1)
+      byRef.set(ref, (byRef.get(ref) ?? new Set()).add(held))
+      onChange()
+      onHeld(held)
+      const finish = (outcome: 'handed_over' | 'rejected') => {
+        concluded(outcome, !signals.has(ref))
+        held.release()
+      }
+      const call = async () => deliver(command, { signal })
+      call().then(
+        () => finish('handed_over'),
+        () => finish('rejected'),
+      )
     },
 
     applyNotice,

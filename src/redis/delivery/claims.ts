@@ -14,6 +14,7 @@ interface ClaimsOptions {
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   /** Whether what is claimed now could be handed over now. */
   hasRoom: () => boolean
+  maxDeliveriesPerClient: number
   /** Takes what a claim comes to that has just been sent. */
   resume: (waiter: LocalWaiter) => void
 }
@@ -32,10 +33,12 @@ export interface CarriedClaim {
 
 const NO_CLAIM: CarriedClaim = { next_claim: '', claimed() {}, sent() {} }
 
-export function createClaims({ delivery, waiters, connections, hasRoom, resume }: ClaimsOptions) {
+export function createClaims(options: ClaimsOptions) {
+  const { delivery, waiters, connections, hasRoom, maxDeliveriesPerClient, resume } = options
+
   /** The next claim of a mailbox that would make it now, and is given its answer by whoever sends it. */
   function carry(waiter: LocalWaiter): CarriedClaim {
-    if (waiter.isUnanswered || !hasRoom() || !waiters.isWaiting(waiter)) return NO_CLAIM
+    if (waiter.isUnanswered || waiter.isClaiming || !hasRoom() || !waiters.isWaiting(waiter)) return NO_CLAIM
     waiter.claim++
     waiter.isUnanswered = true
     waiter.isCalled = false
@@ -78,20 +81,23 @@ export function createClaims({ delivery, waiters, connections, hasRoom, resume }
     },
 
     /**
-     * For what is said of a command: where its client waits here and has just that in hand, the claim of the next. `current` is
+     * For what is said of a command: where its client waits here and has that in hand, the claim of the next. `current` is
      * the instance that the registry has named, if there is one.
      */
     after(command: CommandKey, current?: string): CarriedClaim {
       const waiter = waiters.find(command)
-      if (waiter?.held?.ref !== commandKey(command) || !(waiter.isMore || waiter.isCalled)) return NO_CLAIM
+      if (!waiter || !(waiter.isMore || waiter.isCalled)) return NO_CLAIM
+      const ref = commandKey(command)
+      if (![...waiter.held].some((held) => held.ref === ref)) return NO_CLAIM
       if (connections && current !== waiter.instance_id) return NO_CLAIM
       return carry(waiter)
     },
 
-    /** For the admission of a command: where its client waits here for nothing else, the claim of what comes first. */
+    /** For the admission of a command: where its client waits here and could take it now, the claim of what comes first. */
     atOnce(client: { user_id: string; client_id: string }): CarriedClaim {
       const waiter = waiters.find(client)
-      return connections || !waiter || waiter.isDraining ? NO_CLAIM : carry(waiter)
+      if (connections || !waiter || waiter.isDraining || waiter.held.size >= maxDeliveriesPerClient) return NO_CLAIM
+      return carry(waiter)
     },
   }
 }

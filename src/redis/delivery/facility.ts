@@ -102,7 +102,7 @@ export function commandDispatcherOn(
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
-    active_drainers: attempts.size,
+    active_drainers: attempts.clients,
     connection_waiters: waiters.size,
     counters: delivery.counters,
     ...(metadata && { metadata }),

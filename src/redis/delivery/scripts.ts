@@ -110,7 +110,7 @@ export const ADMIT = deliveryScript(
     parts: [ADMISSIONS],
   },
   `
--- Whoever brings a claim has nothing in hand.
+-- A claim comes only for a client that can take another command now.
 freed = true
 local key, waiting = ended(D, 'command', path), ended(D, 'box', mailbox)
 local known, isTaken = look(user, client, id, mailbox, path)

@@ -15,6 +15,12 @@ const BATCH = 100
 /** Waiters that one pass names to a shard: about a millisecond of it. */
 const NAMED = 250
 
+/** A command that is being handed over, and how to wait no longer for that. */
+export interface Held {
+  readonly ref: string
+  release(): void
+}
+
 /** A connection that waits. */
 export interface LocalWaiter {
   readonly user_id: string
@@ -36,8 +42,12 @@ export interface LocalWaiter {
   isDraining: boolean
   /** Behind the command that was claimed last there were others. */
   isMore: boolean
-  /** What is being handed over, and how to wait no longer for that. */
-  held: { ref: string; release(): void } | null
+  /** Whether a step is claiming: no other call may carry a claim of this waiter meanwhile. */
+  isClaiming: boolean
+  /** What is being handed over. */
+  readonly held: Set<Held>
+  /** Has its mailbox go on, if it can. */
+  goOn(): void
 }
 
 interface WaitersOptions {
@@ -70,7 +80,7 @@ export function createWaiters({ delivery, onChange, onError }: WaitersOptions) {
     if (!isWaiting(waiter)) return
     waiters.delete(clientKey(waiter))
     countOf(waiter.user_id, -1)
-    waiter.held?.release()
+    for (const held of [...waiter.held]) held.release()
     onChange()
   }
 
