@@ -148,9 +148,9 @@ export function reportedAttributes(
   ) as unknown as Attributes
 }
 
-/** What a window says of its user. */
+/** Adds a window to what is known of its user: `observed_browser_windows` counts the open ones. */
 export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
-  part.observed_browser_windows = (part.observed_browser_windows ?? 0) + 1
+  part.observed_browser_windows = (part.observed_browser_windows ?? 0) + Number(entry.status === 'open')
   part.browser_windows_by_status = oneMore(part.browser_windows_by_status, WindowStatus.options, entry.status)
   include(part, 'observed_client_ids', [entry.client_id])
 }

@@ -145,12 +145,16 @@ export interface PresenceOptions {
 
 export const PRESENCE_OPTIONS: Shape<PresenceOptions> = boundsIn(PRESENCE_BOUNDS)
 
-/** What a context says of its user. */
+/** Whether a context is live: neither stale nor closed. */
+export const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
+
+/** Adds a context to what is known of its user: the client and the status always, the rest while it is live. */
 export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
-  part.observed_contexts = (part.observed_contexts ?? 0) + 1
+  const isLive = isLiveContext(entry)
+  part.observed_contexts = (part.observed_contexts ?? 0) + Number(isLive)
   part.contexts_by_status = oneMore(part.contexts_by_status, ContextStatus.options, entry.status)
   include(part, 'observed_client_ids', [entry.client_id])
-  include(part, 'observed_client_types', [entry.client_type])
+  include(part, 'observed_client_types', isLive ? [entry.client_type] : [])
 }
 
 /** A window without workers. */
@@ -163,7 +167,7 @@ export const noWorkersIn = (window_id: string): WindowCounts => ({
 
 /** Adds a context of the window to its counts, where it is a worker that counts. */
 export function countWorker(counts: Omit<WindowCounts, 'window_id'>, context: Context): void {
-  if (context.ownership !== 'worker' || context.status === 'closed' || context.status === 'stale') return
+  if (context.ownership !== 'worker' || !isLiveContext(context)) return
   counts.worker_count++
   if (context.task_id !== null) counts.busy_count++
   else if (context.status === 'idle') counts.idle_count++

@@ -3,7 +3,8 @@ import type { Ask, Awaitable, IdPageQuery, Indexed, Pingable, Versioned } from '
 
 /**
  * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
- * Counts are exact unless `truncated`. Lists hold each name once, in any order; 101 names are as good as more.
+ * `observed_…` counts what is live: connected connections, active and idle contexts, open windows; the maps by status count
+ * all. Counts are exact unless `truncated`. Lists hold each name once, in any order; 101 names are as good as more.
  */
 export interface UserPart {
   user_id: string

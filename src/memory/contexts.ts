@@ -92,8 +92,15 @@ export function createContextRegistry(
     listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
     observeUsers: (userIds, ask) =>
       presence.observe(userIds, examinable(ask), (user_id, counts): UserPart => {
-        const observed_client_types = ClientType.options.filter((type) => counts.by_client_type[type] > 0)
-        return { user_id, observed_client_types, observed_contexts: counts.total, contexts_by_status: counts.by_status }
+        const [active, idle] = [counts('active'), counts('idle')]
+        return {
+          user_id,
+          observed_client_types: ClientType.options.filter(
+            (type) => active.by_client_type[type] + idle.by_client_type[type] > 0,
+          ),
+          observed_contexts: active.total + idle.total,
+          contexts_by_status: counts().by_status,
+        }
       }),
   }
 

@@ -205,7 +205,7 @@ export function browserWindowBattery(
         {
           user_id: 'ann',
           observed_client_ids: ['c', 'd'],
-          observed_browser_windows: 2,
+          observed_browser_windows: 1,
           browser_windows_by_status: { open: 1, stale: 0, closed: 1 },
         },
       ])

@@ -252,6 +252,8 @@ export function contextBattery(
       await report('t1', { client_type: 'web' })
       await report('t2', { client_id: 'd', status: 'active' })
       await report('t3', { user_id: 'bob' })
+      await report('t4', { client_type: 'mobile' })
+      await contexts.close('t4')
       expect([...((await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
       expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
         {
@@ -259,8 +261,13 @@ export function contextBattery(
           observed_client_types: ['browser', 'web'],
           observed_client_ids: ['c', 'd'],
           observed_contexts: 2,
-          contexts_by_status: { active: 1, idle: 1, closed: 0, stale: 0 },
+          contexts_by_status: { active: 1, idle: 1, closed: 1, stale: 0 },
         },
+      ])
+      clock.advance(30_000)
+      await report('t2', { client_id: 'd' })
+      expect(withSortedLists(await inspector.observeUsers?.(['ann'], ASK))).toMatchObject([
+        { observed_client_types: ['browser'], observed_contexts: 1, contexts_by_status: { idle: 1, stale: 1 } },
       ])
     })
 

@@ -73,8 +73,8 @@ async function statuses() {
     const { connections, contexts, 'browser-windows': windows } = observed[user_id] ?? {}
     expect(user).toMatchObject({
       observed_connections: connections?.connected ?? 0,
-      observed_contexts: contexts ? 1 : 0,
-      observed_browser_windows: windows ? 1 : 0,
+      observed_contexts: contexts?.idle ?? 0,
+      observed_browser_windows: windows?.open ?? 0,
     })
     const summary = await get(`/users/${user_id}/summary`)
     expect(summary).toMatchObject({ ...user, contexts_by_status: contexts ?? {} })

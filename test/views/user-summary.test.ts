@@ -23,7 +23,7 @@ describe('/users/{user_id}/summary', () => {
       observed_connections: 2,
       observed_client_types: ['browser', 'mobile'],
       observed_action_types: ['close', 'open'],
-      observed_contexts: 2,
+      observed_contexts: 1,
       observed_browser_windows: 1,
       last_seen_at: connection().last_seen_at,
       observed_client_ids: ['desk', 'phone'],

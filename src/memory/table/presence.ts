@@ -126,8 +126,12 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       return table.users.userIds(page, view(time), sweep(time), bound)
     },
 
-    /** A part of each user that there is, from exact counts; the clients that their records name are added. */
-    observe(userIds: readonly string[], bound: number, toPart: (userId: string, counts: C) => UserPart): UserParts {
+    /** A part of each user that there is, from exact counts of all records or of those with a status; the clients that their records name are added. */
+    observe(
+      userIds: readonly string[],
+      bound: number,
+      toPart: (userId: string, counts: (status?: string) => C) => UserPart,
+    ): UserParts {
       const time = steady()
       const { users } = table
       if (!sweep(time))
@@ -136,12 +140,14 @@ export function createPresenceTable<R extends Presence, C extends object>(option
           bound,
           (userId, left) => users.recordsOf(userId, view(time), left),
           (userId, records) => ({
-            ...toPart(userId, table.tally(records)),
+            ...toPart(userId, (wanted) =>
+              table.tally(records.filter(({ status }) => wanted === undefined || wanted === status)),
+            ),
             observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
           }),
         )
       const parts = userIds.filter(users.knowsUser).map((user_id): UserPart => {
-        const counts = table.count({ user_id }, view(time), true, 0) as C
+        const counts = (status?: string) => table.count({ user_id, status }, view(time), true, 0) as C
         return { ...toPart(user_id, counts), observed_client_ids: users.clientIds(user_id) }
       })
       return annotated(parts, { examined: 0 })
