@@ -64,15 +64,20 @@ describeRedis('over a store', () => {
     it('names what cannot be read while the store is stopped, and reads it once it goes on', async () => {
       const tab = await open(page, { key: host.key, refusals: true })
       await headline(tab, 'all sources answer')
+      await headline(tab, /of 2 nodes silent/)
       tell('redis-server', 'SIGSTOP')
       await headline(tab, /no answer from .*registry/)
       await tab.locator('main .trouble').first().waitFor()
       await tab.locator('main .old').first().waitFor()
-      // The observer itself answers, so the page is not late as a whole.
-      expect(await tab.locator('.top .fresh.live').count()).toBe(1)
+      // The observer itself answers, so the page is not late as a whole; but nothing of it is calm.
+      await tab.locator('.top .fresh.late', { hasText: /\d answers? missing or old/ }).waitFor()
+      expect(await tab.locator('main.late').count()).toBe(0)
+      await headline(tab, /findings unknown|no findings in what was read/)
+      await headline(tab, /silent nodes unknown since/)
       tell('redis-server', 'SIGCONT')
       await headline(tab, 'all sources answer')
       await expect.poll(() => tab.locator('main .trouble, main .old').count()).toBe(0)
+      await tab.locator('.top .fresh.live').waitFor()
     })
   })
 })

@@ -41,6 +41,19 @@ async function isFresh(page: Page): Promise<void> {
   await expect.poll(() => page.locator('main.late, main .old').count()).toBe(0)
 }
 
+/** `inspector`, which throws for as long as `isLost` says so. */
+const losable = <T extends object>(inspector: T, isLost: () => boolean): T =>
+  new Proxy(inspector, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name)
+      if (typeof method !== 'function') return method
+      return (...args: unknown[]) => {
+        if (isLost()) throw new Refusal('unavailable', 'planted-s3cr3t')
+        return method.apply(target, args)
+      }
+    },
+  })
+
 inChromium('the viewer, live', (open) => {
   it('shows what is new in a list that is watched, in every tab, without a reload', async () => {
     const world = createWorld()
@@ -131,18 +144,7 @@ inChromium('the viewer, live', (open) => {
     const world = createWorld()
     const whole = createFakeInspectors(world)
     let isLost = false
-    const lost = <T extends object>(inspector: T): T =>
-      new Proxy(inspector, {
-        get: (target, name) => {
-          const method = Reflect.get(target, name)
-          if (typeof method !== 'function') return method
-          return (...args: unknown[]) => {
-            if (isLost) throw new Refusal('unavailable', 'planted-s3cr3t')
-            return method.apply(target, args)
-          }
-        },
-      })
-    const registry = whole.registry && lost(whole.registry)
+    const registry = whole.registry && losable(whole.registry, () => isLost)
     const host = await startViewedOnce(world, { inspectors: { ...whole, ...(registry && { registry }) } })
     const page = await open(`${host.page}#/connections`, WATCHED)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
@@ -156,12 +158,63 @@ inChromium('the viewer, live', (open) => {
     await page.goto(`${host.page}#/`)
     await page.locator('.headline', { hasText: 'no answer from registry' }).waitFor()
     await trouble.first().waitFor()
+    await page.locator('.top .fresh.late', { hasText: /\d answers missing or old$/ }).waitFor()
+    expect(await told(page)).toBe('answers missing or old')
     expect(await page.locator('main section', { hasText: 'Nodes' }).first().locator('.trouble').count()).toBe(0)
     expect(await page.content()).not.toContain('planted-s3cr3t')
 
     isLost = false
     await page.locator('.headline', { hasText: 'all sources answer' }).waitFor()
     await expect.poll(() => page.locator('main .trouble').count()).toBe(0)
+  })
+
+  it('has no calm word and no green dot while no source can be read', async () => {
+    const world = createWorld()
+    let isLost = false
+    const inspectors = Object.fromEntries(
+      Object.entries(createFakeInspectors(world)).map(([name, inspector]) => [name, losable(inspector, () => isLost)]),
+    )
+    const host = await startViewedOnce(world, { inspectors })
+    const page = await open(`${host.page}#/`, { key: KEY, refusals: true })
+    const headline = page.locator('.headline')
+    await headline.getByText('0 of 3 nodes silent').waitFor()
+    await page.locator('.top .fresh.live').waitFor()
+    isLost = true
+    await headline.getByText(/findings unknown/).waitFor()
+    await headline.getByText(/silent nodes unknown since \d/).waitFor()
+    await headline.getByText(/no answer from .*delivery/).waitFor()
+    expect(await headline.getByText(/no findings|\d of \d|all sources/).count()).toBe(0)
+    expect(await page.locator('.top .fresh.live').count()).toBe(0)
+    isLost = false
+    await headline.getByText('0 of 3 nodes silent').waitFor()
+    await page.locator('.top .fresh.live').waitFor()
+  })
+
+  it.each([
+    ['a list that goes on', { has_more: true, next_cursor: 'x' }, 'no findings in what was read'],
+    ['a list of which some was not read', { complete: false, examined: 9 }, 'no findings in what was read'],
+    ['a source that failed', { complete: false, examined: 0 }, 'findings unknown'],
+    ['all that there is', {}, 'no findings'],
+  ])('says no more of findings than was read: %s', async (_, given, said) => {
+    const { complete = true, examined = 9, ...more } = given as { complete?: boolean; examined?: number }
+    const completeness = {
+      complete,
+      truncated_sources: complete ? [] : ['registry'],
+      examined: { registry: examined },
+      limits: { registry: 10 },
+    }
+    const page = { items: [], has_more: false, next_cursor: null, completeness, not_looked_for: [], ...more }
+    const host = await startViewedOnce(createWorld())
+    host.break((path) => {
+      if (path.startsWith('/watch')) return problem(501, 'operation_absent')()
+      return path.startsWith('/findings') ? Response.json(page) : undefined
+    })
+    const tab = await open(`${host.page}#/`, { key: KEY, refusals: true })
+    const fact = tab.locator('.headline a').first()
+    await expect.poll(() => fact.innerText()).toBe(said)
+    expect(await fact.getAttribute('class')).toBe('')
+    if (said.endsWith('unknown')) await tab.locator('.top .fresh.late', { hasText: '1 answer missing' }).waitFor()
+    else await tab.locator('.top .fresh.live').waitFor()
   })
 
   it('says so when the router answers 503, when nobody answers, and when it has answered again', async () => {
@@ -213,14 +266,20 @@ inChromium('the viewer, live', (open) => {
     await page.getByRole('button', { name: 'pause' }).click()
     await expect.poll(() => fresh(page).innerText()).toMatch(/paused.* as of \d/s)
     expect(await told(page)).toBe('paused')
-    await page.locator('main .old').first().waitFor()
     const before = host.asked.length
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     await page.clock.runFor(10_000)
     expect(host.asked.length).toBe(before)
     expect(await page.getByText('Nothing here.').count()).toBe(1)
+    // What one paused for keeps its colours: nothing is wrong, and the header says since when it stands.
+    expect(await page.locator('main.late, .old, .top .late').count()).toBe(0)
+    expect(await told(page)).toBe('paused')
+    await page.goto(`${host.page}#/sites`)
+    await page.locator('main .state', { hasText: 'not asked while paused' }).waitFor()
+    await page.goBack()
     await page.getByRole('button', { name: 'go on' }).click()
     await page.getByRole('link', { name: 'conn-new' }).waitFor()
+    expect(await page.getByText('no answer for').count()).toBe(0)
     await isFresh(page)
   })
 

@@ -1,7 +1,7 @@
 /** What the viewer says of one command, of one that is not there, and what it leaves out on a narrow screen: nothing. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld } from '../diagnostics/world.js'
+import { createWorld, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, type ViewedHost } from './host.js'
 
@@ -24,7 +24,8 @@ function failedWorld() {
     { ...failed('cmd-refused', 'busy'), acknowledgement: refused },
     { ...failed('cmd-unconfirmed', null), attempts: { ...attempts, confirmed: 0 } },
   ]
-  return { ...world, delivery: { ...world.delivery, statuses } }
+  const nodes = [node({ node_id: 'node-own', metadata: { port: 49_153, pid: 8_793 } })]
+  return { ...world, delivery: { ...world.delivery, statuses, nodes } }
 }
 
 inChromium('the words of the viewer', (open) => {
@@ -57,6 +58,20 @@ inChromium('the words of the viewer', (open) => {
     await page.goto(`${host.page}#${commandAt('cmd-unconfirmed')}`)
     await attempted.getByText('0 of 5').filter({ hasText: 'not acknowledged or not confirmed' }).waitFor()
     await attempted.getByText('Proves that a node claimed it').waitFor()
+  })
+
+  it('do not say of a refusal what is true of an acknowledgement', async () => {
+    const page = await open(`${host.page}#${commandAt('cmd-refused')}`, { key: KEY })
+    const refused = page.locator('.steps li', { hasText: 'Refused by the client' })
+    await refused.getByText('Does not prove that the client ran none of it before it refused.').waitFor()
+    expect(await refused.getByText('that it began').count()).toBe(0)
+  })
+
+  it('show numbers of the host as it gave them', async () => {
+    const page = await open(`${host.page}#/delivery/nodes`, { key: KEY })
+    const row = page.locator('tbody tr', { hasText: 'node-own' })
+    await row.getByText('port 49153').waitFor()
+    await row.getByText('pid 8793').waitFor()
   })
 
   it('say why a command may not be there, and nothing of what its fields prove', async () => {

@@ -3,7 +3,9 @@
  * the one watch of this tab where the router has it, everything else and whatever the watch does not bring by asking.
  */
 import type { Capabilities } from '../../contract/capabilities.js'
+import type { Completeness } from '../../contract/completeness.js'
 import type { ServiceIndex } from '../../diagnostics/service-index.js'
+import type { SourceRow } from '../../diagnostics/sources.js'
 import { ask, type Problem } from './ask.js'
 import { dropKey } from './key.js'
 import { createWatching } from './watching.js'
@@ -41,10 +43,13 @@ const INDEX = '/'
 
 const entries = new Map<string, Entry>()
 const onPulse = new Set<() => void>()
-let isPaused = false
+/** Since when the page is paused: what it shows grows no older than it was then. */
+let pausedAt: number | null = null
+/** What is older than this was shown while the page was paused, and is asked for just now. */
+let resumedAt = 0
 let isRefused = false
 
-const isStill = () => isPaused || isRefused || document.hidden
+const isStill = () => pausedAt !== null || isRefused || document.hidden
 
 const watching = createWatching((path, value) => {
   const entry = entries.get(path)
@@ -144,6 +149,10 @@ export interface Pulse {
   readonly isPaused: boolean
   readonly isRefused: boolean
   readonly isLate: boolean
+  /** It has not answered since the page began, or went on after a pause. */
+  readonly isAsking: boolean
+  /** How many of the answers that the page shows are missing, old or without one of their sources. */
+  readonly lacking: number
   /** Whether lists come by themselves. */
   readonly isWatching: boolean
 }
@@ -160,7 +169,20 @@ export function closedOf(path: string): Problem | null {
   return isSome ? { status: 403, code: NOT_TOLD, title: '' } : { status: 501, code: '', title: '' }
 }
 
-const isLate = (asOf: number | null) => asOf !== null && Date.now() - asOf > LATE_MS
+const isLate = (asOf: number | null) => asOf !== null && (pausedAt ?? Date.now()) - Math.max(asOf, resumedAt) > LATE_MS
+
+/** Whether an answer lacks a source altogether: it failed before it answered anything. */
+export const lacksSource = (completeness: Completeness | undefined): boolean =>
+  completeness?.truncated_sources.some((source) => !completeness.examined[source]) ?? false
+
+/** Whether what the page shows of an answer is not what is so now. A refusal is an answer. */
+function lacks({ path, answer: { value, problem } }: Entry): boolean {
+  if (path === INDEX) return false
+  if (problem) return problem.status === 0 || (problem.status >= 500 && problem.status !== 501)
+  const { items, completeness } = (value ?? {}) as { items?: readonly SourceRow[]; completeness?: Completeness }
+  const isMute = path === '/sources' && items?.some(({ answered }) => !answered)
+  return isMute || isOld(path) || lacksSource(completeness)
+}
 
 export function pulse(): Pulse {
   const { value, asOf, problem } = answerOf(PULSE) as Answer<Capabilities>
@@ -168,9 +190,11 @@ export function pulse(): Pulse {
     capabilities: value,
     asOf,
     problem,
-    isPaused,
+    isPaused: pausedAt !== null,
     isRefused,
     isLate: isLate(asOf),
+    isAsking: asOf === null || asOf < resumedAt,
+    lacking: [...entries.values()].filter(lacks).length,
     isWatching: watching.isLive(),
   }
 }
@@ -182,11 +206,14 @@ export function followPulse(listener: () => void): () => void {
 
 /** Whether what is shown of `path` may have changed since. */
 export const isOld = (path: string): boolean =>
-  pulse().isLate || answerOf(path).problem !== null || (!watching.brings(path) && isLate(answerOf(path).asOf))
+  isLate(answerOf(PULSE).asOf) ||
+  answerOf(path).problem !== null ||
+  (!watching.brings(path) && isLate(answerOf(path).asOf))
 
 export function setPaused(paused: boolean): void {
-  isPaused = paused
+  pausedAt = paused ? Date.now() : null
   if (paused) rest()
+  else resumedAt = Date.now()
   beat()
 }
 

@@ -10,28 +10,33 @@ import { KeyForm } from './key-form.js'
 import { KeyList, useKeys } from './keys.js'
 import { GROUPS, PAGES, pageOf } from './pages.js'
 import { Text } from './parts/text.js'
-import { spanOf, timeOf } from './words.js'
+import { countOf, spanOf, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
 
-/** What a screen reader hears once, and the time that everybody else sees go on. */
+/** What a screen reader hears once, and the time that everybody else sees go on: the worst of what the page shows. */
 function Freshness(): JSX.Element {
-  const { asOf, problem, isPaused, isRefused, isLate, isWatching } = usePulse()
-  const isLost = isLate || problem !== null
-  const [name, said] = isRefused
-    ? ['paused', 'no key']
+  const { asOf, problem, isPaused, isRefused, isLate, isAsking, lacking, isWatching } = usePulse()
+  const lost = asOf === null ? problem?.title : `no answer for ${spanOf(Date.now() - asOf)}`
+  const parts = `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`
+  const [name, heard, said] = isRefused
+    ? ['paused', 'no key', 'no key']
     : isPaused
-      ? ['paused', 'paused']
-      : isLost
-        ? ['late', asOf === null ? (problem?.title ?? 'no answer') : `no answer for ${spanOf(Date.now() - asOf)}`]
-        : ['live', isWatching ? 'live' : asOf === null ? 'asking' : 'asked every 2 s']
+      ? ['paused', 'paused', 'paused']
+      : isLate || problem
+        ? ['late', 'no answer', lost]
+        : lacking > 0
+          ? ['late', 'answers missing or old', parts]
+          : isAsking
+            ? ['asking', 'asking', 'asking']
+            : ['live', 'live', isWatching ? 'live' : 'asked every 2 s']
   return (
     <span class={`fresh ${name}`}>
       <span class="hidden" role="status">
-        {isLost ? 'no answer' : name}
+        {heard}
       </span>
       {said}
-      {asOf !== null && ` · as of ${timeOf(asOf)}`}
+      {asOf !== null && said !== parts && ` · as of ${timeOf(asOf)}`}
     </span>
   )
 }

@@ -1,7 +1,7 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/completeness.js'
-import { NOT_TOLD } from '../answers.js'
+import { NOT_TOLD, pulse } from '../answers.js'
 import type { Problem } from '../ask.js'
 import { countOf, plain, timeOf } from '../words.js'
 
@@ -36,12 +36,16 @@ interface Bounded {
   completeness?: Completeness
 }
 
-/** What was cut short, by source. A sample never reads as a total. */
+/** What was cut short, by source. A sample never reads as a total, and what failed not as what reached its bound. */
 export const cutsOf = ({ completeness }: Bounded): string[] =>
-  (completeness?.truncated_sources ?? []).map(
-    (source) =>
-      `a sample: ${plain(source)} was cut short at ${countOf(completeness?.examined[source])} of at most ${countOf(completeness?.limits[source])}`,
-  )
+  (completeness?.truncated_sources ?? []).map((source) => {
+    const { examined, limits } = completeness as Completeness
+    const read = examined[source] ?? 0
+    if (read === 0) return `incomplete: ${plain(source)} could not be read`
+    return read < (limits[source] ?? 0)
+      ? `incomplete: ${plain(source)} was not read to its end (${countOf(read)} entries read)`
+      : `a sample: ${plain(source)} was cut short at ${countOf(read)} entries`
+  })
 
 /** How much of a list this is. */
 function extentOf(page: Bounded): string {
@@ -62,7 +66,7 @@ interface StateProps {
 export const State = ({ answer: { value, asOf, problem, isOld }, children }: StateProps): JSX.Element => (
   <span class={isOld && asOf !== null ? 'state old' : 'state'}>
     {value?.items && value.has_more !== undefined && `${extentOf(value)} · `}
-    {asOf === null ? (problem ? '' : 'asking') : `as of ${timeOf(asOf)}`}
+    {asOf === null ? (problem ? '' : pulse().isPaused ? 'not asked while paused' : 'asking') : `as of ${timeOf(asOf)}`}
     {isOld && asOf !== null && ' · may have changed since'}
     {asOf !== null && children && <span class="dim"> · {children}</span>}
   </span>

@@ -74,7 +74,8 @@ function flat(value: object): ComponentChildren {
 export function Json({ value }: { value: unknown }): ComponentChildren {
   if (value == null) return '–'
   if (typeof value === 'string') return isInstant(value) ? <Time at={value} isLong /> : <Text value={value} />
-  if (typeof value === 'number') return countOf(value)
+  // A client's own number may be a port or a process: it is shown as it was given.
+  if (typeof value === 'number') return String(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return (
     flat(value) ?? (

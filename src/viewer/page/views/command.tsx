@@ -150,7 +150,9 @@ function Acknowledgement({
       not={
         state === 'none'
           ? 'that the client has not run it: its word may have been lost.'
-          : 'that it began, finished, or will.'
+          : state === 'refused'
+            ? 'that the client ran none of it before it refused.'
+            : 'that it began, finished, or will.'
       }
     />
   )
