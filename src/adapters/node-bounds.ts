@@ -1,13 +1,11 @@
 /** Holds the connections of a Node server within bounds, however many come and whatever they do not read. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { sliceInput } from './node-input.js'
-import { createTurns } from './node-turns.js'
 
 export interface ConnectionBounds {
   /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has sent requests ahead. */
   connections: number
-  /** Requests of one connection that wait for their answers; with the last of them the connection closes. */
+  /** Requests of one connection that may wait for their answers; one that sends more is cut off. */
   pipelined: number
   /** How long a connection may take nothing while bytes wait for it. */
   stallMs: number
@@ -18,8 +16,6 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
 interface Connection {
   /** Requests without their whole answer: the first is being answered, the others wait. */
   waiting: (() => void)[]
-  /** With it, as many wait as may. */
-  last?: IncomingMessage
 }
 
 interface BoundConnections {
@@ -42,8 +38,6 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
   const isStalled = ([socket]: [Socket, Connection]) => socket.writableLength > 0
   const isAhead = ([, { waiting }]: [Socket, Connection]) => waiting.length > 1
 
-  const takeTurn = createTurns()
-
   server.on('connection', (socket: Socket) => {
     if (open.size >= connections) {
       const [evicted] = [...open].find(isIdle) ?? [...open].find(isStalled) ?? [...open].find(isAhead) ?? [socket]
@@ -51,9 +45,7 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
       evicted.destroy()
       if (evicted === socket) return
     }
-    const connection: Connection = { waiting: [] }
-    open.set(socket, connection)
-    sliceInput({ socket, isFull: () => connection.last?.complete === true, takeTurn })
+    open.set(socket, { waiting: [] })
     socket.on('close', () => open.delete(socket))
   })
 
@@ -72,20 +64,19 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     if (waiting.length === 0) {
       open.delete(socket)
       open.set(socket, connection)
-    } else takeTurn(() => socket.destroyed || waiting[0]?.())
+      // In the next round of the event loop: whoever has just come goes first.
+    } else setImmediate(() => socket.destroyed || waiting[0]?.())
   }
 
   return {
     listener(req, res) {
       const { socket } = req
       const connection = open.get(socket)
-      if (connection === undefined || connection.last) return
+      // Node has parsed more of what came in one piece than it could be stopped at.
+      if (connection === undefined || socket.destroyed) return
       const { waiting } = connection
+      if (waiting.length === pipelined) return void socket.destroy()
       waiting.push(() => listener(req, res))
-      if (waiting.length === pipelined) {
-        connection.last = req
-        res.shouldKeepAlive = false
-      }
       res.on('close', () => answered(socket, connection))
       if (waiting.length === 1) listener(req, res)
     },

@@ -32,7 +32,9 @@ export interface ListenOptions {
    * sent requests ahead. @default 512
    */
   connections?: number | undefined
-  /** Requests of one connection that wait for their answers; with the last of them the connection closes. @default 16 */
+  /** Requests of one connection, with the last of which it closes: Node's `maxRequestsPerSocket`. @default 1000 */
+  requests?: number | undefined
+  /** Requests of one connection that may wait for their answers; one that sends more is cut off. @default 16 */
   pipelined?: number | undefined
   /** For what is under way when the server is closed. @default 5000 */
   closeTimeoutMs?: number | undefined
@@ -58,6 +60,7 @@ const BOUNDS = defineBounds({
   keepAliveMs: [5_000, TIMER_MAX_MS],
   stallMs: [10_000, TIMER_MAX_MS],
   connections: 512,
+  requests: 1_000,
   pipelined: 16,
   closeTimeoutMs: [5_000, TIMER_MAX_MS],
 })
@@ -99,7 +102,7 @@ export async function listen(
   listener: (req: IncomingMessage, res: ServerResponse) => void,
   options: ListenOptions = {},
 ): Promise<Listening> {
-  const { host, port, headersMs, requestMs, keepAliveMs, closeTimeoutMs, ...bounds } = readOptions(options)
+  const { host, port, headersMs, requestMs, keepAliveMs, closeTimeoutMs, requests, ...bounds } = readOptions(options)
   // Asked for only here: the adapter itself loads where there is no Node.
   const { createServer } = await import('node:http')
   const server = createServer({
@@ -112,6 +115,7 @@ export async function listen(
   })
   // Over its bound Node drops lines without a word, and with them what a guard must see; 16 KiB bound them all.
   server.maxHeadersCount = 0
+  server.maxRequestsPerSocket = requests
   const held = boundConnections(server, listener, bounds)
   server.on('request', held.listener)
   // By itself Node would answer it without an end.
