@@ -28,7 +28,10 @@ const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: 
 const who = { authenticateHost: authenticate, authenticateViewer: authenticate }
 const relay = createCooperativeSiteRouter({ ...ports, ...who, prefix: '/relay' })
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
-const diagnostics = createDiagnosticsRouter({ ...memoryComposition(facilities), auth, prefix: '/ops/diagnostics' })
+// Only what is fed here. `contexts` and `browserWindows` are not: they answer 501, and not that there are none.
+const { rpc, history, deduplicator } = facilities
+const fed = { connections, dispatcher, rpc, history, deduplicator, sites, sessions, subscriptions }
+const diagnostics = createDiagnosticsRouter({ ...memoryComposition(fed), auth, prefix: '/ops/diagnostics' })
 
 // The one file of `relayscope/browser` imports nothing: a page may have it as it is, or by a bundler.
 const browser = await readFile(new URL(import.meta.resolve('relayscope/browser')))

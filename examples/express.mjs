@@ -3,13 +3,13 @@ import express from 'express'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 
-const facilities = createMemoryFacilities()
+const { connections } = createMemoryFacilities()
 
 // #region mount
 import { toExpressMiddleware } from 'relayscope/express'
 
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections }), // only what your relay feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics', // the whole public path, wherever the middleware is mounted
 })

@@ -6,8 +6,9 @@ import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { createMetrics } from 'relayscope/metrics'
 import { startNodeServer } from 'relayscope/node'
 
+const { connections, dispatcher } = createMemoryFacilities()
 const metrics = createMetrics({
-  ...memoryComposition(createMemoryFacilities()),
+  ...memoryComposition({ connections, dispatcher }), // only what your relay feeds
   // Without a key of yours nobody can scrape.
   auth: bearerAuth(process.env.SERVICE_ADMIN_KEY ?? crypto.randomUUID()),
   labels: { scopes: ['billing', 'exports'] },

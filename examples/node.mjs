@@ -2,9 +2,9 @@
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 
-const facilities = createMemoryFacilities()
+const { connections } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections }), // only what your relay feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })

@@ -4,9 +4,9 @@ import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
 
-const facilities = createMemoryFacilities()
+const { contexts, browserWindows } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ contexts, browserWindows }), // only what the plug feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -24,8 +24,8 @@ const tasks = new Map()
 import { followBrowser } from 'relayscope/playwright'
 
 const follower = followBrowser(browser, {
-  contexts: facilities.contexts,
-  browserWindows: facilities.browserWindows,
+  contexts,
+  browserWindows,
   identify: (_context, page) => ({ ...crawler, task_id: tasks.get(page) ?? null }),
 })
 // #endregion

@@ -5,9 +5,9 @@ import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
 import { Server } from 'socket.io'
 
-const facilities = createMemoryFacilities()
+const { connections } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections }), // only what the plug feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -24,7 +24,7 @@ function whoIs({ handshake: { auth } }) {
 import { followSocketIo } from 'relayscope/socket.io'
 
 followSocketIo(io, {
-  connections: facilities.connections,
+  connections,
   identify: (socket) => whoIs(socket), // by your own authentication
 })
 // #endregion

@@ -7,8 +7,9 @@ import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
 import { createViewer } from 'relayscope/viewer'
 
+const { connections, dispatcher } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(createMemoryFacilities()),
+  ...memoryComposition({ connections, dispatcher }), // only what your relay feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })

@@ -26,8 +26,9 @@ async function show(url, left, draw) {
 
 test('a client that connects appears on the page', async () => {
   const facilities = createMemoryFacilities()
+  const { connections, dispatcher } = facilities
   const diagnostics = createDiagnosticsRouter({
-    ...memoryComposition(facilities),
+    ...memoryComposition({ connections, dispatcher }), // findings need the dispatcher
     auth: apiKeyAuth(key),
     prefix: '/ops/diagnostics',
   })
@@ -38,7 +39,7 @@ test('a client that connects appears on the page', async () => {
     const over = show(server.url, left, (view, items, { stale }) => {
       if (view.startsWith('/connections') && items.length === 1 && !stale) shown.resolve(items[0])
     })
-    await facilities.connections.connect({
+    await connections.connect({
       user_id: 'ada',
       client_id: 'laptop',
       instance_id: 'run-1',

@@ -6,8 +6,9 @@ import { toNodeHandler } from 'relayscope/node'
 import { WebSocketServer } from 'ws'
 
 const facilities = createMemoryFacilities()
+const { connections, dispatcher } = facilities
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections, dispatcher }), // only what is fed below
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -25,7 +26,6 @@ function whoIs(request) {
 import { promisify } from 'node:util'
 import { followWebSockets } from 'relayscope/ws'
 
-const { connections, dispatcher } = facilities
 const complain = (error) => console.error(error) // over Redis every call can reject, and Node ends for one that nobody catches
 
 const follower = followWebSockets(sockets, {

@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws'
 const server = createServer()
 const sockets = new WebSocketServer({ server })
 sockets.on('connection', (socket) => socket.send('hello'))
-const facilities = createMemoryFacilities()
+const { connections } = createMemoryFacilities()
 
 /** Whom your cookie or token belongs to; this example believes everybody who comes to `/user/client/instance`. */
 function whoIs(request) {
@@ -20,13 +20,13 @@ function whoIs(request) {
 import { followWebSockets } from 'relayscope/ws'
 
 followWebSockets(sockets, {
-  connections: facilities.connections,
+  connections,
   identify: (_socket, request) => (request ? whoIs(request) : null), // by your own authentication
 })
 // #endregion
 
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections }), // only what the plug feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })

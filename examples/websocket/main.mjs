@@ -7,8 +7,9 @@ import { WebSocketServer } from 'ws'
 import { feed } from './feed.mjs'
 
 const facilities = createMemoryFacilities()
+const { connections, contexts, dispatcher } = facilities
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition(facilities),
+  ...memoryComposition({ connections, contexts, dispatcher }), // only what `feed` writes to
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })

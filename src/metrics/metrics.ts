@@ -49,7 +49,7 @@ interface Visit extends RequestSource {
  *
  * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
  * @example
- * const metrics = createMetrics({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
+ * const metrics = createMetrics({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
  * await metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
  */
 export function createMetrics(options: MetricsOptions): Metrics {

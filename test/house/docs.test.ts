@@ -68,6 +68,17 @@ describe('the documents', () => {
     expect(silent).toEqual(['worker'])
   })
 
+  it('give the composition only what is fed, and so do the examples', () => {
+    const examples = readdirSync(join(ROOT, 'examples'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.mjs'))
+      .map((name) => `examples/${name}`)
+    // Whoever gives all facilities must write to all of them: the live host does.
+    const feedsAll = new Set(['examples/live-host/facilities.mjs', 'CHANGELOG.md'])
+    const givesAll = /memoryComposition\((?:facilities|createMemoryFacilities\(\))/
+    const wrong = [...documents, ...examples].filter((path) => !feedsAll.has(path) && givesAll.test(textOf(path)))
+    expect(wrong).toEqual([])
+  })
+
   it('are all within one link of the README', () => {
     const readme = textOf('README.md')
     expect(documents.filter((path) => path !== 'README.md' && !readme.includes(`](${path})`))).toEqual([])

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf } from '../../src/contract/capabilities.js'
+import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMemoryFacilities, createMessageHistory, memoryComposition } from '../../src/memory/index.js'
+import { createMetrics } from '../../src/metrics/index.js'
 import { ASK } from '../contract/clock.js'
 
 const desk = { user_id: 'ann', client_id: 'desk', instance_id: 'one' }
@@ -73,6 +75,32 @@ describe('the memory composition', () => {
     const { extensions, ...flags } = capabilitiesOf(inspectors)
     expect(Object.values(flags)).toEqual(Array(11).fill(true))
     await facilities.close()
+  })
+
+  it('shows a family that it is not given as unknown, never as zero', async () => {
+    const { connections } = createMemoryFacilities()
+    await connections.connect({ ...desk, client_type: 'console' })
+    const composition = { ...memoryComposition({ connections }), auth: noopAuth() }
+    const router = createDiagnosticsRouter(composition)
+    const ask = async (path: string) => {
+      const response = await router(new Request(`http://relay${path}`))
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    expect((await ask('/users')).body.items).toMatchObject([
+      { user_id: 'ann', observed_connections: 1, observed_contexts: null, observed_browser_windows: null },
+    ])
+    for (const path of [
+      '/contexts',
+      '/browser-windows',
+      '/rpc/pending',
+      '/delivery/summary',
+      '/history/streams',
+      '/sites',
+    ])
+      expect(await ask(path), path).toMatchObject({ status: 501, body: { code: 'inspector_absent' } })
+    const series = await (await createMetrics(composition)(new Request('http://relay/metrics'))).text()
+    expect(series).toMatch(/^relayscope_connections\{/m)
+    expect(series).not.toMatch(/^relayscope_(contexts|browser_windows|rpc|delivery|history|sites|sessions)/m)
   })
 
   it('takes any subset: a missing facility is a missing inspector', () => {

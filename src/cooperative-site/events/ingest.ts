@@ -133,8 +133,8 @@ export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
   { host, message: given }: HostMessage,
 ): Promise<SiteMessageAnswer> {
-  const { user_id } = parseInput(Sender, { host }).host
   const { projectionMs } = resolveBounds(deps, { projectionMs: [PROJECTION_MS, TIMER_MAX_MS] })
+  const { user_id } = parseInput(Sender, { host }).host
   const message = parseInput(SiteMessage, given)
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')
   const stream = canonicalStream(user_id, message.stream)

@@ -96,7 +96,8 @@ const spilling = (spill: SpillStore | undefined) =>
  *
  * @example
  * const facilities = createMemoryFacilities()
- * const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(key) })
+ * const { connections } = facilities // only what your host writes to
+ * const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   checkOptions(options, OPTIONS)

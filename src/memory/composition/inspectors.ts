@@ -44,9 +44,10 @@ function withInspector({ test }: Rule): Rule {
 }
 
 /**
- * The inspectors of exactly these objects, and the deployment in direct mode. Nothing is copied: mounted in another
- * process it would be a view of other objects. `deploymentId` is the routing identity that answers carry, `null` for
- * none.
+ * Returns the inspectors of exactly these objects, and the deployment in direct mode. Give it only what your host
+ * writes to: a family that is left out is `null` and 501 in the answers, one that nobody writes to is a false zero.
+ * Nothing is copied: mounted in another process it would be a view of other objects. `deploymentId` is the routing identity
+ * that answers carry, `null` for none.
  *
  * @example
  * createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
