@@ -1,14 +1,219 @@
 /** The browser end of a cooperative session: two operations over HTTP, for whoever shows a relayed site. */
 
+import { onAbort, raceAbort } from '../async/abort.js'
+import { sleep } from '../async/timer.js'
+import type { GapReason, SiteEvent } from '../contract/event-bus.js'
 import type { Invocation } from '../contract/invocations.js'
-import type { JsonObject } from '../contract/json.js'
+import type { Json, JsonObject } from '../contract/json.js'
 import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
-import { toBase, toSegment } from '../relay-client/answer.js'
-import { BASE_URL_OR_PATH } from '../relay-client/base-url.js'
-import type { Subscriber } from './frames.js'
-import { type InvokeOptions, invoke } from './invoke.js'
-import { type ClientHeaders, createSend } from './send.js'
-import { subscribe } from './subscribe.js'
+import {
+  BASE_URL_OR_PATH,
+  isNumber,
+  isOneOf,
+  isRecordOf,
+  isText,
+  isWord,
+  nullable,
+  parseObject,
+  toBase,
+  toSegment,
+  UNEXPECTED,
+} from '../relay-client/wire.js'
+import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay, type StreamEvent } from './event-stream.js'
+import {
+  type ClientHeaders,
+  CooperativeSiteError,
+  createSend,
+  type InvokeOptions,
+  invoke,
+  type Send,
+  toError,
+} from './invoke.js'
+
+// What a viewer is told: the frames of a session's event stream, as its subscriber receives them.
+
+/** The stream lives. Nothing from before is replayed: refetch what you show. */
+export interface ReadyFrame {
+  subscription_id: string
+  session_id: string
+  site_id: string
+  /** Events that wait for this subscriber before its oldest are dropped. */
+  queue_limit: number
+  replay: false
+  heartbeat_ms: number
+}
+
+/** Events were lost; numbers are exact, or `null` where nobody knows. Refetch what you show. */
+export interface GapFrame {
+  reason: GapReason
+  dropped: number | null
+  dropped_total: number | null
+  first_seq: number | null
+  last_seq: number | null
+}
+
+/** Why a stream ended. After `shutdown` the client reconnects by itself; every other reason is final. */
+export type EndFrame =
+  | { reason: 'session_closed' | 'session_expired' | 'policy_revoked' | 'shutdown'; error?: undefined }
+  /** The relay refused the stream, for good. */
+  | { reason: 'refused'; error: CooperativeSiteError }
+
+/** Who listens. A callback that throws is reported like an uncaught error, and the stream goes on. */
+export interface Subscriber {
+  /** An invalidation or notification, never the state itself: refetch the resource that it names. */
+  onEvent(event: SiteEvent): void
+  onGap?: ((gap: GapFrame) => void) | undefined
+  /** Called at the start and after each reconnection. */
+  onReady?: ((ready: ReadyFrame) => void) | undefined
+  onEnd?: ((end: EndFrame) => void) | undefined
+}
+
+const isSiteEvent = isRecordOf<SiteEvent>({
+  event_id: isText,
+  name: isText,
+  site_id: isText,
+  seq: isNumber,
+  published_at: isText,
+  data: (value): value is Json => value !== undefined,
+})
+
+const isGap = isRecordOf<GapFrame>({
+  reason: isWord,
+  dropped: nullable(isNumber),
+  dropped_total: nullable(isNumber),
+  first_seq: nullable(isNumber),
+  last_seq: nullable(isNumber),
+})
+
+const isReady = isRecordOf<ReadyFrame>({
+  subscription_id: isText,
+  session_id: isText,
+  site_id: isText,
+  queue_limit: isNumber,
+  replay: isOneOf(false),
+  heartbeat_ms: isNumber,
+})
+
+const isEnd = isRecordOf<Pick<Exclude<EndFrame, { reason: 'refused' }>, 'reason'>>({
+  reason: isWord,
+})
+
+// The subscription: one session's event stream, kept alive until it ends for good.
+
+// The heartbeat of a relay that has not named its own.
+const HEARTBEAT_DEFAULT_MS = 15_000
+// Two heartbeats may be late; after two and a half without a byte the connection is taken for dead.
+const HEARTBEATS_MISSED = 2.5
+// Beyond this a timer overflows and fires at once.
+const HEARTBEAT_MAX_MS = 600_000
+// What else a stream carries is a newer relay's affair.
+const FRAMES: ReadonlySet<string> = new Set(['site_event', 'gap', 'ready', 'end'])
+// An id travels back as a header: anything else would make every further request throw.
+const ID = /^[\x21-\x7e]{1,256}$/
+
+/** Statuses after which asking again may help: the host is busy, restarting, or behind a proxy that lost it. */
+const isPassing = (status: number) => status >= 500 || status === 408 || status === 429
+
+/** As an uncaught error is: for `window.onerror` where there is one, else for the console. */
+function throwUncaught(error: unknown): void {
+  if (typeof reportError === 'function') reportError(error)
+  else console.error(error)
+}
+
+/**
+ * Listens until `signal` aborts or the stream ends for good; then it resolves.
+ *
+ * @throws CooperativeSiteError when the relay refuses the stream (401, 403, 404 and every other answer that asking
+ * again would not change), redirects it, or answers with something that is not an event stream.
+ */
+async function subscribe(send: Send, subscriber: Subscriber, signal: AbortSignal): Promise<void> {
+  let lastEventId = ''
+  let retryMs = RETRY_DEFAULT_MS
+  let heartbeatMs = HEARTBEAT_DEFAULT_MS
+  let failures = 0
+  let final = false
+
+  function notify<Frame>(callback: ((frame: Frame) => void) | undefined, frame: Frame): void {
+    try {
+      callback?.(frame)
+    } catch (error) {
+      throwUncaught(error)
+    }
+  }
+
+  /** One connection, from the request to its last byte. Rejects when it was lost. */
+  async function connect(): Promise<void> {
+    const connection = new AbortController()
+    const forget = onAbort(signal, () => connection.abort(signal.reason))
+    let watchdog: ReturnType<typeof setTimeout> | undefined
+    const restartWatchdog = () => {
+      clearTimeout(watchdog)
+      watchdog = setTimeout(() => connection.abort(), heartbeatMs * HEARTBEATS_MISSED)
+    }
+
+    function dispatch({ type, data, id }: StreamEvent): void {
+      if (connection.signal.aborted) return
+      const frame = parseObject(data)
+      if (frame !== undefined && ID.test(id)) lastEventId = id
+      if (type === 'site_event' && isSiteEvent(frame)) notify(subscriber.onEvent, frame)
+      else if (type === 'gap' && isGap(frame)) notify(subscriber.onGap, frame)
+      else if (type === 'ready' && isReady(frame)) {
+        failures = 0
+        if (frame.heartbeat_ms > 0) heartbeatMs = Math.min(frame.heartbeat_ms, HEARTBEAT_MAX_MS)
+        notify(subscriber.onReady, frame)
+      } else if (type === 'end' && isEnd(frame)) {
+        final = frame.reason !== 'shutdown'
+        notify(subscriber.onEnd, frame)
+        connection.abort()
+      } else if (frame === undefined || FRAMES.has(type)) throwUncaught(new CooperativeSiteError(UNEXPECTED, null))
+    }
+
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+    try {
+      restartWatchdog()
+      // A `fetch` of the host's own need not listen to the signal.
+      const response = await raceAbort(
+        send('events', {
+          headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
+          signal: connection.signal,
+        }),
+        connection.signal,
+      )
+      if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+        const error = await raceAbort(toError(response), connection.signal)
+        final = !isPassing(response.status)
+        throw error
+      }
+      reader = response.body?.getReader()
+      const text = new TextDecoder()
+      const decode = createEventStreamDecoder({ onEvent: dispatch, onRetry: (ms) => (retryMs = ms) })
+      while (reader) {
+        const { done, value } = await raceAbort(reader.read(), connection.signal)
+        if (done) return
+        decode(text.decode(value, { stream: true }))
+        restartWatchdog()
+      }
+    } finally {
+      clearTimeout(watchdog)
+      forget()
+      connection.abort()
+      reader?.cancel().catch(() => {})
+    }
+  }
+
+  while (!signal.aborted) {
+    try {
+      await connect()
+    } catch (error) {
+      if (final && error instanceof CooperativeSiteError && !signal.aborted) {
+        notify(subscriber.onEnd, { reason: 'refused', error })
+        throw error
+      }
+    }
+    if (final) return
+    await sleep(reconnectDelay(retryMs, failures++, Math.random()), signal)
+  }
+}
 
 export interface CooperativeSiteClientOptions {
   /** Where the relay's routes begin, with its prefix: `/relay`, `https://example.test/relay`. */

@@ -1,10 +1,79 @@
 /** The invocation: one allowed action of the session, asked for once. */
 import type { Invocation, InvocationError } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
-import { toSegment, UNEXPECTED } from '../relay-client/answer.js'
-import { type Check, isOneOf, isRecordOf, isText, nullable } from '../relay-client/shape.js'
-import { CooperativeSiteError, readAnswer, toError } from './problem.js'
-import type { Send } from './send.js'
+import {
+  type Check,
+  codeOf,
+  type FieldError,
+  fieldErrorsOf,
+  type HeaderFields,
+  isOneOf,
+  isRecordOf,
+  isRedirect,
+  isText,
+  messageOf,
+  nullable,
+  readObject,
+  toSegment,
+  UNEXPECTED,
+} from '../relay-client/wire.js'
+
+// The one error of the browser client: what the relay refused, or why nothing can be said.
+
+/** What went wrong, in words a program can act on. */
+export class CooperativeSiteError extends Error {
+  override readonly name = 'CooperativeSiteError'
+  /**
+   * The problem code of the relay, e.g. `session_not_found` or `action_not_allowed`; or the client's own:
+   * `unreachable` (no answer), `redirected` (never followed), `unexpected_answer` (not what a relay sends).
+   */
+  readonly code: string
+  /** The HTTP status, or `null` where there was no answer. */
+  readonly status: number | null
+  /** `unknown`: the action may or may not have run. */
+  readonly outcome: 'unknown' | undefined
+  /** What in the request was not valid: the first eight, where the relay said so. The message has the first of them. */
+  readonly errors: readonly FieldError[] | undefined
+
+  constructor(
+    code: string,
+    status: number | null,
+    outcome?: 'unknown',
+    options: ErrorOptions & { errors?: readonly FieldError[] | undefined } = {},
+  ) {
+    const { errors } = options
+    super(messageOf(code, status, errors), options)
+    this.code = code
+    this.status = status
+    this.outcome = outcome
+    this.errors = errors
+  }
+}
+
+// A problem is at most 2 KiB and a result at most 1 MiB; beyond this it is not an answer of a relay.
+const ANSWER_BYTES = 2_097_152
+
+/** The JSON object that `response` carries, or `undefined` when it carries anything else or is cut short. */
+const readAnswer = (response: Response): Promise<Record<string, unknown> | undefined> =>
+  readObject(response, ANSWER_BYTES).catch(() => undefined)
+
+/**
+ * The error that an answer other than 200 is. In a browser a redirect that was not followed has no status.
+ *
+ * @param unsaid The outcome where the answer leaves it open and the relay has said nothing: for a call that may have run.
+ */
+export async function toError(response: Response, unsaid?: 'unknown'): Promise<CooperativeSiteError> {
+  const { status } = response
+  if (isRedirect(response)) {
+    await response.body?.cancel()
+    return new CooperativeSiteError('redirected', status || null)
+  }
+  const problem = await readAnswer(response)
+  // A success is no refusal, whatever it carries; and whoever stands in between may fail after the relay has been asked.
+  const isOpen = response.ok || (status >= 500 && !isText(problem?.code))
+  const outcome = problem?.outcome === 'unknown' ? 'unknown' : isOpen ? unsaid : undefined
+  return new CooperativeSiteError(codeOf(problem), status, outcome, { errors: fieldErrorsOf(problem) })
+}
 
 export interface InvokeOptions {
   /** Hangs up, which cancels the call at the relay. */
@@ -62,4 +131,23 @@ export async function invoke(
   signal.throwIfAborted()
   if (!isInvocation(answer)) throw new CooperativeSiteError(UNEXPECTED, 200, 'unknown')
   return answer
+}
+
+// How both operations of the client reach their session at the relay.
+
+/** Headers for every request, or a function that is asked before each: a token may be renewed between two. */
+export type ClientHeaders = HeaderFields | (() => HeaderFields | Promise<HeaderFields>)
+
+/** Sends a request to a path below the session. A redirect is an answer, never a way. */
+export type Send = (
+  path: string,
+  request: { method?: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
+) => Promise<Response>
+
+export function createSend(sessionUrl: string, fetch: typeof globalThis.fetch, headers: ClientHeaders): Send {
+  return async (path, { headers: own, ...request }) => {
+    const sent = new Headers(typeof headers === 'function' ? await headers() : headers)
+    for (const [name, value] of Object.entries(own)) sent.set(name, value)
+    return fetch(`${sessionUrl}/${path}`, { ...request, headers: sent, redirect: 'manual', cache: 'no-store' })
+  }
 }

@@ -1,11 +1,9 @@
 /** Watches lists of a diagnostics router: keeps their rows by id, and says how far they can be believed. */
 import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
-import { parseObject } from '../relay-client/answer.js'
-import { isObject } from '../relay-client/shape.js'
-import { RETRY_DEFAULT_MS, reconnectDelay } from './backoff.js'
-import { createEventStreamDecoder } from './event-stream.js'
-import type { ClientHeaders } from './send.js'
+import { isObject, parseObject } from '../relay-client/wire.js'
+import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay } from './event-stream.js'
+import type { ClientHeaders } from './invoke.js'
 
 /** A record of a list, as the router answers it. */
 export type WatchedRow = Readonly<Record<string, unknown>>

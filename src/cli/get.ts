@@ -1,9 +1,7 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
-import { columnsOf } from './text/size.js'
-import { cellOf, recordLines, tableOf } from './text/table.js'
-import { harmlessJson, print } from './text/visible.js'
+import { cellOf, columnsOf, harmlessJson, print, recordLines, tableOf } from './text/table.js'
 import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: one answer of a diagnostics router

@@ -4,7 +4,7 @@ import { format, inspect } from 'node:util'
 import { VERSION } from '../version.js'
 import { COMMANDS, HELP, OBSERVE_HELP, readArguments, UsageError } from './arguments.js'
 import { startObservation } from './observation.js'
-import { print } from './text/visible.js'
+import { print } from './text/table.js'
 
 // For output to leave.
 const EXIT_MS = 500

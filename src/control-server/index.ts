@@ -1,5 +1,5 @@
 /** The face of `relayscope/control-server`. */
-export { controlServerOpenApi } from './openapi.js'
+export { controlServerOpenApi } from './routes.js'
 export {
   type ControlServerTimeouts,
   type CooperativeSiteControlServer,

@@ -1,8 +1,9 @@
 /** The routes of the control server: declare a site, take it back, publish one event. */
 import * as z from 'zod'
 import { Id } from '../contract/ids.js'
-import { JsonValue } from '../contract/json.js'
-import { SiteMessageAnswer } from '../contract/site-messages.js'
+import { FirstTaken } from '../contract/ingest.js'
+import { type JsonObject, JsonValue } from '../contract/json.js'
+import { NotPublishedReason, SiteMessageAnswer } from '../contract/site-messages.js'
 import {
   DEFINITION_EXAMPLE,
   EventName,
@@ -10,16 +11,17 @@ import {
   SITE_EXAMPLE,
   Site,
   SiteDefinition,
+  SiteMode,
   type SiteRegistry,
 } from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
 import { answerOf, BODY_PROBLEMS, bodyOf, type Operation } from '../http/operation.js'
+import { operationsDocument } from '../http/operations-document.js'
 import { type ProblemCode, ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
-import type { CooperativeSitePublisher } from '../publisher/publisher.js'
-import { RelayError } from '../publisher/relay-error.js'
+import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'
 
 /** Where sites are declared and events are published. */
 export interface ControlTargets {
@@ -37,14 +39,14 @@ interface ControlRequest {
   params: Record<string, string>
 }
 
-export const EventBody = z
+const EventBody = z
   .strictObject({
     name: EventName.describe('What happened, one of the names that the site declares.'),
     data: JsonValue.optional().describe('Any JSON value. Absent: `null`.'),
     message_id: Id.optional().describe('Sent again under the same id it is taken in once. Absent: a new one.'),
   })
   .describe('An event to publish.')
-export const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('What became of an event.')
+const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('What became of an event.')
 
 type ControlHandler = (matched: ControlRequest) => Promise<HttpReply>
 
@@ -114,7 +116,7 @@ const PUBLISH_EVENT: Operation<ControlHandler> = {
 }
 
 /** What every one of them refuses with; the guard’s words first. */
-export const CONTROL_PROBLEMS = [
+const CONTROL_PROBLEMS = [
   'not_loopback',
   'forwarded_request',
   'bad_host',
@@ -135,3 +137,28 @@ export const CONTROL_ROUTES: readonly Route<Operation<ControlHandler>>[] = [
   { path: '/sites/{site_id}', methods: { PUT: PUT_SITE, DELETE: DELETE_SITE } },
   { path: '/sites/{site_id}/events', methods: { POST: PUBLISH_EVENT } },
 ]
+
+// The control server’s HTTP API as an OpenAPI document, made of the routes that it answers from.
+
+/**
+ * The control server as OpenAPI 3.1, relative to where it listens.
+ *
+ * @example
+ * const document = controlServerOpenApi()
+ */
+export function controlServerOpenApi(): JsonObject {
+  return operationsDocument({
+    info: {
+      title: 'relayscope control server',
+      summary: 'Programs of this machine declare a site and publish its events.',
+      description: 'It listens on loopback and lets in whoever knows its token, and no web page.',
+    },
+    prefix: '',
+    routes: CONTROL_ROUTES,
+    taken: { EventBody, SiteDefinition, SiteMode },
+    answered: { EventAnswer, FirstTaken, NotPublishedReason, Site, SiteMode },
+    always: CONTROL_PROBLEMS,
+    securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'The `token` of its options.' } },
+    securityOf: () => 'token',
+  })
+}

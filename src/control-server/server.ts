@@ -1,10 +1,12 @@
 /** Opens the control server: a loopback socket that any local program can speak to, bounded in every direction. */
+
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { carry } from '../adapters/node-answer.js'
 import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
-import { Deadline } from '../async/deadline.js'
+import { Deadline, DeadlinePassed } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
 import { checkId, checkSegmentId } from '../contract/ids.js'
 import {
@@ -24,15 +26,75 @@ import {
 } from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
-import { isLoopbackHost } from '../http/loopback.js'
-import { PROBLEMS, type ProblemCode } from '../http/problem.js'
+import { createHostGuard, LOOPBACK_NAMES, valuesOf } from '../http/guard.js'
+import { isForwarded, isLoopbackAddress, isLoopbackHost } from '../http/loopback.js'
+import { PROBLEMS, type ProblemCode, ProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
+import { toProblemError } from '../http/refusals.js'
 import { problemReply } from '../http/respond.js'
 import { splitTarget } from '../http/target.js'
-import type { CooperativeSitePublisher } from '../publisher/publisher.js'
-import { createRequestGuard } from './guard.js'
-import { toControlProblem } from './problem.js'
+import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'
 import { CONTROL_ROUTES, type ControlTargets } from './routes.js'
+
+// Who may enter the control server at all: this machine's own programs that know the token, and no web page.
+
+/** What is looked at: the socket, and the headers as they stood on the wire. */
+interface Caller {
+  remoteAddress: string | undefined
+  /** Names and values in turn; `headers` would hide that there are two. */
+  rawHeaders: readonly string[]
+}
+
+// `same-site` is another port of this machine: another program's page.
+const OWN_FETCH_SITES = new Set(['none', 'same-origin'])
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/**
+ * A check of every request before anything of it is read. Its answer is the first that holds, so that nobody learns
+ * about the token who could not have used it: `not_loopback`, `forwarded_request`, `bad_host`, `bad_origin`,
+ * `unauthenticated`; or `undefined`: come in.
+ */
+export function createRequestGuard(token: string): (caller: Caller, port: number) => ProblemCode | undefined {
+  const wanted = digest(token)
+  const guard = createHostGuard([LOOPBACK_NAMES])
+
+  // Digests are equally long, so neither the time nor a throw tells anything about the token.
+  function isToken(authorization: string | undefined): boolean {
+    const given = /^Bearer ([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
+    return given !== undefined && timingSafeEqual(digest(given), wanted)
+  }
+
+  return ({ remoteAddress, rawHeaders }, port) => {
+    if (!isLoopbackAddress(remoteAddress ?? '')) return 'not_loopback'
+    if (isForwarded(rawHeaders.filter((_, i) => i % 2 === 0))) return 'forwarded_request'
+    const given = (name: string) => valuesOf(rawHeaders, name)
+    // No page has business here, not even one of this address, so an Origin is refused whatever it names.
+    if (guard({ hosts: given('host'), origins: [], port }) !== undefined) return 'bad_host'
+    if (given('origin').length > 0 || !given('sec-fetch-site').every((site) => OWN_FETCH_SITES.has(site)))
+      return 'bad_origin'
+    const [authorization, ...more] = given('authorization')
+    return more.length === 0 && isToken(authorization) ? undefined : 'unauthenticated'
+  }
+}
+
+// What goes wrong behind the control server's guard, as the problem that its caller reads.
+
+// What the relay says of the caller's own doing goes on to the caller; all else is between this process and the relay.
+const FORWARDED: ReadonlySet<string> = new Set<ProblemCode>(['owner_mismatch', 'generic_action_name', 'share_exceeded'])
+
+function relayProblem({ code, status }: RelayError): ProblemCode {
+  if (status === null) return 'relay_timeout'
+  const isForwarded = FORWARDED.has(code) && PROBLEMS[code as ProblemCode][0] === status
+  return isForwarded ? (code as ProblemCode) : 'relay_refused'
+}
+
+/** The problem that an error is. Its message goes nowhere. */
+function toControlProblem(error: unknown): ProblemError {
+  if (error instanceof DeadlinePassed) return new ProblemError('relay_timeout', {}, { cause: error })
+  if (error instanceof RelayError) return new ProblemError(relayProblem(error), {}, { cause: error })
+  return toProblemError(error, 'facility')
+}
 
 const TOKEN_LENGTH = 16
 const NoQuery = z.object({})

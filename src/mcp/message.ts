@@ -1,5 +1,5 @@
 /** A message as the protocol's SDK is given it: what that repeats in its errors is bounded before. */
-import { shownWithin } from './untrusted.js'
+import { shownWithin } from './answer.js'
 
 type Json = Record<string, unknown>
 

@@ -2,15 +2,12 @@
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { toTimestamp } from '../contract/ids.js'
 import { VERSION } from '../version.js'
-import { refused, toResult } from './answer.js'
+import { mapTexts, refused, toResult, unshown } from './answer.js'
 import type { Ask } from './source.js'
 import { terse } from './terse.js'
-import { EXPLAIN_FINDINGS } from './tools/findings.js'
 import { RELAY_OVERVIEW } from './tools/overview.js'
-import { FIND_RECORDS, GET_RECORD } from './tools/records.js'
-import { COMMAND_EVIDENCE, USER_SUMMARY } from './tools/subjects.js'
+import { COMMAND_EVIDENCE, EXPLAIN_FINDINGS, FIND_RECORDS, GET_RECORD, USER_SUMMARY } from './tools/records.js'
 import type { Looking, Tool } from './tools/tool.js'
-import { mapTexts, unshown } from './untrusted.js'
 
 /** In the order in which they are listed. */
 const TOOLS: readonly Tool[] = [

@@ -4,8 +4,8 @@ import { createSemaphore } from '../async/semaphore.js'
 import { limitTime } from '../async/time-limit.js'
 import { isForwarded, isLoopbackAddress } from '../http/loopback.js'
 import { problemWords } from '../http/problem.js'
-import { readObject } from '../relay-client/answer.js'
-import { shownWithin } from './untrusted.js'
+import { readObject } from '../relay-client/wire.js'
+import { shownWithin } from './answer.js'
 
 /** Whoever asks, as he came in. */
 export interface Caller {

@@ -1,6 +1,6 @@
 /** Schemas of tools in as few words as they can be said: an agent carries the list of its tools along all the time. */
 import * as z from 'zod'
-import { shownWithin } from './untrusted.js'
+import { shownWithin } from './answer.js'
 
 type Json = Record<string, unknown>
 

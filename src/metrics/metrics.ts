@@ -1,8 +1,21 @@
 /** The handler of metrics: who may scrape, one reading for all who scrape at once, and the format that each asked for. */
 import * as z from 'zod'
-import { Deadline } from '../async/deadline.js'
+import { raceAbort } from '../async/abort.js'
+import { Deadline, DeadlinePassed } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
+import { limitTime } from '../async/time-limit.js'
+import type { SourceName } from '../contract/completeness.js'
+import {
+  FAMILIES,
+  type FamilyName,
+  familyEntries,
+  type Inspectors,
+  PROBES,
+  type Present,
+} from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
+import { shown } from '../contract/options.js'
+import type { Ask } from '../contract/page.js'
 import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { remoteAddressOf } from '../http/loopback.js'
@@ -10,11 +23,202 @@ import { ProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
 import type { HttpReply } from '../http/respond.js'
 import { VERSION } from '../version.js'
-import type { MetricDescription, MetricFamily, MetricSample } from './family.js'
+import { COOPERATIVE_GROUPS } from './families/cooperative.js'
+import { DELIVERY_GROUPS } from './families/delivery.js'
+import { PRESENCE_GROUPS } from './families/presence.js'
+import { TRAFFIC_GROUPS } from './families/traffic.js'
+import type { MetricDescription, MetricFamily, MetricSample, Outcome, Scrape } from './family.js'
 import { type MetricsOptions, resolveMetricsOptions } from './options.js'
-import { beginReading, type Reading } from './reading.js'
-import { METRICS, OWN } from './table.js'
-import { formatFor, textOf } from './text.js'
+
+// The one table of all families: what the scrape says of itself, then what it asks, source by source.
+
+const ofScrape = (
+  name: string,
+  help: string,
+  more: Partial<MetricDescription> & Pick<MetricDescription, 'labels'>,
+): MetricDescription => ({ name, type: 'gauge', unit: null, source: null, asked: null, help, ...more })
+
+const bySource = { labels: ['source'] }
+
+/** What the scrape says of itself. */
+const OWN = {
+  deployment: ofScrape('relayscope_deployment', 'Which installation answers, and how it is made up.', {
+    type: 'info',
+    labels: ['deployment_id', 'mode', 'version'],
+  }),
+  up: ofScrape(
+    'relayscope_source_up',
+    'Whether the source answered all that this scrape asked of it, in time.',
+    bySource,
+  ),
+  complete: ofScrape(
+    'relayscope_source_complete',
+    'Whether what this scrape shows of the source was read to its end; if not, its numbers are at least that.',
+    bySource,
+  ),
+  duration: ofScrape('relayscope_source_duration_seconds', 'How long the source took to answer, or to fail.', {
+    unit: 'seconds',
+    ...bySource,
+  }),
+} as const
+
+const GROUPS = [...PRESENCE_GROUPS, ...TRAFFIC_GROUPS, ...DELIVERY_GROUPS, ...COOPERATIVE_GROUPS]
+
+/** Every family there is, in the order in which they are told. */
+const METRICS: readonly MetricDescription[] = [...Object.values(OWN), ...GROUPS.flatMap(({ families }) => families)]
+
+// One reading of all sources: each asked at once, within one bound, and told of as far as it has come.
+
+/** What one source came to, once it has. */
+interface SourceState {
+  readonly source: SourceName
+  up: boolean
+  complete: boolean
+  /** `null` while it is under way. */
+  seconds: number | null
+}
+
+/** A reading, under way or over. */
+interface Reading {
+  /** Resolves when every source has answered, failed, or run out of time; never rejects. */
+  readonly done: Promise<void>
+  /** The sources of this deployment, as they stand. */
+  readonly sources: readonly Readonly<SourceState>[]
+  /** What was read up to now, by the names of the families. */
+  readonly samples: ReadonlyMap<string, readonly MetricSample[]>
+}
+
+interface ReadingOptions {
+  inspectors: Inspectors
+  scopes: readonly string[]
+  /** Entries that each source may look at. */
+  examined: number
+  ms: number
+  now(): number
+  onError(error: unknown, source: SourceName): void
+}
+
+// Errors of one reading that a host is told of one by one; a list may have a thousand bad records.
+const ERRORS_TOLD = 100
+
+/** Of a source that keeps no number: whether it answers at all. */
+async function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], ask: Ask): Promise<Outcome> {
+  const answer = await PROBES[name](inspector, ask)
+  if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
+  return { complete: true, samples: new Map() }
+}
+
+/** Begins to ask all sources. */
+function beginReading({ inspectors, scopes, examined, ms, now, onError }: ReadingOptions): Reading {
+  const { signal, clear } = limitTime({ ms, late: () => new DeadlinePassed() })
+  const samples = new Map<string, readonly MetricSample[]>()
+  let told = 0
+  const tell = (source: SourceName, error: unknown) => void (told++ < ERRORS_TOLD && onError(error, source))
+
+  /** `undefined`: not offered; `null`: nobody knows. What was read is told at once, whatever becomes of the others. */
+  async function outcomeOf(source: SourceName, ask: () => Promise<Outcome | undefined>) {
+    try {
+      const outcome = await raceAbort(ask(), signal)
+      for (const [name, read] of outcome?.samples ?? []) samples.set(name, read)
+      return outcome
+    } catch (error) {
+      tell(source, error)
+      return null
+    }
+  }
+
+  async function askSource<Name extends FamilyName>(name: Name, inspector: Present[Name], state: SourceState) {
+    const startedAt = performance.now()
+    const { source } = state
+    const ask: Ask = { signal, limits: { examined }, onError: (error) => tell(source, error) }
+    const scrape: Scrape = { view: { ask, now, onError: tell }, scopes }
+    const groups = GROUPS.filter(({ of }) => of === name)
+    const asked = await Promise.all(groups.map((group) => outcomeOf(source, () => group.ask(inspectors, scrape))))
+    const outcomes = asked.filter((outcome) => outcome !== undefined)
+    // An inspector that offers none of it is asked whether it is there.
+    if (outcomes.length === 0) outcomes.push((await outcomeOf(source, () => probe(name, inspector, ask))) ?? null)
+    state.up = outcomes.every((outcome) => outcome !== null)
+    state.complete = outcomes.every((outcome) => outcome?.complete)
+    state.seconds = (performance.now() - startedAt) / 1_000
+  }
+
+  const present = familyEntries().flatMap(([name]) => {
+    const inspector = inspectors[name]
+    const state: SourceState = { source: FAMILIES[name].capability, up: false, complete: false, seconds: null }
+    return inspector ? [{ state, asked: () => askSource(name, inspector, state) }] : []
+  })
+  const done = Promise.all(present.map(({ asked }) => asked())).then(clear)
+  return { done, sources: present.map(({ state }) => state), samples }
+}
+
+// The two text formats in which families leave: OpenMetrics 1.0, and the older one of Prometheus.
+
+/** A format by its content type, and what it is written with. */
+interface Format {
+  readonly type: string
+  /** OpenMetrics says of a counter and of an info what they are, and where it ends. */
+  readonly open: boolean
+}
+
+const OPEN_METRICS: Format = {
+  type: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  open: true,
+}
+const PLAIN_TEXT: Format = { type: 'text/plain; version=0.0.4; charset=utf-8', open: false }
+
+/** What each format puts behind the name of a sample. */
+const SUFFIXES = { gauge: '', counter: '_total', info: '_info' } as const
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
+const escaped = (text: string) => text.replaceAll(/[\\\n"]/g, (found) => ESCAPES[found] as string)
+// The older format knows no quotation mark to escape in a help.
+const escapedHelp = (text: string, open: boolean) => (open ? escaped(text) : escaped(text).replaceAll('\\"', '"'))
+
+function sampleLine(name: string, { labels, value }: MetricSample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
+  return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`
+}
+
+function familyText({ name, type, unit, help, samples }: MetricFamily, open: boolean): string {
+  if (samples.length === 0) return ''
+  const sampled = name + SUFFIXES[type]
+  // OpenMetrics names the family, the older format each of its samples.
+  const named = open ? name : sampled
+  return [
+    `# HELP ${named} ${escapedHelp(help, open)}\n`,
+    `# TYPE ${named} ${type === 'info' && !open ? 'gauge' : type}\n`,
+    ...(open && unit !== null ? [`# UNIT ${named} ${unit}\n`] : []),
+    ...samples.map((sample) => sampleLine(sampled, sample)),
+  ].join('')
+}
+
+/** `families` in their order, each whole before the next. One without samples is left out. */
+const textOf = (families: readonly MetricFamily[], { open }: Format): string =>
+  families.map((family) => familyText(family, open)).join('') + (open ? '# EOF\n' : '')
+
+const QUALITY = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
+
+/** One range of an `Accept` header: its type, the parameters that are not its weight, and that weight. */
+function rangeOf(text: string) {
+  const [type = '', ...given] = text.split(';').map((part) => part.trim().toLowerCase())
+  const parameters = new Map(given.map((part) => part.split('=').map((side) => side.trim()) as [string, string]))
+  const q = parameters.get('q') ?? '1'
+  return { type, version: parameters.get('version'), quality: QUALITY.test(q) ? Number(q) : 0 }
+}
+
+/** The format for `accept`: OpenMetrics for who asks for it by name and wants the older one no more, else that one. */
+function formatFor(accept: string | null): Format {
+  const ranges = (accept ?? '').split(',').map(rangeOf)
+  const best = (type: string, version: string) =>
+    Math.max(
+      0,
+      ...ranges
+        .filter((range) => range.type === type && [undefined, version].includes(range.version?.replaceAll('"', '')))
+        .map(({ quality }) => quality),
+    )
+  const open = best('application/openmetrics-text', '1.0.0')
+  return open > 0 && open >= best('text/plain', '0.0.4') ? OPEN_METRICS : PLAIN_TEXT
+}
 
 /** The families as they were read at one time. */
 export interface CollectedMetrics {

@@ -2,14 +2,15 @@
 export type { Json } from '../contract/json.js'
 export type { NotPublishedReason, SiteMessageAnswer } from '../contract/site-messages.js'
 export type { Site, SiteInput } from '../contract/sites.js'
-export type { FieldError } from '../relay-client/field-errors.js'
-export type { HeaderFields } from '../relay-client/headers.js'
+export type { FieldError, HeaderFields } from '../relay-client/wire.js'
+export type { PublisherRuntime } from './publisher.js'
 export {
   type CooperativeSitePublisher,
   type CooperativeSitePublisherOptions,
   createCooperativeSitePublisher,
+  createRemoteSiteRegistry,
   type PublishOptions,
+  RelayError,
+  type RemoteSiteRegistry,
+  type RemoteSiteRegistryOptions,
 } from './publisher.js'
-export { RelayError } from './relay-error.js'
-export { createRemoteSiteRegistry, type RemoteSiteRegistry, type RemoteSiteRegistryOptions } from './remote-sites.js'
-export type { PublisherRuntime } from './runtime.js'

@@ -1,15 +1,134 @@
 /** Tells the relay that something of a site has changed: for the application that owns the site. */
-
 import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
 import type { FirstTaken } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
-import { ANYTHING, checkOptions, type Shape, TEXT } from '../contract/options.js'
+import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/options.js'
+import type { Awaitable } from '../contract/page.js'
 import type { NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
-import { toSegment } from '../relay-client/answer.js'
-import { isFlag, isRecordOf, isText, isWord, nullable } from '../relay-client/shape.js'
-import { late, RelayError, toError } from './relay-error.js'
-import { checkRuntime, type PublisherRuntime, request } from './runtime.js'
+import type { Site, SiteInput } from '../contract/sites.js'
+import type { HeaderFields } from '../relay-client/wire.js'
+import {
+  BASE_URL,
+  codeOf,
+  type FieldError,
+  fieldErrorsOf,
+  isFlag,
+  isListOf,
+  isOneOf,
+  isRecordOf,
+  isRedirect,
+  isText,
+  isWord,
+  messageOf,
+  nullable,
+  readObject,
+  toBase,
+  toSegment,
+} from '../relay-client/wire.js'
+
+// The one error of the application's end: what the relay refused, or that it did not answer.
+
+/** Why a relay did not do what it was asked. */
+export class RelayError extends Error {
+  override readonly name = 'RelayError'
+  /**
+   * The problem code of the relay, e.g. `stale_instance`, `unauthenticated`, `owner_mismatch`; or `unreachable` and
+   * `timeout` (no answer), `redirected` (never followed), `unexpected_answer` (not what a relay sends).
+   */
+  readonly code: string
+  /** The HTTP status, or `null` where there was no answer: the relay may or may not have taken it in. */
+  readonly status: number | null
+  /** What in the request was not valid: the first eight, where the relay said so. The message has the first of them. */
+  readonly errors: readonly FieldError[] | undefined
+
+  constructor(code: string, status: number | null, options?: ErrorOptions, errors?: readonly FieldError[]) {
+    super(messageOf(code, status, errors), options)
+    this.code = code
+    this.status = status
+    this.errors = errors
+  }
+}
+
+/** For a relay that did not answer in time. */
+const late = () => new RelayError('timeout', null)
+
+/** The error that an answer is which is not the wanted one. */
+function toError(answer: { status: number; body: Record<string, unknown> | undefined }, fallback?: string): RelayError {
+  const { status, body } = answer
+  const code = isRedirect(answer) ? 'redirected' : codeOf(body, fallback)
+  return new RelayError(code, status || null, {}, fieldErrorsOf(body))
+}
+
+// The connected runtime of an application, and how its requests reach the relay.
+
+/**
+ * The one client that the application already is. A second identity would be a stale or unrelated instance and defeat
+ * instance fencing, so nothing here ever makes one.
+ */
+export interface PublisherRuntime {
+  /** The current identity; asked at each attempt, because a reconnect changes `instance_id`. */
+  identity(): Awaitable<{ client_id: string; instance_id: string }>
+  /** Where the relay's routes begin, with its prefix: an http(s) URL. */
+  baseUrl: string
+  /** Puts the runtime's credentials on the headers of a request, or returns headers to add. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: `headers.set` returns nothing, and that is the usual body
+  authorize(headers: Headers): Awaitable<HeaderFields | void>
+  /** @default the platform's */
+  fetch?: typeof globalThis.fetch | undefined
+}
+
+const RUNTIME: Shape<PublisherRuntime> = {
+  identity: needed(FUNCTION),
+  baseUrl: needed(BASE_URL),
+  authorize: needed(FUNCTION),
+  fetch: FUNCTION,
+}
+
+/** Refuses what publisher and registry cannot be made with. A runtime may have more than they ask of it. */
+function checkRuntime(options: { runtime: PublisherRuntime }): void {
+  checkOptions(options, { runtime: needed(OBJECT) })
+  checkParts(options.runtime, RUNTIME, 'runtime.')
+}
+
+/** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
+const ANSWER_BYTES = 131_072
+
+/** An answer of the relay; `body` is `undefined` where it is not JSON object. */
+interface RelayAnswer {
+  status: number
+  body: Record<string, unknown> | undefined
+}
+
+/**
+ * One request to the relay, with the runtime's credentials.
+ *
+ * @throws RelayError `unreachable`; whatever `authorize` throws.
+ */
+async function request(
+  runtime: PublisherRuntime,
+  method: string,
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<RelayAnswer> {
+  const headers = new Headers({ accept: 'application/json' })
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  const returned = await runtime.authorize(headers)
+  const more = returned !== null && typeof returned === 'object' ? new Headers(returned) : []
+  // Assigned like fields of a plain object they would be lost in silence.
+  for (const [name, value] of [...Object.entries(headers), ...more]) headers.set(name, value)
+  const url = `${toBase(runtime.baseUrl)}${path}`
+  const send = runtime.fetch ?? globalThis.fetch
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+  try {
+    // Followed, a redirect would take the credentials along.
+    const response = await send(url, { method, headers, redirect: 'manual', signal, ...sent })
+    return { status: response.status, body: await readObject(response, ANSWER_BYTES) }
+  } catch (cause) {
+    throw new RelayError('unreachable', null, { cause })
+  }
+}
 
 const ATTEMPTS = 3
 // Three of them and the longest waits between them are 9.9 s, within the promised 10.
@@ -104,6 +223,72 @@ export function createCooperativeSitePublisher(options: CooperativeSitePublisher
         }
         await sleep(BACKOFF_MS * 2 ** (attempt - 1) * (1 + JITTER * Math.random()), signal)
       }
+    },
+  }
+}
+
+// A site registry whose sites live at the relay: what a control server registers with.
+
+// One attempt: a DELETE that is sent twice could not say whether it was there.
+const REGISTER_MS = 10_000
+
+const isSite = isRecordOf<Site>({
+  site_id: isText,
+  owner: isText,
+  mode: isOneOf('cooperative', 'observe'),
+  title: nullable(isText),
+  event_names: isListOf(isText),
+  action_names: isListOf(isText),
+  capability_profile: isRecordOf<Site['capability_profile']>({ action_invocation: isFlag }),
+  created_at: isText,
+  updated_at: isText,
+})
+
+/** That the relay has no such site. Any other 404 is of a route that there is not, or of somebody else's server. */
+const isNoSite = ({ status, body }: RelayAnswer) => status === 404 && codeOf(body) === 'not_found'
+
+/** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never what is put. */
+export interface RemoteSiteRegistry {
+  get(siteId: string): Promise<Site | null>
+  /** @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`. */
+  put(site: SiteInput): Promise<{ created: boolean; site: Site }>
+  /** Whether it was there, as a site of this host. */
+  delete(siteId: string): Promise<boolean>
+}
+
+export interface RemoteSiteRegistryOptions {
+  runtime: PublisherRuntime
+}
+
+/**
+ * The sites of the runtime's host at its relay (`GET`, `PUT`, `DELETE /sites/{site_id}`). Each call is one request of
+ * at most 10 s. All methods reject with `RelayError`.
+ */
+export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): RemoteSiteRegistry {
+  checkRuntime(options)
+  const { runtime } = options
+  async function send(method: string, siteId: string, body?: unknown) {
+    const path = `/sites/${toSegment('the site id', siteId)}`
+    return runWithin((signal) => request(runtime, method, path, body, signal), { ms: REGISTER_MS, late })
+  }
+
+  return {
+    async get(siteId) {
+      const answer = await send('GET', siteId)
+      if (isNoSite(answer)) return null
+      if (answer.status !== 200 || !isSite(answer.body)) throw toError(answer)
+      return answer.body
+    },
+    async put({ site_id, owner: _decidedByTheRelay, ...definition }) {
+      const answer = await send('PUT', site_id, definition)
+      if ((answer.status !== 200 && answer.status !== 201) || !isSite(answer.body)) throw toError(answer)
+      return { created: answer.status === 201, site: answer.body }
+    },
+    async delete(siteId) {
+      const answer = await send('DELETE', siteId)
+      if (isNoSite(answer)) return false
+      if (answer.status !== 204) throw toError(answer)
+      return true
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Holds when the browser client comes back. */
 import { describe, expect, it } from 'vitest'
-import { reconnectDelay } from '../../src/browser/backoff.js'
+import { reconnectDelay } from '../../src/browser/event-stream.js'
 
 describe('the wait before a reconnection', () => {
   it('is never shorter than the relay said, and at most half as much longer', () => {

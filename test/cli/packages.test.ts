@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { UsageError } from '../../src/cli/arguments.js'
+import { connectStore } from '../../src/cli/observation.js'
 import { loadMcp, loadStdio, SDK } from '../../src/cli/sdk.js'
-import { connectStore } from '../../src/cli/store-client.js'
 
 const absent = () => {
   throw new Error('Cannot find package')

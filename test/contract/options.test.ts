@@ -26,7 +26,7 @@ import {
   createRedisFacilities,
   redisComposition,
 } from '../../src/redis/index.js'
-import { BASE_URL, BASE_URL_OR_PATH } from '../../src/relay-client/base-url.js'
+import { BASE_URL, BASE_URL_OR_PATH } from '../../src/relay-client/wire.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { controlParts, gateParts, place, relayParts } from '../house/factories.js'
 

@@ -1,6 +1,6 @@
 /** Holds the guard of the control server: every check, and that each comes before the next. */
 import { describe, expect, it } from 'vitest'
-import { createRequestGuard } from '../../src/control-server/guard.js'
+import { createRequestGuard } from '../../src/control-server/server.js'
 import { isLoopbackAddress } from '../../src/http/loopback.js'
 
 const TOKEN = 'correct-horse-battery'

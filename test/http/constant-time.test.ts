@@ -5,7 +5,7 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createRequestGuard } from '../../src/control-server/guard.js'
+import { createRequestGuard } from '../../src/control-server/server.js'
 import { apiKeyAuth } from '../../src/http/auth.js'
 
 const SECRET = 'a-secret-of-thirty-two-characters'

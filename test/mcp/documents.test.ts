@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { noopAuth } from '../../src/index.js'
-import { fence } from '../../src/mcp/untrusted.js'
+import { fence } from '../../src/mcp/answer.js'
 import { ROOT } from '../house/imports.js'
 import { connectHttp, serve } from './subject.js'
 

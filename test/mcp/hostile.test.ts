@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { shown, unshown } from '../../src/mcp/untrusted.js'
+import { shown, unshown } from '../../src/mcp/answer.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject, createWatched, SECRET } from '../diagnostics/subject.js'
 import { connection, createWorld, message } from '../diagnostics/world.js'

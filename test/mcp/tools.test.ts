@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
-import { FAMILIES } from '../../src/mcp/families.js'
+import { FAMILIES } from '../../src/mcp/tools/records.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { buildCommand } from '../cli/process.js'
 import { createSubject, get, KEY } from '../diagnostics/subject.js'

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { problemWords } from '../../http/problem.js'
 import { UsageError } from '../arguments.js'
-import { visible } from '../text/visible.js'
+import { visible } from '../text/table.js'
 
 /** Longer than a router takes to give up. */
 const TIMEOUT_MS = 10_000

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ANSWER, listed, plain } from '../answer.js'
 import type { Asked } from '../source.js'
-import { blindNotes, omittedNotes, recordsOf, sampleNotes } from './page.js'
+import { blindNotes, omittedNotes, recordsOf, sampleNotes } from './records.js'
 import { defineTool } from './tool.js'
 
 type Json = Record<string, unknown>

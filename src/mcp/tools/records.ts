@@ -1,9 +1,112 @@
 /** The tools for records of any family: a page of a list, and one by its id. */
 import * as z from 'zod'
-import { MANY, ONE } from '../answer.js'
-import { FAMILY_NAMES, familyOf, SINGLE_FAMILIES } from '../families.js'
-import { count, cursorOf, isSampleOfNewest, missing, PAGE_INPUT, pageNotes, recordsOf } from './page.js'
-import { defineTool, pathOf } from './tool.js'
+import { listed, MANY, ONE, plain, shownWithin } from '../answer.js'
+import { defineTool, pathOf, requestOf } from './tool.js'
+
+// The families that an agent may ask for, each with the routes that answer.
+
+interface AskedFamily {
+  /** Its list. A parameter of the path is given as a filter. */
+  readonly list: string
+  /** One record by its id. */
+  readonly one?: string
+  /** Where its records hold what clients sent through the relay: it is left out unless the host says otherwise. */
+  readonly payload?: string
+}
+
+export const FAMILIES = {
+  actions: { list: '/actions' },
+  browser_windows: { list: '/browser-windows', one: '/browser-windows/{window_id}' },
+  calls: { list: '/rpc/pending', one: '/rpc/pending/{correlation_id}' },
+  commands: { list: '/delivery/commands' },
+  connection_history: { list: '/connections/{connection_id}/history' },
+  connections: { list: '/connections', one: '/connections/{connection_id}' },
+  contexts: { list: '/contexts', one: '/contexts/{context_id}' },
+  idle_workers: { list: '/workers/available' },
+  messages: { list: '/history/messages', payload: 'payload' },
+  nodes: { list: '/delivery/nodes' },
+  sessions: { list: '/sessions', one: '/sessions/{session_id}' },
+  sites: { list: '/sites', one: '/sites/{site_id}' },
+  streams: { list: '/history/streams' },
+  subscriptions: { list: '/subscriptions' },
+  task_workers: { list: '/workers/tasks/{task_id}' },
+  tenants: { list: '/delivery/tenants' },
+  users: { list: '/users' },
+} as const satisfies Record<string, AskedFamily>
+
+export type FamilyName = keyof typeof FAMILIES
+
+const FAMILY_NAMES = Object.keys(FAMILIES) as [FamilyName, ...FamilyName[]]
+
+const familyOf = (name: FamilyName): AskedFamily => FAMILIES[name]
+
+/** Those of which one record can be asked for by its id. */
+const SINGLE_FAMILIES = FAMILY_NAMES.filter((name) => 'one' in FAMILIES[name]) as [FamilyName, ...FamilyName[]]
+
+// What a page of a router says of itself, and what it does not know, for every tool that shows one.
+
+const LIMIT = 20
+const LIMIT_MAX = 100
+
+const PAGE_INPUT = {
+  limit: z.int().min(1).max(LIMIT_MAX).default(LIMIT),
+  cursor: z.string().optional().describe('next_cursor of the page before'),
+}
+
+type Page = Record<string, unknown>
+
+/** So many of what is called that. */
+const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
+
+/** The records of a page; `null` for what is none. */
+export function recordsOf({ items }: Page): Record<string, unknown>[] | null {
+  const isRecord = (item: unknown) => item !== null && typeof item === 'object' && !Array.isArray(item)
+  return Array.isArray(items) && items.every(isRecord) ? items : null
+}
+
+/** The cursor of a page, where it is one that can be sent back. */
+const cursorOf = ({ has_more, next_cursor }: Page): string | null =>
+  has_more === true && typeof next_cursor === 'string' && /^[\w.~-]{1,1024}$/.test(next_cursor) ? next_cursor : null
+
+/** What an answer over several sources does not know. */
+export function sampleNotes({ completeness }: Page): string[] {
+  const { complete, truncated_sources } = (completeness ?? {}) as Record<string, unknown>
+  if (complete !== false) return []
+  const sources = listed(truncated_sources) || 'some source'
+  return [`A sample: cut short in ${sources}. What is not here may still be there; counts are at least so many.`]
+}
+
+/** What of its range a page cannot show. */
+export const omittedNotes = ({ omitted }: Page): string[] =>
+  typeof omitted === 'number' ? [`${count(omitted, 'record')} of this range cannot be shown.`] : []
+
+/** Which kinds of findings nobody here could have found. */
+export function blindNotes({ not_looked_for }: Page): string[] {
+  const kinds = listed(not_looked_for)
+  return kinds === '' ? [] : [`No source here can show these kinds: ${kinds}.`]
+}
+
+/** Whether it is no page of a list but the end of one: the newest records, the oldest of them first. */
+const isSampleOfNewest = ({ has_more }: Page): boolean => typeof has_more !== 'boolean'
+
+/** Why a page is not all of its list. */
+function pageNotes(page: Page, cursor: string | undefined): string[] {
+  const { has_more } = page
+  return [
+    ...(cursor === undefined ? [] : ['The pages before this one are not here.']),
+    ...(has_more === true ? ['More records follow this page.'] : []),
+    ...(isSampleOfNewest(page) ? ['A sample: the newest ones. There may be older ones.'] : []),
+    ...omittedNotes(page),
+    ...sampleNotes(page),
+  ]
+}
+
+/** What a missing record does not mean. */
+const missing = (problem: string, status: number | null): string =>
+  // A route that is not there is no record that is not there.
+  status === 404 && problem.startsWith('404 not_found:')
+    ? `${problem}. Nobody knows it now; it may have been there and be forgotten.`
+    : problem
 
 const without = (record: Record<string, unknown>, member: string) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => name !== member))
@@ -66,5 +169,76 @@ export const GET_RECORD = defineTool({
     const asked = await ask(pathOf(one.replace(/\{\w+\}/, '{id}'), { id }))
     if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
     return { headline: `${family}: one record.`, complete: true, notes: [], untrusted: asked.value }
+  },
+})
+
+// The tool that says what contradicts what, what that means, and what it does not.
+
+/** Of what a router says of a kind, in characters, and of kinds: its own texts are shorter, and as many. */
+const WORDS = 400
+const KINDS = 12
+
+/** What each kind among `records` means and does not mean, once. */
+function explain(records: readonly Record<string, unknown>[]): string[] {
+  const said = new Map<string, string>()
+  for (const { kind, means, does_not_mean } of records)
+    for (const name of plain([kind])) said.set(name, `${name}: ${means ?? ''} ${does_not_mean ?? ''}`)
+  return [...said.values()].slice(0, KINDS).map((words) => shownWithin(words, WORDS))
+}
+
+export const EXPLAIN_FINDINGS = defineTool({
+  name: 'explain_findings',
+  description:
+    'What sources contradict or is overdue by its own clock, with evidence, meaning, and what it does not mean.',
+  input: z.strictObject({ kind: z.string().optional(), ...PAGE_INPUT }),
+  output: MANY.extend({ explanations: z.array(z.string()) }),
+  async look({ kind, limit, cursor }, { ask }) {
+    const query = {
+      limit: String(limit),
+      ...(kind === undefined ? {} : { kind }),
+      ...(cursor === undefined ? {} : { cursor }),
+    }
+    const { value, problem } = await ask(requestOf('/findings', query))
+    if (problem !== undefined) return { refused: problem }
+    const records = recordsOf(value)
+    if (records === null) return { refused: 'what answered there is no list' }
+    const notes = [...pageNotes(value, cursor), ...blindNotes(value)]
+    return {
+      headline: (many) => (many > 0 ? `${count(many, 'finding')}.` : 'No finding here, which is not: all is well.'),
+      complete: notes.length === 0,
+      notes,
+      explanations: explain(records),
+      next_cursor: cursorOf(value),
+      untrusted: records.map(({ means, does_not_mean, ...record }) => record),
+    }
+  },
+})
+
+// The tools about one user and about one command: all that is known of either.
+
+export const USER_SUMMARY = defineTool({
+  name: 'user_summary',
+  description: 'What all sources together know of one user. null is unknown, not 0.',
+  input: z.strictObject({ user_id: z.string() }),
+  output: ONE,
+  async look(input, { ask }) {
+    const asked = await ask(pathOf('/users/{user_id}/summary', input))
+    if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
+    const notes = sampleNotes(asked.value)
+    return { headline: 'One user.', complete: notes.length === 0, notes, untrusted: asked.value }
+  },
+})
+
+export const COMMAND_EVIDENCE = defineTool({
+  name: 'command_evidence',
+  description:
+    'What is recorded of one command: admission, attempts, acknowledgement, end. Never proof of its effect. Of one whose user_id or client_id is null, its scope_id stands for it.',
+  input: z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
+  output: ONE,
+  async look(input, { ask }) {
+    const asked = await ask(requestOf('/delivery/status', input))
+    if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
+    const notes = ['No member of it means that an effect happened, or did not.']
+    return { headline: 'The evidence about one command.', complete: true, notes, untrusted: asked.value }
   },
 })

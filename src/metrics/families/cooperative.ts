@@ -2,8 +2,7 @@
 import { SESSION_FAMILY, SessionRow, SessionState } from '../../contract/sessions.js'
 import { SITE_FAMILY, SiteMode, SiteRow } from '../../contract/sites.js'
 import { SUBSCRIPTION_FAMILY, SubscriptionRow } from '../../contract/subscriptions.js'
-import { about, type Group, type MetricSample } from '../family.js'
-import { sampled } from '../walk.js'
+import { about, type Group, type MetricSample, sampled } from '../family.js'
 
 interface Sampled<T> {
   entries: readonly T[]

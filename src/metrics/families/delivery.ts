@@ -4,8 +4,7 @@ import { BadRecord } from '../../contract/bad-record.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { DeliveryNode, DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
-import { about, type Group, instant, type MetricSample, type Scrape, seconds } from '../family.js'
-import { listed } from '../walk.js'
+import { about, type Group, instant, listed, type MetricSample, type Scrape, seconds } from '../family.js'
 
 // Nodes that are told of one by one: each has some dozens of series.
 const NODES_MAX = 100

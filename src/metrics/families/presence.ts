@@ -5,8 +5,7 @@ import { CONNECTION_FAMILY, Connection } from '../../contract/connections.js'
 import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
 import { Counters } from '../../contract/delivery-words.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
-import { about, type Group, instant, samplesBy } from '../family.js'
-import { counted } from '../walk.js'
+import { about, counted, type Group, instant, samplesBy } from '../family.js'
 
 const BY_CONNECTION = ConnectionCount.pick({ by_status: true, by_client_type: true })
 const BY_CONTEXT = ContextCount.pick({ by_status: true, by_ownership: true })

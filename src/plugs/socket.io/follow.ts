@@ -4,8 +4,37 @@ import type { ConnectInput, Connection } from '../../contract/connections.js'
 import { checkOptions, FUNCTION, having, LIST, needed, resolveBounds, type Shape } from '../../contract/options.js'
 import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
-import { createNamespaces } from './namespaces.js'
-import type { FollowedNamespace, FollowedSocket, FollowedSocketIoServer } from './peer.js'
+
+// The namespaces that are listened to, held so that those which their server forgets are forgotten.
+
+export interface Namespaces<S> {
+  /** @param release Takes the listeners off `namespace`. */
+  add(namespace: FollowedNamespace<S>, release: () => void): void
+  /** Takes the listeners off all that are there. */
+  release(): void
+}
+
+/** A server may make a namespace a document and drop it with its last socket, and tells nobody of that: they are held weakly. */
+function createNamespaces<S>(): Namespaces<S> {
+  type Held = WeakRef<FollowedNamespace<S>>
+  const held = new Set<Held>()
+  const releases = new WeakMap<FollowedNamespace<S>, () => void>()
+  const dropped = new FinalizationRegistry<Held>((one) => held.delete(one))
+  return {
+    add(namespace, release) {
+      const one = new WeakRef(namespace)
+      held.add(one)
+      releases.set(namespace, release)
+      dropped.register(namespace, one)
+    },
+    release() {
+      for (const one of held) {
+        const namespace = one.deref()
+        if (namespace) releases.get(namespace)?.()
+      }
+    },
+  }
+}
 
 export interface FollowSocketIoOptions<S> extends FollowOptions {
   /** What is written to: that of either composition. */
@@ -155,4 +184,47 @@ export function followSocketIo<S extends FollowedSocket>(
       return follower.close()
     },
   }
+}
+
+// What is used of Socket.IO: a server of version 4.1 and later has it, whatever its types of events.
+
+/** One link of a client, which its sockets in all namespaces share. */
+export interface FollowedLink {
+  readonly transport: { readonly name: string }
+  on(event: 'heartbeat' | 'upgrade', listener: (this: never) => void): unknown
+  off(event: 'heartbeat' | 'upgrade', listener: (this: never) => void): unknown
+}
+
+/** A socket in one namespace. */
+export interface FollowedSocket {
+  readonly id: string
+  readonly connected: boolean
+  readonly rooms: ReadonlySet<string>
+  readonly nsp: { readonly name: string }
+  readonly conn: FollowedLink
+  on(event: 'disconnect', listener: (this: never, reason: string) => void): unknown
+  off(event: 'disconnect', listener: (this: never, reason: string) => void): unknown
+}
+
+/**
+ * A namespace; its adapter emits who joins and leaves a room. The type of its sockets is inferred from `sockets`, because
+ * TypeScript infers `any` from the overloads of `on`.
+ */
+export interface FollowedNamespace<S> {
+  readonly name: string
+  readonly sockets: ReadonlyMap<string, S>
+  readonly adapter: {
+    on(event: 'join-room' | 'leave-room', listener: (room: string, id: string) => void): unknown
+    off(event: 'join-room' | 'leave-room', listener: (room: string, id: string) => void): unknown
+  }
+  on(event: 'connection', listener: (socket: NoInfer<S>) => void): unknown
+  off(event: 'connection', listener: (socket: NoInfer<S>) => void): unknown
+}
+
+/** A server; `sockets` is its root namespace. */
+export interface FollowedSocketIoServer<S> {
+  readonly sockets: FollowedNamespace<S>
+  of(name: string): FollowedNamespace<NoInfer<S>>
+  on(event: 'new_namespace', listener: (namespace: FollowedNamespace<NoInfer<S>>) => void): unknown
+  off(event: 'new_namespace', listener: (namespace: FollowedNamespace<NoInfer<S>>) => void): unknown
 }

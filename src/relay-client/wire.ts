@@ -1,0 +1,144 @@
+/** How an answer of a relay is read at the other end: bounded, never followed elsewhere, its problem by its code. */
+
+// What an answer must be like before it is believed: small checks, for the ends that carry no schema library.
+
+export type Check<T> = (value: unknown) => value is T
+
+export const isText: Check<string> = (value) => typeof value === 'string'
+export const isFlag: Check<boolean> = (value) => typeof value === 'boolean'
+export const isNumber: Check<number> = (value) => typeof value === 'number'
+export const isObject: Check<Record<string, unknown>> = (value): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
+
+export const isOneOf =
+  <const T>(...values: T[]): Check<T> =>
+  (value): value is T =>
+    values.some((each) => each === value)
+
+/** A word of a list that a newer relay may have made longer: refused, an answer would be lost for the sake of its reason. */
+export const isWord = <T extends string>(value: unknown): value is T => isText(value)
+
+export const isListOf =
+  <T>(is: Check<T>): Check<T[]> =>
+  (value): value is T[] =>
+    Array.isArray(value) && value.every((each) => is(each))
+
+export const nullable =
+  <T>(is: Check<T>): Check<T | null> =>
+  (value): value is T | null =>
+    value === null || is(value)
+
+/** A record with all of `fields`, which the compiler holds to be those of `T`; what else it has is a newer relay's affair. */
+export const isRecordOf =
+  <T>(fields: { [Name in keyof Required<T>]: Check<T[Name]> }): Check<T> =>
+  (value): value is T =>
+    isObject(value) && Object.entries<Check<unknown>>(fields).every(([name, is]) => is(value[name]))
+
+/** The code of whatever is not what a relay sends. */
+export const UNEXPECTED = 'unexpected_answer'
+
+/** Whether it leads elsewhere. Where a browser hides that, the status is 0. */
+export const isRedirect = ({ status }: { status: number }): boolean => status === 0 || (status >= 300 && status < 400)
+
+/**
+ * The JSON object that `response` carries, or `undefined` when it carries anything else or more than `maxBytes`.
+ *
+ * Rejects where the connection is lost in the middle of it.
+ */
+export async function readObject(response: Response, maxBytes: number): Promise<Record<string, unknown> | undefined> {
+  const text = new TextDecoder()
+  const reader = response.body?.getReader()
+  let json = ''
+  for (let bytes = 0; reader; ) {
+    const { done, value } = await reader.read()
+    if (done) break
+    bytes += value.byteLength
+    if (bytes > maxBytes) return void (await reader.cancel())
+    json += text.decode(value, { stream: true })
+  }
+  return parseObject(json)
+}
+
+/** The JSON object that `json` is, or `undefined`. */
+export function parseObject(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The code of a problem. */
+export const codeOf = (problem: Record<string, unknown> | undefined, fallback: string = UNEXPECTED): string =>
+  isText(problem?.code) ? problem.code : fallback
+
+/** `value` as one URL segment. `.` and `..` survive every escaping and would leave the route. */
+export function toSegment(name: string, value: string): string {
+  if (value === '' || value === '.' || value === '..')
+    throw new TypeError(`${name} must be one segment of a path: not empty, "." or ".."`)
+  return encodeURIComponent(value)
+}
+
+/** Where a relay's routes begin, without the slash that a path brings along. */
+export const toBase = (url: string): string => url.replace(/\/+$/, '')
+
+// The rules for the option that says where routes begin.
+
+/** Whether paths can be put behind it as it stands, to reach what answers by HTTP. What is relative is read against `page`. */
+function isBaseUrl(value: unknown, page?: string): boolean {
+  if (typeof value !== 'string' || /[?#]/.test(value)) return false
+  try {
+    const { protocol, username, password } = new URL(value, page)
+    return /^https?:$/.test(protocol) && username === '' && password === ''
+  } catch {
+    return false
+  }
+}
+
+/** A rule for an option, as `contract/options.ts` checks them. */
+const baseUrl = (said: string, page?: string) => ({
+  said: `${said} without credentials, query and fragment`,
+  test: (value: unknown) => isBaseUrl(value, page),
+  isPrivate: true as const,
+})
+
+// Marked as pure, so that a bundle of `watch` alone leaves them out.
+
+/** Where routes begin. */
+export const BASE_URL = /* @__PURE__ */ baseUrl('an http(s) URL')
+/** The same for a page, which knows what a path is relative to. */
+export const BASE_URL_OR_PATH = /* @__PURE__ */ baseUrl('a path or an http(s) URL', 'http://page')
+
+// What in a request was not valid, as the problem of a relay names it.
+
+/** One thing in the request that the relay could not read. */
+export interface FieldError {
+  /** `query`, `path`, `header` or `body`. */
+  in: string
+  name: string
+  /** Why it is not valid, without its value. */
+  reason: string
+}
+
+// A problem has the first eight, in at most 2 KiB; what is longer is not of a relay.
+const ERRORS_SHOWN = 8
+const PROBLEM_LENGTH = 2_048
+
+const isShort: Check<string> = (value): value is string => isText(value) && value.length <= PROBLEM_LENGTH
+const isFieldErrors = /* @__PURE__ */ isListOf(
+  /* @__PURE__ */ isRecordOf<FieldError>({ in: isShort, name: isShort, reason: isShort }),
+)
+
+/** Those of `problem`, where it has them. */
+export const fieldErrorsOf = (problem: Record<string, unknown> | undefined): readonly FieldError[] | undefined =>
+  isFieldErrors(problem?.errors) ? problem.errors.slice(0, ERRORS_SHOWN) : undefined
+
+/** A problem in one line: its code, its status where there is one, and the first of what was not valid. */
+export function messageOf(code: string, status: number | null, errors: readonly FieldError[] | undefined): string {
+  const said = status === null ? code : `${code} (${status})`
+  return errors?.[0] ? `${said}: ${errors[0].name} ${errors[0].reason}` : said
+}
+
+/** Headers as whoever speaks to a relay gives them: spelled out, since only the DOM's library names what `fetch` takes. */
+export type HeaderFields = Headers | Record<string, string> | [name: string, value: string][]
