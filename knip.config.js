@@ -21,6 +21,6 @@ export default {
   ignoreUnresolved: ['/ask.mjs', '/relay-client.mjs', '/relayscope-browser.mjs'],
   // Programs of the machine that benchmarks measure, or compile, what they are held against with; and scrapers of a test.
   ignoreBinaries: ['redis-server', 'redis-cli', 'valgrind', 'gcc', 'nginx', 'prometheus', 'promtool'],
-  // Called by .ci/run, which is no file that can be searched; Nest is what a reader of its example has installed.
+  // Called by tools/test-all.mjs as programs; Nest is what a reader of its example has installed.
   ignoreDependencies: ['@nestjs/common', '@nestjs/core', '@arethetypeswrong/cli', '@redocly/cli', 'publint'],
 }

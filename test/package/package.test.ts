@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { auditFindings, packageProblems } from '../../tools/test-all.mjs'
 import { bun, deno } from '../adapters/runtimes.js'
 import { type Consumer, createConsumer, ROOT, runIn, SUBPATHS } from './consumer.js'
 
@@ -65,16 +66,18 @@ describe('the package', () => {
   })
 
   it('holds what a user needs and nothing else', () => {
-    const unexpected = consumer.files.filter(
-      (file) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map|d\.ts\.map)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/.test(
-          file,
-        ),
-    )
-    expect(unexpected).toEqual([])
-    expect(consumer.files).toEqual(
-      expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md']),
-    )
+    expect(packageProblems(consumer.files)).toEqual([])
+    const planted = ['src/index.ts', 'test/x.test.ts', 'dist/x.test.js', 'dist/index.js.map', '.env', 'docs/notes.txt']
+    expect(packageProblems([...consumer.files, ...planted])).toEqual(planted.map((file) => `unexpected: ${file}`))
+    expect(packageProblems(consumer.files.filter((file) => file !== 'SECURITY.md'))).toEqual(['missing: SECURITY.md'])
+  })
+
+  it('has its dependencies audited only where the registry can be asked', () => {
+    const found = { vulnerabilities: { zod: { name: 'zod', severity: 'high' } } }
+    expect(auditFindings(JSON.stringify(found))).toEqual(['zod: high'])
+    expect(auditFindings(JSON.stringify({ vulnerabilities: {} }))).toEqual([])
+    for (const offline of ['', '{"error":{"code":"ENOTFOUND"}}', '{"message":"405","statusCode":405}', 'null'])
+      expect(auditFindings(offline)).toBeNull()
   })
 
   it('brings its documents, and none of their links leads out of it', async () => {

@@ -1,6 +1,9 @@
 import { createConnection } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
+import { noopAuth } from '../../src/http/auth.js'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
+import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createClock } from '../contract/clock.js'
 import { countCommands } from './counted-client.js'
 import { connectObserver } from './observer.js'
@@ -9,7 +12,11 @@ import { type Connected, clients, describeRedis, type Server, startServer } from
 import { createIds, live } from './world.js'
 
 const PATHS = [
+  '/',
+  '/openapi.json',
   '/capabilities',
+  '/sources',
+  '/findings',
   '/users',
   '/users/ann/summary',
   '/users/nobody/summary',
@@ -18,26 +25,44 @@ const PATHS = [
   '/connections?limit=2',
   '/connections?client_id=client-1&limit=3',
   '/connections/count',
+  '/connections/churn',
   '/connections/nope',
   '/connections/nope/history',
   '/history/streams',
   '/history/messages?stream=users%2Fann%2Flog',
+  '/rpc/summary',
   '/rpc/pending',
+  '/rpc/pending/nope',
   '/rpc/instances/x?user_id=ann&client_id=client-0',
   '/deduplicator/summary',
   '/deduplicator/users/ann',
   '/contexts?window_id=window-2',
   '/contexts/count',
+  '/contexts/context-0-0',
   '/workers?user_id=bob',
+  '/workers/count?user_id=ann',
+  '/workers/available?user_id=ann',
+  '/workers/tasks/nope?user_id=ann',
   '/browser-windows',
   '/browser-windows/count',
+  '/browser-windows/nope',
   '/delivery/summary',
   '/delivery/nodes',
   '/delivery/tenants',
   '/delivery/commands?limit=2',
   '/delivery/commands?user_id=ann&state=waiting',
   '/delivery/commands?overdue=true',
+  '/delivery/status?user_id=ann&client_id=client-0&command_id=nope',
+  '/sites',
+  '/sites/nope',
+  '/sessions',
+  '/sessions/nope',
+  '/subscriptions',
 ]
+
+/** Whether one of the paths above is of `route`. */
+const isAsked = (route: string) =>
+  PATHS.some((path) => new RegExp(`^${route.replace(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] as string))
 
 /** What the client library says of itself when it connects. */
 const HANDSHAKE = /^(auth|hello|client|info|select|cluster|command|readonly|ping)$/i
@@ -114,6 +139,29 @@ describeRedis('an observer', () => {
       const key = /^eval_ro$/i.test(name as string) ? args[2] : args[0]
       if (!/^time$/i.test(name as string)) expect(key).toMatch(/^relayscope:\{watched:0\}:/)
     }
+  })
+
+  it('may read every route, watches included, with exactly the published permissions', async () => {
+    const observer = await connectObserver('node-redis', [server], 'watched')
+    const errors: unknown[] = []
+    const router = createDiagnosticsRouter({
+      ...redisComposition({ client: observer.client, deploymentId: 'watched', commandTimeoutMs: 30_000 }),
+      auth: noopAuth(),
+      deadlineMs: 60_000,
+      onError: (error) => errors.push(error),
+    })
+    expect(router.routes.map(({ path }) => path).filter((path) => !isAsked(path))).toEqual(['/watch'])
+    for (const path of PATHS) {
+      const { status } = await get(router, path)
+      expect([path, [200, 404].includes(status) || status]).toEqual([path, true])
+    }
+    const { status, body } = await router(new Request('http://localhost/watch?view=%2Fconnections'))
+    const reader = (body as ReadableStream<Uint8Array>).getReader()
+    let text = ''
+    while (!text.includes('event: sync')) text += new TextDecoder().decode((await reader.read()).value)
+    await reader.cancel()
+    expect([status, errors]).toEqual([200, []])
+    await observer.close()
   })
 
   it('is refused by the server what it does not need', async () => {

@@ -1,0 +1,2 @@
+export function packageProblems(files: readonly string[]): string[]
+export function auditFindings(output: string): string[] | null

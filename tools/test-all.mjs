@@ -1,0 +1,145 @@
+/**
+ * Everything beside the tests that must hold before a release: the package's content, advisories about what it installs, the
+ * permissions of an observer, the types as compilers read them, generated clients, conformance, documents, the delivery model.
+ * `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
+ *
+ * Needs the built package, and `npm ci --ignore-scripts --prefix tools/<name>` for type-matrix, openapi-clients and
+ * mcp-conformance. Prints "N passed, N failed" at the end; a check that does not apply here is named and counts as neither.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const ROOT = join(import.meta.dirname, '..')
+
+const PACKAGED =
+  /^(?:dist\/(?!.*\.test\.).+\.(?:js|d\.ts)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
+const REQUIRED = [
+  'package.json',
+  'README.md',
+  'LICENSE',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'docs/security.md',
+  'dist/index.js',
+]
+
+/** Returns what is wrong with the list of files of the package: a file that users don't need, or one that is missing. */
+export const packageProblems = (files) => [
+  ...files.filter((file) => !PACKAGED.test(file)).map((file) => `unexpected: ${file}`),
+  ...REQUIRED.filter((file) => !files.includes(file)).map((file) => `missing: ${file}`),
+]
+
+/** Returns what `npm audit --json` found: `null` where it could not ask the registry. */
+export function auditFindings(output) {
+  try {
+    const { vulnerabilities } = JSON.parse(output)
+    if (typeof vulnerabilities !== 'object' || vulnerabilities === null) return null
+    return Object.values(vulnerabilities).map(({ name, severity }) => `${name}: ${severity}`)
+  } catch {
+    return null
+  }
+}
+
+/** Runs a command to its end. */
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+    let [out, all] = ['', '']
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => {
+        if (stream === child.stdout) out += text
+        all += text
+      })
+    child.on('error', (error) => resolve({ ok: false, out, all: `${all}${error.message}\n` }))
+    child.on('close', (code) => resolve({ ok: code === 0, out, all }))
+  })
+}
+
+const command =
+  (...line) =>
+  () =>
+    run(line[0], line.slice(1))
+
+async function packageContent() {
+  const { ok, out, all } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'])
+  if (!ok) return { ok, all }
+  const problems = packageProblems(JSON.parse(out)[0].files.map(({ path }) => path))
+  return { ok: problems.length === 0, all: problems.map((problem) => `${problem}\n`).join('') }
+}
+
+async function audit() {
+  // Without retries: where there is no network that would take minutes.
+  const { out } = await run('npm', ['audit', '--omit=dev', '--json', '--fetch-retries=0'])
+  const found = auditFindings(out)
+  if (found === null) return { ok: true, skipped: 'the registry cannot be asked for advisories', all: '' }
+  return { ok: found.length === 0, all: found.map((line) => `${line}\n`).join('') }
+}
+
+async function openApiDocuments() {
+  const folder = await mkdtemp(join(tmpdir(), 'relayscope-openapi-'))
+  try {
+    const files = []
+    for (const name of ['diagnostics', 'cooperative-site', 'control-server']) {
+      const made = await run('node', ['tools/openapi-document.mjs', name])
+      if (!made.ok) return made
+      files.push(join(folder, `${name}.json`))
+      await writeFile(files.at(-1), made.out)
+    }
+    return await run('npx', ['redocly', 'lint', ...files])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** Two lists that run side by side: each check needs one core at most. */
+const CHECKS = [
+  [
+    ['package content', packageContent],
+    ['package layout', command('npx', 'publint', '--strict')],
+    ['types as packed', command('npx', 'attw', '--pack', '.', '--profile', 'esm-only')],
+    ['advisories about run-time dependencies', audit],
+    [
+      'permissions of an observer and of a node',
+      command('npx', 'vitest', 'run', 'test/redis/observer.test.ts', 'test/redis/permissions.test.ts'),
+    ],
+    ['type matrix', command('node', 'tools/type-matrix.mjs')],
+    ['nothing unused', command('npx', 'knip')],
+  ],
+  [
+    ['reference documentation', command('npx', 'typedoc', '--emit', 'none')],
+    ['OpenAPI documents', openApiDocuments],
+    ['OpenAPI clients', command('node', 'tools/openapi-clients.mjs')],
+    ['MCP conformance', command('node', 'tools/mcp-conformance.mjs')],
+    ['delivery model', command('tools/model/check.sh')],
+  ],
+]
+
+async function main() {
+  const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+  if (!existsSync(join(ROOT, 'dist/index.d.ts'))) {
+    const built = await run('npm', ['run', 'build', '--silent'])
+    if (!built.ok) throw new Error(`the package cannot be built\n${built.all}`)
+  }
+  const counts = { passed: 0, failed: 0 }
+  await Promise.all(
+    CHECKS.map(async (checks) => {
+      for (const [name, check] of checks) {
+        if (!name.includes(values.only)) continue
+        const since = performance.now()
+        const { ok, all, skipped } = await check()
+        const said = skipped ? `skipped (does not apply: ${skipped})` : ok ? 'passed' : 'failed'
+        if (!skipped) counts[ok ? 'passed' : 'failed']++
+        console.log(`${ok ? '' : all}── ${name} ${said}, ${Math.round((performance.now() - since) / 1_000)} s`)
+      }
+    }),
+  )
+  console.log(`${counts.passed} passed, ${counts.failed} failed`)
+  if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main()
