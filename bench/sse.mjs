@@ -55,6 +55,8 @@ const servers = {
       ingest: async () => ({ accepted: true, duplicate: false }),
       connector: { call: async () => null },
       policy: site.createSessionPolicy({ sessions }),
+      streamsPerViewer: 1_000_000,
+      streamsPerViewerInSession: 1_000_000,
       authenticateHost: () => null,
       authenticateViewer: () => ({ user_id: 'alice' }),
     })

@@ -84,16 +84,17 @@ export const watchEvents: RelayHandler = async (relay, { request, params, who })
   if (!viewable || site?.owner !== session.owner) throw new Refusal('session_not_active')
   const { session_id, site_id, owner } = session
   const topic = siteStream(owner, site_id)
-  await relay.withinDeadline(() => relay.streams.prepare(topic))
-  const frames = relay.streams.open({
-    viewer: who,
-    session_id,
-    site_id,
-    topic,
-    lastEventId: request.headers.get('last-event-id'),
-    request,
-  })
-  return eventStreamReply(frames)
+  const place = relay.streams.reserve(who, session_id)
+  try {
+    await relay.withinDeadline(() => relay.streams.prepare(topic))
+    const lastEventId = request.headers.get('last-event-id')
+    return eventStreamReply(
+      relay.streams.open({ viewer: who, session_id, site_id, topic, lastEventId, request, place }),
+    )
+  } catch (error) {
+    place.release()
+    throw error
+  }
 }
 
 // Their shape is the gate's to judge, under its own code.

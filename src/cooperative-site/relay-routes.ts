@@ -99,7 +99,7 @@ const WATCH_EVENTS: Operation<RelayHandler> = {
       STREAM_EXAMPLE,
     ),
   },
-  problems: ['session_not_found', 'session_not_active'],
+  problems: ['session_not_found', 'session_not_active', 'share_exceeded'],
   handle: watchEvents,
 }
 

@@ -36,6 +36,10 @@ import { createSessionStreams } from './sessions/streams.js'
  */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
+// More than the tabs of one person, few enough that one viewer cannot hold the relay's sockets and memory.
+const STREAMS_PER_VIEWER = 100
+const STREAMS_PER_VIEWER_IN_SESSION = 25
+
 // A proxy that closes idle connections does so after 30 s or more.
 const HEARTBEAT_MS = 15_000
 
@@ -56,6 +60,10 @@ export interface CooperativeSiteRouterOptions
   prefix?: string | undefined
   /** Silence after which a stream writes a comment. @default 15000 */
   heartbeatMs?: number | undefined
+  /** Event streams that one viewer may hold open at this relay. A further one is refused with 429. @default 100 */
+  streamsPerViewer?: number | undefined
+  /** Event streams that one viewer may hold open in one session. A further one is refused with 429. @default 25 */
+  streamsPerViewerInSession?: number | undefined
   /** For one answer of an authenticator, a store or the policy. @default 5000 */
   deadlineMs?: number | undefined
   /** For what is under way when the router is closed. @default 5000 */
@@ -69,6 +77,8 @@ export interface CooperativeSiteRouterOptions
 
 const BOUNDS = defineBounds({
   heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
+  streamsPerViewer: STREAMS_PER_VIEWER,
+  streamsPerViewerInSession: STREAMS_PER_VIEWER_IN_SESSION,
   deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
   closeTimeoutMs: [CLOSE_TIMEOUT_MS, TIMER_MAX_MS],
 })
@@ -124,7 +134,7 @@ function readPrincipal(who: Principal): Principal | undefined {
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
   checkOptions(options, OPTIONS)
   const { authenticateHost, authenticateViewer, policy } = options
-  const { heartbeatMs, deadlineMs, closeTimeoutMs } = resolveBounds(options, BOUNDS)
+  const { deadlineMs, closeTimeoutMs, ...ofStreams } = resolveBounds(options, BOUNDS)
   const { now = Date.now, newId = randomUuid } = options
   const onError = guardErrorHook(options.onError)
   const { sites, sessions, bus, ingest, subscriptions } = options
@@ -134,7 +144,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     policy,
     bus,
     subscriptions,
-    heartbeatMs,
+    ...ofStreams,
     now,
     newId,
     onError,

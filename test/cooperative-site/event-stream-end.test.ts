@@ -124,7 +124,7 @@ describe('the event stream ends', () => {
   })
 
   it('with shutdown and a spread time to come back when the relay closes', async () => {
-    const world = await createWorld()
+    const world = await createWorld({ streamsPerViewerInSession: 100 })
     const viewers = await Promise.all(Array.from({ length: 50 }, () => watch(world)))
     for (const viewer of viewers) await viewer.read()
     expect(world.relay.streams).toBe(50)

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import type { SiteMessageAnswer } from '../../src/contract/site-messages.js'
 import {
+  type CooperativeSiteRouterOptions,
   createActionHandlers,
   createCooperativeSiteRouter,
   createDispatchConnector,
@@ -16,7 +17,7 @@ import { notes } from '../contract/sites.js'
 import { attachWaitingHandler, changed, invokeRequest, laptop, whoAsks } from '../cooperative-site/world.js'
 import { describeStores, type Place } from './matrix.js'
 
-function createNode(place: Place, nodeId: string) {
+function createNode(place: Place, nodeId: string, options: Partial<CooperativeSiteRouterOptions>) {
   const facilities = createRedisFacilities({ ...place, nodeId })
   const sites = createRedisSiteRegistry(place)
   const sessions = createRedisSessionRegistry({ ...place, sites })
@@ -31,6 +32,7 @@ function createNode(place: Place, nodeId: string) {
     policy: createSessionPolicy({ sessions }),
     authenticateHost: whoAsks,
     authenticateViewer: whoAsks,
+    ...options,
   })
   onTestFinished(async () => {
     await relay.close()
@@ -48,8 +50,8 @@ function createNode(place: Place, nodeId: string) {
 }
 
 /** Two nodes; alice's laptop is connected to the first, and bob may watch and act. */
-async function createWorld(place: Place) {
-  const [a, b] = [createNode(place, 'a'), createNode(place, 'b')]
+async function createWorld(place: Place, options: Partial<CooperativeSiteRouterOptions> = {}) {
+  const [a, b] = [createNode(place, 'a', options), createNode(place, 'b', options)]
   await a.sites.put(notes)
   await a.facilities.connections.connect({ ...laptop, client_type: 'console' })
   const { session_id } = await a.sessions.open({
@@ -185,6 +187,19 @@ describeStores('cooperative sites over two nodes', (_kind, place) => {
     viewer.abort()
     expect(await aborted).toBe(true)
     await response
+  })
+
+  it('refuse a viewer more streams than are allowed to one, until one of them ends', async () => {
+    const { a, session_id } = await createWorld(place(), { streamsPerViewerInSession: 1 })
+    const first = await watch(a, session_id)
+    await first.until(/event: ready/)
+    const ask = () => a.ask('bob', 'GET', `/sessions/${session_id}/events`)
+    const refused = await ask()
+    expect([refused.status, (await refused.json()).code]).toEqual([429, 'share_exceeded'])
+    await first.cancel()
+    const again = await watch(a, session_id)
+    await again.until(/event: ready/)
+    await again.cancel()
   })
 
   it('end a stream at one when its session ends at the other', async () => {

@@ -139,7 +139,7 @@ export function openGate(options: ActionGateOptions): ActionGate {
   const { sites, sessions, policy } = options
   const deps = { sites, sessions, policy, onError }
   const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
-  const calls = createShares(callsPerViewer)
+  const calls = createShares(callsPerViewer, 'calls are under way')
 
   /** What stores and the policy answer, within the deadline and while the viewer is there. */
   const read = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) =>

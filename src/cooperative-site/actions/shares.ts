@@ -4,11 +4,12 @@ import { Refusal } from '../../refusal.js'
 export interface Shares {
   /** Places taken in all. */
   readonly size: number
-  /** Takes one for `userId`. @returns how to give it back, once. @throws Refusal `capacity_exceeded` */
+  /** Takes one for `userId`. @returns how to give it back; twice is once. @throws Refusal `capacity_exceeded` */
   take(userId: string): () => void
 }
 
-export function createShares(perUser: number): Shares {
+/** @param what What is counted, for the detail of the refusal. */
+export function createShares(perUser: number, what: string): Shares {
   const taken = new Map<string, number>()
   let size = 0
   return {
@@ -17,10 +18,13 @@ export function createShares(perUser: number): Shares {
     },
     take(userId) {
       const own = taken.get(userId) ?? 0
-      if (own >= perUser) throw new Refusal('capacity_exceeded', `${own} calls are under way`)
+      if (own >= perUser) throw new Refusal('capacity_exceeded', `${own} ${what}`)
       taken.set(userId, own + 1)
       size++
+      let isTaken = true
       return () => {
+        if (!isTaken) return
+        isTaken = false
         size--
         const left = (taken.get(userId) ?? 1) - 1
         if (left > 0) taken.set(userId, left)

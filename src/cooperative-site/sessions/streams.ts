@@ -7,6 +7,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { Principal } from '../../contract/sessions.js'
 import type { SubscriptionRegistry, ViewerStream } from '../../contract/subscriptions.js'
 import type { Chunks } from '../../http/respond.js'
+import { createShares } from '../actions/shares.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './grants.js'
 import { openSessionStream, type SessionStream } from './stream.js'
 
@@ -15,7 +16,16 @@ interface SessionStreamsOptions extends SessionGrantsOptions {
   /** Who is told of the streams. */
   subscriptions: SubscriptionRegistry | undefined
   heartbeatMs: number
+  /** Streams of one viewer, in all and in one session. */
+  streamsPerViewer: number
+  streamsPerViewerInSession: number
   newId: () => string
+}
+
+/** A place for one stream among those of its viewer. */
+interface StreamPlace {
+  /** Gives it back; twice is once. */
+  release(): void
 }
 
 interface OpenStream {
@@ -25,6 +35,8 @@ interface OpenStream {
   topic: string
   lastEventId: string | null
   request: { readonly signal: AbortSignal }
+  /** Given back when the stream ends. */
+  place: StreamPlace
 }
 
 export type SessionStreams = ReturnType<typeof createSessionStreams>
@@ -37,6 +49,8 @@ export function createSessionStreams(options: SessionStreamsOptions) {
   const streams = new Set<SessionStream>()
   // A stream that somebody reads is a reason for a process to live.
   const ticker = createTicker(tick, Math.min(RECHECK_MS, heartbeatMs), true)
+  const ofViewers = createShares(options.streamsPerViewer, 'streams of the viewer are open')
+  const inSessions = createShares(options.streamsPerViewerInSession, 'streams of the viewer are open in the session')
   let closed = false
 
   function tick(): void {
@@ -71,10 +85,31 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     get size() {
       return streams.size
     },
+    /**
+     * Reserves a place for a stream before anything is opened for it. At the bound the new stream is refused and those
+     * that are open stay: to end the oldest would let two tabs that reconnect end each other's streams for ever.
+     *
+     * @throws Refusal `capacity_exceeded`.
+     */
+    reserve({ user_id }: Principal, sessionId: string): StreamPlace {
+      const leaveViewer = ofViewers.take(user_id)
+      try {
+        const leaveSession = inSessions.take(JSON.stringify([user_id, sessionId]))
+        return {
+          release() {
+            leaveViewer()
+            leaveSession()
+          },
+        }
+      } catch (error) {
+        leaveViewer()
+        throw error
+      }
+    },
     /** A bus over several nodes must know where the topic stands before a viewer is told. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer that was found to have the right. */
-    open({ viewer, ...asked }: OpenStream): Chunks {
+    open({ viewer, place, ...asked }: OpenStream): Chunks {
       let stream: SessionStream | undefined
       let over = false
       let hide = () => {}
@@ -89,6 +124,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
         hold: (holder) => grants.hold(holder, viewer, asked),
         onEnd() {
           over = true
+          place.release()
           hide()
           leave(stream)
         },
