@@ -99,3 +99,26 @@ export function readRecord<T>(schema: z.ZodType<T>, record: unknown, index: numb
     return toBadRecord(schema, record, index, error)
   }
 }
+
+/** The member of `record`; `undefined` for a getter that throws, which the schema of the record then reports. */
+function memberOf(record: object, name: string): unknown {
+  try {
+    return Reflect.get(record, name)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Checks that `record` has the ids that it was requested by. An id that it does not have is not compared.
+ *
+ * @throws BadRecord for another record than requested; the message names the field, and no value.
+ */
+export function requireRequested(record: unknown, requested: Readonly<Record<string, unknown>>): void {
+  if (record === null || typeof record !== 'object') return
+  for (const [name, id] of Object.entries(requested)) {
+    const found = memberOf(record, name)
+    if (typeof id === 'string' && typeof found === 'string' && found !== id)
+      throw new BadRecord(`the inspector returned a record with another ${name} than requested`)
+  }
+}

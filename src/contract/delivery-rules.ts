@@ -12,7 +12,7 @@ import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
   for (const name of ['client_id', 'command_id'] as const) {
     const reason = checkSegment(ids[name] ?? '')
-    if (reason) throw new Refusal('invalid_identity', `${name}: ${reason}: no slash, and not "." or ".."`)
+    if (reason) throw new Refusal('invalid_identity', `${name}: ${reason}, without "/"`)
   }
 }
 

@@ -21,13 +21,15 @@ export function utf8Length(text: string): number {
 /** Why `value` cannot be an id, or `undefined` when it can. The reason never repeats the value. */
 export function checkId(value: string): string | undefined {
   if (value.trim() === '') return 'must not be blank'
+  // A URL resolves both as dot segments: a record with such an id could not be requested.
+  if (value === '.' || value === '..') return 'must not be "." or ".."'
   if (FORBIDDEN.test(value)) return 'must not contain control or format characters'
   if (utf8Length(value) > ID_BYTES) return `must be at most ${ID_BYTES} bytes`
   return undefined
 }
 
 /**
- * An id from outside: 1–256 bytes of UTF-8, no control or format character, not blank. No Unicode normalisation: two
+ * An id from outside: 1–256 bytes of UTF-8, no control or format character, not blank, not `.` or `..`. No Unicode normalisation: two
  * spellings are two ids.
  */
 export const Id = z
@@ -38,11 +40,13 @@ export const Id = z
     const reason = checkId(value)
     if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
   })
-  .describe('An id: 1 to 256 bytes of UTF-8, not blank, without control and format characters. Compared byte by byte.')
+  .describe(
+    'An id: 1 to 256 bytes of UTF-8, not blank, not `.` or `..`, without control and format characters. Compared byte by byte.',
+  )
 
-/** Why `value` cannot address a command or a client within delivery: it would not survive as one path segment. */
+/** Why the id `value` cannot address a command or a client within delivery: it contains a slash. */
 export function checkSegment(value: string): string | undefined {
-  return value === '.' || value === '..' || value.includes('/') ? 'must be one path segment' : undefined
+  return value.includes('/') ? 'must be one path segment' : undefined
 }
 
 /** Why `value` cannot be an id that stands in a path, or `undefined` when it can. */

@@ -1,4 +1,5 @@
 /** The routes of the delivery family. Their schemas have no field for a payload. */
+import { requireRequested } from '../contract/bad-record.js'
 import {
   CommandFilter,
   CommandKey,
@@ -23,6 +24,7 @@ async function listTenant(
 ): Promise<Page<DeliveryTenant>> {
   if (delivery.getTenant && page.cursor === null) {
     const tenant = await delivery.getTenant(scope_id, ask)
+    requireRequested(tenant, { scope_id })
     return { items: tenant ? [tenant] : [], next_cursor: null, has_more: false, examined: 1 }
   }
   const listed = await delivery.listTenants(page, ask)

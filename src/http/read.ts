@@ -1,6 +1,6 @@
 /** How a request that has come to a route that only reads is answered: query, inspector, record, page, schema. */
 import type { Deadline } from '../async/deadline.js'
-import type { BadRecord } from '../contract/bad-record.js'
+import { type BadRecord, requireRequested } from '../contract/bad-record.js'
 import { type Ask, examinable, withRemaining } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import { type Encoded, RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
@@ -108,6 +108,12 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     // What is said without an inspector waits for nobody, however long it takes to say.
     const answered = await (route.needs.length === 0 ? pending : deadline.race(pending))
     if (answered === null && route.record) throw new ProblemError('not_found')
+    // A record of another id may belong to somebody else: it is not shown under this one.
+    if (route.record) {
+      const requested = { ...params, ...filters }
+      const { items } = Object(answered) as Envelope
+      for (const record of listed && Array.isArray(items) ? items : [answered]) requireRequested(record, requested)
+    }
     return shorten(listed ? plainPage(answered, members) : (answered as Envelope), size, view)
   }
 

@@ -1,5 +1,6 @@
 /** The user summary: everything that all sources together know of one user. */
 import * as z from 'zod'
+import { requireRequested } from '../contract/bad-record.js'
 import { WindowStatus } from '../contract/browser-windows.js'
 import { Completeness } from '../contract/completeness.js'
 import { ContextStatus } from '../contract/contexts.js'
@@ -67,7 +68,11 @@ async function readDeduplicator({ deduplicator }: Inspectors, userId: string, vi
   const { userSummary } = deduplicator ?? {}
   if (!userSummary) return []
   const source = 'deduplicator'
-  const read = () => userSummary.call(deduplicator, userId, view.ask)
+  const read = async () => {
+    const summary = await userSummary.call(deduplicator, userId, view.ask)
+    requireRequested(summary, { user_id: userId })
+    return summary
+  }
   // Its numbers are kept, so that it looks at nothing unless it says so.
   const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
   return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]

@@ -42,6 +42,10 @@ type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
 
 const ofWorkers = (filter: WorkerFilter) => ({ ...filter, ownership: 'worker' as const })
 
+/** Whether a context that an inspector returned is a worker of the user: it may ignore its filter. */
+const isWorkerOf = (filter: WorkerFilter, { ownership, user_id }: Context) =>
+  ownership === 'worker' && user_id === filter.user_id
+
 /** The worker contexts of one user, with at most `limit` in each list; the counts cover all that was examined. */
 export async function listWorkers(
   contexts: ContextRegistryInspector,
@@ -77,7 +81,7 @@ function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, v
   const list = (page: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), page, ask)
   const none: ByState = { idle: [], assigned: [], other: [] }
   return walk(SOURCE, { entry: Context, id: 'context_id', list }, view, none, (found, page) => {
-    for (const context of page) if (context.ownership === 'worker') found[workerState(context)].push(context)
+    for (const context of page) if (isWorkerOf(filter, context)) found[workerState(context)].push(context)
   })
 }
 
@@ -101,7 +105,7 @@ export async function pageWorkers(
     const contexts = readable(SOURCE, Context, listed, view)
     // What no schema accepts must not pass for a context of somebody else.
     omitted += (listed.omitted ?? 0) + listed.items.length - contexts.length
-    const items = contexts.filter((context) => context.ownership === 'worker' && accept(context))
+    const items = contexts.filter((context) => isWorkerOf(filter, context) && accept(context))
     const isSpent = budget.entries <= 0 || budget.pages <= 0 || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || isSpent) {
       const { next_cursor, has_more } = listed

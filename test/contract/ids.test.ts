@@ -14,6 +14,8 @@ describe('an id', () => {
     ['a lone surrogate', 'a\ud800b'],
     ['nothing but a space', ' '],
     ['nothing', ''],
+    ['. alone', '.'],
+    ['.. alone', '..'],
   ])('holds no %s', (_, id) => {
     expect(checkId(id)).toEqual(expect.any(String))
     expect(Id.safeParse(id).success).toBe(false)

@@ -4,7 +4,11 @@ import { type Call, createWatched, expectProblem, get, KEY, PREFIX } from './sub
 import { connection } from './world.js'
 
 /** A page of a list that never ends. */
-const onePage = (token: number) => ({ items: [connection()], next_cursor: String(token), has_more: true })
+const onePage = (token: number) => ({
+  items: [connection({ connection_id: `c${token}` })],
+  next_cursor: String(token),
+  has_more: true,
+})
 
 describe('an inspector that blocks', () => {
   let at = 0

@@ -249,6 +249,64 @@ describe('what an inspector hands over', () => {
   })
 })
 
+describe('a record of another id than requested', () => {
+  const RECORDS = CASES.filter(({ path }) => /_id\}(\/summary|\/history)?$/.test(path) || path === '/delivery/status')
+  const IDS = ['connection_id', 'context_id', 'window_id', 'correlation_id', 'session_id', 'site_id', 'command_id']
+
+  it.each(
+    RECORDS.filter(({ path }) => !/^\/(workers|rpc\/instances|users)/.test(path)),
+  )('is 500 at $path, is not shown, and onError is told the field', async ({ url, path }) => {
+    const told: string[] = []
+    const ids = [...IDS, ...(path.startsWith('/deduplicator') ? ['user_id'] : [])]
+    const renamed = (record: object) =>
+      Object.fromEntries(Object.entries(record).map(([name, value]) => [name, ids.includes(name) ? SECRET : value]))
+    const onError = (error: unknown) => void told.push(String((error as Error).message))
+    const { router } = createWatched({ onError }, ({ proceed }) => {
+      const answer = proceed() as { items?: object[] } | null
+      return answer?.items
+        ? { ...answer, items: answer.items.map(renamed) }
+        : answer && !Array.isArray(answer)
+          ? renamed(answer)
+          : answer
+    })
+    const result = await get(router, url)
+    expectProblem(result, 500, 'internal')
+    expect(result.text).not.toContain(SECRET)
+    expect(told).toEqual([expect.stringMatching(/^the inspector returned a record with another \w+ than requested$/)])
+  })
+
+  it('leaves the deduplicator out of a summary of a user', async () => {
+    const { router } = createWatched({}, ({ name, proceed }) =>
+      name === 'deduplicator.userSummary' ? { ...(proceed() as object), user_id: 'bob' } : proceed(),
+    )
+    const { body } = await get(router, '/users/alice/summary')
+    expect(body).toMatchObject({ deduplicator: null, completeness: { truncated_sources: ['deduplicator'] } })
+  })
+
+  it('is no tenant of the scope that was requested', async () => {
+    const { router } = createWatched({}, ({ proceed }) => {
+      const answer = proceed() as object
+      return 'reserved_commands' in Object(answer) ? { ...answer, scope_id: SECRET } : answer
+    })
+    const result = await get(router, '/delivery/tenants?scope_id=alice')
+    expect(result.text).not.toContain(SECRET)
+  })
+})
+
+it.each([
+  ['/workers?user_id=alice', { idle: [], assigned: [], idle_count: 0, assigned_count: 0, other_count: 0 }],
+  ['/workers/count?user_id=alice', { idle_count: 0, assigned_count: 0, other_count: 0 }],
+  ['/workers/available?user_id=alice', { items: [] }],
+  ['/workers/tasks/t?user_id=alice', { items: [] }],
+])('%s has no worker of another user, whom an inspector returns', async (path, expected) => {
+  const items = ['idle', 'active'].map((status, i) =>
+    context({ user_id: 'bob', context_id: `${i}`, task_id: i ? 't' : null, status: status as 'idle' }),
+  )
+  const contexts = { listContexts: () => ({ items, next_cursor: null, has_more: false }), getContext: () => null }
+  const { status, body } = await get(createSubject({ inspectors: { contextRegistry: contexts } }), path)
+  expect({ status, body }).toMatchObject({ status: 200, body: expected })
+})
+
 it.each(CASES.filter(({ path }) => path.startsWith('/workers')))('$path counts no junk as nothing', async ({ url }) => {
   const { router } = createWatched({}, () => ({ items: [{}], next_cursor: null, has_more: false }))
   const { body } = await get(router, url)

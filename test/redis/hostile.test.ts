@@ -11,25 +11,7 @@ const neverRight = (): never => {
   throw new Error('a broken hook')
 }
 
-const IDS = [
-  '*',
-  '?',
-  '[a-z]',
-  '\\',
-  'a:b',
-  '{x}',
-  '}{',
-  '}:',
-  'a%3Ab',
-  '%',
-  'A',
-  'a',
-  '.',
-  '..',
-  "x'y",
-  'é',
-  'e\u0301',
-]
+const IDS = ['*', '?', '[a-z]', '\\', 'a:b', '{x}', '}{', '}:', 'a%3Ab', '%', 'A', 'a', "x'y", 'é', 'e\u0301']
 
 describeRedis('a store that others write to', () => {
   let server: Server
@@ -70,7 +52,7 @@ describeRedis('a store that others write to', () => {
       expect(held.body.items).toMatchObject([{ user_id: id, metadata: { secret: id }, actions: [id] }])
       const [actions, dedup] = [`/actions?user_id=${encoded}`, `/deduplicator/users/${encoded}`]
       expect((await get(router, actions)).body.items).toMatchObject([{ name: id, observed_connections: 1 }])
-      if (id !== '.' && id !== '..') expect((await get(router, dedup)).body).toMatchObject({ user_id: id, entries: 1 })
+      expect((await get(router, dedup)).body).toMatchObject({ user_id: id, entries: 1 })
       const stream = encodeURIComponent(`users/${encoded}/log`)
       expect((await get(router, `/history/messages?stream=${stream}`)).body).toMatchObject({
         count: 1,

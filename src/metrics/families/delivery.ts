@@ -1,6 +1,6 @@
 /** The families about delivery: what accumulates, what each node counts, and how full the scopes are that may be named. */
 
-import { BadRecord } from '../../contract/bad-record.js'
+import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { DeliveryNode, DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
@@ -188,7 +188,8 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
     const found = await Promise.all(scopes.map(async (scope) => delivery.getTenant?.(scope, view.ask)))
     const value = found.map((tenant, i): Reservations => {
       const scope_id = scopes[i] as string
-      return tenant ? { ...DeliveryTenant.parse(tenant), scope_id } : without(scope_id)
+      requireRequested(tenant, { scope_id })
+      return tenant ? DeliveryTenant.parse(tenant) : without(scope_id)
     })
     return { value, complete: true }
   }
