@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
-import { decodeReply, encodeReply } from '../../src/redis/rpc/format.js'
+import { decodeReply, encodeReply } from '../../src/redis/rpc/inspector.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK, createClock } from '../contract/clock.js'

@@ -384,7 +384,7 @@ export const MUTANTS = [
       '    if (false && ended',
     ],
   ]),
-  ...weaken('src/redis/subscriptions/format.ts', 'test/redis/subscriptions.test.ts', [
+  ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [
     ['in a store, a stream of a node that is silent is gone', '(until_ms <= now ? undefined : row)', 'row'],
   ]),
   ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [

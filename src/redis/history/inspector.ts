@@ -1,5 +1,13 @@
 /** Reads the message history of a shared store. */
-import { foldStream, type HistoryInspector, type HistoryMessage, type SpillStore } from '../../contract/history.js'
+
+import * as z from 'zod'
+import {
+  foldStream,
+  type HistoryInspector,
+  HistoryMessage,
+  HistoryStream,
+  type SpillStore,
+} from '../../contract/history.js'
 import { HISTORY_BOUNDS } from '../../contract/history-bounds.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
@@ -8,11 +16,60 @@ import { hydrate } from '../../spill/hydration.js'
 import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
-import { readIndex, readRows } from '../table/rows.js'
+import { readIndex, readRows, type TableReader } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
+import { Millis, timestampOf } from '../table/timestamp.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { versioned } from '../table/version.js'
-import { MESSAGES, messageKey, STREAMS } from './format.js'
+
+// How streams and their messages are stored, and read back.
+
+const StoredStream = HistoryStream.extend({
+  first_recorded_at: Millis,
+  last_recorded_at: Millis,
+  last_sequence: z.int().min(1),
+})
+
+const STREAMS: TableReader<HistoryStream, z.infer<typeof StoredStream>> = {
+  name: 'streams',
+  idOf: ({ stream }) => stream,
+  schema: StoredStream,
+  indexes: ['user_id'],
+  read: ({ stream, user_id, message_count, first_recorded_at, last_recorded_at }) => ({
+    stream,
+    user_id,
+    message_count,
+    first_recorded_at: timestampOf(first_recorded_at),
+    last_recorded_at: timestampOf(last_recorded_at),
+  }),
+}
+
+const StoredMessage = HistoryMessage.extend({
+  recorded_at: Millis,
+  size: z.number().optional(),
+  is_guest: z.boolean().optional(),
+  externalized: z.object({ ref: z.string(), bytes: z.int().min(0) }).nullable(),
+})
+
+/**
+ * Unmistakable, because neither a stream name of ours nor an id holds a line break. A stream is its first user's; what another one
+ * appends to it, who does not know what it holds, is a message of its own under `guest`.
+ */
+export const messageKey = (stream: string, messageId: string, guest?: string) =>
+  guest === undefined ? `${stream}\n${messageId}` : `${stream}\n${messageId}\n${guest}`
+
+export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>> = {
+  name: 'messages',
+  idOf: ({ stream, message_id, user_id, is_guest }) => messageKey(stream, message_id, is_guest ? user_id : undefined),
+  schema: StoredMessage,
+  indexes: [],
+  read: ({ recorded_at, externalized, payload, size: _counted, is_guest: _, ...row }) => ({
+    ...row,
+    recorded_at: timestampOf(recorded_at),
+    payload: payload ?? null,
+    externalized: externalized && { ...externalized, hydration: 'not_configured' },
+  }),
+}
 
 /** Messages that are asked for at once: at most some megabytes. */
 const STRETCH = 100

@@ -1,16 +1,140 @@
 /** Reads the sessions of a shared store. */
+
+import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
-import type { SessionInspector } from '../../contract/sessions.js'
+import {
+  FINAL_KEPT_MS,
+  Session,
+  type SessionInspector,
+  type SessionRow,
+  SessionShare,
+} from '../../contract/sessions.js'
 import type { SiteKey } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
-import { count, listOf, scored } from '../store/reply.js'
+import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readListed, tellBad } from '../table/listed.js'
+import { defineListing, type Listed, readListed, tellBad } from '../table/listed.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { readIndex } from '../table/rows.js'
+import { FOREIGN, readIndex } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
+import { Millis } from '../table/timestamp.js'
 import { versioned } from '../table/version.js'
-import { ROW_FIELDS, readSessionRow, SESSIONS } from './format.js'
+
+// How a session and its shares are stored, and how they read at an instant.
+
+/** Fields of the hash, in the order in which they are read. Instants are epoch ms; the connector is JSON. */
+export const SESSION_FIELDS = [
+  'session_id',
+  'site_id',
+  'owner',
+  'connector',
+  'state',
+  'opened_at',
+  'expires_at',
+  'updated_at',
+  'close_reason',
+] as const
+
+/** The session as it reads at `now`: `null` where there is none (any more), `undefined` for anything but a session. */
+export function readSession(sessionId: string, reply: StoreReply, now: number): Session | null | undefined {
+  const values = Array.isArray(reply) ? reply : []
+  if (values.every((value) => value === null)) return null
+  const text = (field: (typeof SESSION_FIELDS)[number]) => {
+    const value = values[SESSION_FIELDS.indexOf(field)]
+    return typeof value === 'string' ? value : null
+  }
+  try {
+    const expiresAt = text('expires_at')
+    const expires_at = expiresAt === null ? null : toTimestamp(Number(expiresAt))
+    const isExpired = text('state') !== 'closed' && expiresAt !== null && Number(expiresAt) <= now
+    const read = Session.safeParse({
+      session_id: text('session_id'),
+      site_id: text('site_id'),
+      owner: text('owner'),
+      state: isExpired ? 'expired' : text('state'),
+      connector: JSON.parse(text('connector') ?? 'null'),
+      opened_at: toTimestamp(Number(text('opened_at'))),
+      expires_at,
+      updated_at: isExpired ? expires_at : toTimestamp(Number(text('updated_at'))),
+      close_reason: text('close_reason'),
+    })
+    if (!read.success || read.data.session_id !== sessionId) return undefined
+    const { state, updated_at } = read.data
+    const isFinal = state === 'closed' || state === 'expired'
+    return isFinal && Date.parse(updated_at) + FINAL_KEPT_MS <= now ? null : Object.freeze(read.data)
+  } catch {
+    return undefined
+  }
+}
+
+/** When a share ends, and what it allows: one field of the hash of shares. */
+export function encodeShare({ rights, expires_at }: SessionShare): [ends: string, rights: string] {
+  return [expires_at === null ? '' : String(Date.parse(expires_at)), rights.join(',')]
+}
+
+/** A stored share as it holds at `now`: `null` for one that has run out, `undefined` for what is none. */
+export function readShare(userId: string, stored: string, now: number): SessionShare | null | undefined {
+  const [ends = '', rights = ''] = stored.split(' ')
+  if (!/^\d*$/.test(ends)) return undefined
+  if (ends !== '' && Number(ends) <= now) return null
+  try {
+    const expires_at = ends === '' ? null : toTimestamp(Number(ends))
+    const read = SessionShare.safeParse({ user_id: userId, rights: rights.split(','), expires_at })
+    return read.success ? Object.freeze(read.data) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What a row of `/sessions` is made of: the session with its place, its shares that hold at `now`, and when the first of them ends. */
+export interface FoundSession {
+  /** Of `ROW_FIELDS`. */
+  values: StoreReply
+  shares: StoreReply
+  /** A score, or `null`. */
+  nextEnd: StoreReply
+}
+
+/** A session of an earlier build has no place: of its shares nobody has kept count. */
+const ROW_FIELDS = [...SESSION_FIELDS, 'seq'] as const
+
+/** The row as it reads at `now`: `null` where there is no session (any more), `undefined` for anything but a session. */
+function readSessionRow(
+  sessionId: string,
+  { values, shares, nextEnd }: FoundSession,
+  now: number,
+): SessionRow | null | undefined {
+  const session = readSession(sessionId, listOf(values).slice(0, SESSION_FIELDS.length), now)
+  if (!session) return session
+  const isCounted = listOf(values)[SESSION_FIELDS.length] !== null
+  const end = nextEnd === null ? undefined : Millis.safeParse(Number(nextEnd)).data
+  return {
+    ...session,
+    connector_connected: null,
+    shares: isCounted ? count(shares) : null,
+    next_share_expires_at: end === undefined ? null : toTimestamp(end),
+    viewers: null,
+  }
+}
+
+/** Sessions by the order in which they were opened. */
+const SESSIONS: Listed<SessionRow> = {
+  name: 'sessions',
+  kind: 'session',
+  indexes: ['site_id', 'owner'],
+  script: defineListing(`
+  local values = read('HMGET', K(t, 'session', id), ${ROW_FIELDS.map((field) => `'${field}'`).join(', ')})
+  if not values then return ${FOREIGN}, 0 end
+  if not values[1] then return nil end
+  local ends, bytes = K(t, 'share-ends', id), 0
+  for i = 1, ${ROW_FIELDS.length} do bytes = bytes + #(values[i] or '') end
+  local first = read('ZRANGE', ends, '(' .. at, '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES') or {}
+  return { values, read('ZCOUNT', ends, '(' .. at, '+inf') or 0, first[2] or false }, bytes`),
+  read(id, found, now) {
+    const [values = null, shares = null, nextEnd = null] = listOf(found)
+    return readSessionRow(id, { values, shares, nextEnd }, now)
+  },
+}
 
 // `sites` are an owner and a site, again and again.
 const OPEN_AT = defineReadScript(

@@ -4,7 +4,7 @@ import { IDEMPOTENCE } from '../store/idempotence.js'
 import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
-import { SESSION_FIELDS } from './format.js'
+import { SESSION_FIELDS } from './inspector.js'
 
 /** Sessions that one `open` sweeps at most of each kind: more than it adds. */
 const SWEEP = 16

@@ -18,8 +18,7 @@ import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
 import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
-import { readSite } from './format.js'
-import { createSiteInspector } from './inspector.js'
+import { createSiteInspector, readSite } from './inspector.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
 
 export type RedisSiteRegistryOptions = StoreOptions & SiteOptions

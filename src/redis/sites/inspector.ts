@@ -1,15 +1,54 @@
 /** Reads the sites of a shared store. */
+
+import { toTimestamp } from '../../contract/ids.js'
+import { deepFreeze } from '../../contract/json.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
 import { siteStream } from '../../contract/site-messages.js'
-import { lifeOf, type SiteInspector, type SiteRow } from '../../contract/sites.js'
+import { lifeOf, Site, type SiteInspector, type SiteRow } from '../../contract/sites.js'
 import { readLastEvents } from '../event-bus/last-events.js'
 import { shardOf } from '../store/keys.js'
+import type { StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readListed, tellBad } from '../table/listed.js'
-import { readIndex } from '../table/rows.js'
+import { CUT_BYTES, defineListing, type Listed, readListed, tellBad } from '../table/listed.js'
+import { FOREIGN, readIndex } from '../table/rows.js'
 import { isLost } from '../table/shards.js'
 import { versioned } from '../table/version.js'
-import { readSiteRow, SITES } from './format.js'
+
+// How a site is stored, and read back.
+
+/** The site in `value`, which is two lines: its owner and times, and the declaration. `undefined` for what is none. */
+export function readSite(siteId: string, value: string): Site | undefined {
+  // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
+  if (value.length > 2 * RECORD_BYTES) return undefined
+  const cut = value.indexOf('\n')
+  try {
+    const { owner, created_at, updated_at } = JSON.parse(value.slice(0, cut))
+    const times = { created_at: toTimestamp(created_at), updated_at: toTimestamp(updated_at) }
+    const found = Site.safeParse({ ...JSON.parse(value.slice(cut + 1)), owner, ...times })
+    return found.success && found.data.site_id === siteId ? deepFreeze(found.data) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The row of a site as its own record tells it. */
+function readSiteRow(siteId: string, found: StoreReply): SiteRow | undefined {
+  const site = readSite(siteId, String(found))
+  return site && { ...site, sessions: null, last_event_at: null, last_position: null }
+}
+
+/** Sites by the order in which they were declared. */
+const SITES: Listed<SiteRow> = {
+  name: 'sites',
+  kind: 'site',
+  indexes: ['owner'],
+  script: defineListing(`
+  local value = read('GETRANGE', K(t, 'site', id), 0, ${CUT_BYTES - 1})
+  if not value then return ${FOREIGN}, 0 end
+  if value ~= '' then return value, #value end`),
+  read: readSiteRow,
+}
 
 export function createSiteInspector(store: Store): SiteInspector {
   /** One read a shard for all of them. Where no shard answers, the sites are told without. */

@@ -1,13 +1,30 @@
 /** Reads the viewer streams of a deployment. */
+
+import type * as z from 'zod'
 import { type Ask, examinable } from '../../contract/page.js'
-import type { SubscriptionInspector } from '../../contract/subscriptions.js'
+import { type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
 import type { Store } from '../store/store.js'
 import { gather } from '../table/gather.js'
 import { readPage } from '../table/pages.js'
-import { readIndex } from '../table/rows.js'
+import { readIndex, type TableReader } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
+import { Millis } from '../table/timestamp.js'
 import { versioned } from '../table/version.js'
-import { BEYOND, SUBSCRIPTIONS } from './format.js'
+
+// How a viewer stream is stored, and read back: it is there as long as its node says so.
+
+const StoredSubscription = SubscriptionRow.extend({ until_ms: Millis })
+
+const SUBSCRIPTIONS: TableReader<SubscriptionRow, z.infer<typeof StoredSubscription>> = {
+  name: 'subscriptions',
+  idOf: ({ subscription_id }) => subscription_id,
+  schema: StoredSubscription,
+  indexes: ['session_id', 'user_id', 'site_id'],
+  read: ({ until_ms, ...row }, now) => (until_ms <= now ? undefined : row),
+}
+
+/** `subscriptions:beyond` of a shard: until when some node has more streams than it reports. */
+export const BEYOND = 'beyond'
 
 export function createSubscriptionInspector(store: Store): SubscriptionInspector {
   return {

@@ -1,7 +1,7 @@
 /** The scripts of the viewer streams of a deployment: a node says which it holds, again and again. */
 import { nothing } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
-import { BEYOND } from './format.js'
+import { BEYOND } from './inspector.js'
 
 /** What one stream is in the list of `REPORT_STREAMS`: its ids, and how it stands as JSON. */
 const STREAM_PARTS = 5
