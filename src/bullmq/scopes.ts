@@ -78,6 +78,8 @@ export async function readSummary(
     deployment_id,
     mode: 'shared_store',
     tracked_commands: sum(({ tracked }) => tracked),
+    // A queue does not count its delayed jobs by whether one was attempted.
+    tracked_by_state: null,
     due_commands: sum(({ due }) => due),
     // A queue does not say which workers wait for its jobs.
     waiting_for_client: null,

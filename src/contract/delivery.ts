@@ -35,12 +35,21 @@ export const NO_LEGACY = {
   legacy_reason: 'not_configured',
 } as const
 
+const TrackedByState = z.object({
+  waiting: Count.describe('No attempt was claimed.'),
+  attempted: Count.describe('At least one attempt was claimed, and the client has not acknowledged.'),
+  acknowledged: Count.describe('The client has acknowledged, and no end is recorded.'),
+})
+
 /** Delivery as a whole. */
 export const DeliverySummary = z
   .object({
     deployment_id: z.string().nullable().describe(NAMES.deployment_id),
     mode: DeploymentMode.describe('How the deployment is made up.'),
     tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
+    tracked_by_state: TrackedByState.nullable().describe(
+      'Tracked commands by where they stand, counted at the same moment: they add up to `tracked_commands`. `null` if not known.',
+    ),
     due_commands: Count.nullable().describe(
       'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
     ),

@@ -12,6 +12,7 @@ export const SUMMARY: DeliverySummary = {
   deployment_id: 'relay-eu',
   mode: 'shared_store',
   tracked_commands: 4,
+  tracked_by_state: { waiting: 1, attempted: 2, acknowledged: 1 },
   due_commands: 1,
   waiting_for_client: 0,
   oldest_deadline_at: at(58),

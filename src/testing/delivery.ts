@@ -44,6 +44,12 @@ export function deliveryContract(
       run: of(async (delivery) => {
         const summary = await delivery.summary(ASK)
         checkExact(DeliverySummary, summary, 'summary')
+        const byState = summary.tracked_by_state
+        const inStates = byState ? byState.waiting + byState.attempted + byState.acknowledged : null
+        check(
+          inStates === null || inStates === summary.tracked_commands,
+          `summary has ${inStates} commands by state, of ${summary.tracked_commands} tracked`,
+        )
         const due = (summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)
         check(
           due <= summary.tracked_commands,
@@ -129,6 +135,7 @@ const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary
       deployment_id: null,
       mode: 'direct',
       tracked_commands: 0,
+      tracked_by_state: null,
       due_commands: 0,
       waiting_for_client: 0,
       oldest_deadline_at: null,

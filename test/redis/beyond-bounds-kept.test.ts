@@ -142,6 +142,8 @@ describeRedis('a store that keeps more than a request may look at', () => {
 
     it('counts as delivery those alone that have not expired', async () => {
       const { status, body } = await get(router, '/delivery/summary')
+      // Too many have expired to be taken off the states one by one: that is unknown, and not a wrong number.
+      expect(body.tracked_by_state).toBeNull()
       expect([status, body.tracked_commands, body.due_commands, body.waiting_for_client]).toEqual([
         200,
         ALIVE.length,

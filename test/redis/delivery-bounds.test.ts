@@ -86,6 +86,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
     expect(await later.summary(ASK)).toMatchObject({
       tracked_commands: 0,
+      tracked_by_state: { waiting: 0, attempted: 0, acknowledged: 0 },
       due_commands: 0,
       waiting_for_client: 0,
       sample_size: 0,

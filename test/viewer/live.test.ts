@@ -217,6 +217,19 @@ inChromium('the viewer, live', (open) => {
     else await tab.locator('.top .fresh.live').waitFor()
   })
 
+  it('shows the stages of commands from one answer, so that they add up', async () => {
+    const world = createWorld()
+    const tracked_by_state = { waiting: 1_234, attempted: 56, acknowledged: 7 }
+    const summary = { ...world.delivery.summary, tracked_commands: 1_297, tracked_by_state }
+    const host = await startViewedOnce({ ...world, delivery: { ...world.delivery, summary } })
+    const page = await open(`${host.page}#/`, { key: KEY })
+    const flow = page.locator('.flow')
+    for (const stage of ['waiting 1,234', 'attempted 56', 'acknowledged 7'])
+      await flow.getByRole('link', { name: stage, exact: true }).waitFor()
+    await page.locator('main').getByText('1,297 tracked').waitFor()
+    expect(host.asked.filter((path) => path.includes('state'))).toEqual([])
+  })
+
   it('says so when the router answers 503, when nobody answers, and when it has answered again', async () => {
     const host = await startViewedOnce(createWorld())
     const page = await open(`${host.page}#/connections`, WATCHED)

@@ -137,8 +137,10 @@ function flow(state: TopState, { width, paint }: Frame): string[] {
     const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
     return `${sum ?? '?'} ${name}`
   })
-  const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map((name) =>
-    countOf(state, name),
+  // Of one moment with the sum beside them, where the summary has them.
+  const byState = summary?.tracked_by_state as Record<string, number> | null | undefined
+  const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map(
+    (name) => byState?.[name] ?? countOf(state, name),
   )
   return [
     line(width, [

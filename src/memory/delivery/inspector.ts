@@ -9,6 +9,7 @@ import {
   CommandKey,
   type DeliveryCommand,
   type DeliveryInspector,
+  type DeliverySummary,
   type DeliveryTenant,
   NO_LEGACY,
 } from '../../contract/delivery.js'
@@ -21,6 +22,7 @@ import {
   shownCapacity,
   toDeliveryCommand,
 } from '../../contract/delivery-rules.js'
+import type { CommandState } from '../../contract/delivery-words.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
 import { examinable, parseSequence } from '../../contract/page.js'
@@ -85,6 +87,15 @@ function dueAt(store: DeliveryStore, now: number, steady: number): { attached: n
   return due
 }
 
+/** Tracked commands by state; `null` where too many are past their deadline to take them off one by one. */
+function byStateAt(store: DeliveryStore, now: number): DeliverySummary['tracked_by_state'] {
+  if (store.overdue(now) > OVERDUE_MAX) return null
+  const late = [...someOverdue(store, now)]
+  const countOf = (state: CommandState) =>
+    store.lists.sizeOf(state) - late.filter(({ listedAs }) => listedAs === state).length
+  return { waiting: countOf('waiting'), attempted: countOf('attempted'), acknowledged: countOf('acknowledged') }
+}
+
 /** The age of the oldest of the commands that were admitted first, and how many of them were looked at. */
 function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { sampled: number; oldest: number } {
   let sampled = 0
@@ -110,6 +121,7 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
   const { sampled, oldest } = sampleAges(store, now, steady)
   return {
     tracked_commands: tracked,
+    tracked_by_state: byStateAt(store, now),
     due_commands: due,
     waiting_for_client: Math.min(tracked - due, away),
     oldest_deadline_at: next ? toTimestamp(next.deadlineAt) : null,

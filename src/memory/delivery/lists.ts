@@ -1,5 +1,6 @@
 /** Retained commands in the order of their admission: all of them, and those of each state, user and scope. */
 import type { CommandFilter } from '../../contract/delivery.js'
+import type { CommandState } from '../../contract/delivery-words.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { stateOf, type TrackedCommand } from './command.js'
@@ -16,6 +17,9 @@ export function createCommandLists() {
     get size() {
       return all.size
     },
+
+    /** How many commands are in `state`. */
+    sizeOf: (state: CommandState) => byState.size(state),
 
     add(command: TrackedCommand) {
       command.listedAs = stateOf(command)

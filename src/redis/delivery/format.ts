@@ -72,6 +72,12 @@ local function fields_of(reply)
   return c.good and c or nil
 end`
 
+/** The state under which a record is listed, for scripts that read records. */
+export const STATE_LUA = `
+local function state_of(c)
+  return c.terminal ~= '' and c.terminal or c.phase == 'acknowledged' and c.phase or c.attempts ~= '0' and 'attempted' or 'waiting'
+end`
+
 /** `c.phase` of a record, in Lua, as its place in the list. */
 export const withFields = (lua: string) =>
   lua.replace(/(\w+)\.(\w+)/g, (whole, record: string, field) => {

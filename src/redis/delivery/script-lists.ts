@@ -3,6 +3,7 @@
  * by one command, when they have been run.
  */
 import { CommandState } from '../../contract/delivery-words.js'
+import { STATE_LUA } from './format.js'
 
 /** Words of one command: scores and members, so an even number. */
 const SLICE = 2_000
@@ -15,9 +16,7 @@ const ALL = CommandState.options.map((state) => `'${state}'`).join(', ')
  * dispatcher reads these. Whoever reads `wakes`, `ended`, `rejected` or `todo:<incarnation>` says so first: `written`.
  */
 export const DELIVERY_LISTS = `
-local function state_of(c)
-  return c.terminal ~= '' and c.terminal or c.phase == 'acknowledged' and c.phase or c.attempts ~= '0' and 'attempted' or 'waiting'
-end
+${STATE_LUA}
 
 -- By the name of a sorted set: members to stand there, each behind its score; left, those that are not to; and the calls
 -- that say so.

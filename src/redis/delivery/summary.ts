@@ -1,6 +1,7 @@
 /** Reads what waits in the shards of a dispatcher. What is past its deadline is over, whether or not a node is left to say so. */
 import type { DeliverySummary } from '../../contract/delivery.js'
 import { AGE_SAMPLE } from '../../contract/delivery-rules.js'
+import { TRACKED_STATES } from '../../contract/delivery-words.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'
@@ -10,7 +11,7 @@ import { BadRow } from '../table/rows.js'
 import { timestampsOf } from '../table/scores.js'
 import { allShards } from '../table/shards.js'
 import { Millis } from '../table/timestamp.js'
-import { RECORD_LUA, RECORD_TEXT_BYTES, withFields } from './format.js'
+import { RECORD_LUA, RECORD_TEXT_BYTES, STATE_LUA, withFields } from './format.js'
 import { type LegacyStream, readLegacy } from './legacy.js'
 
 const NAME = 'delivery'
@@ -26,15 +27,16 @@ const MAILBOXES_MAX = 5_000
 const SHARD = defineReadScript(
   {
     args: ['at', 'max_records', 'max_mailboxes', 'max_sample'],
-    answer: ([tracked = null, due = null, attached = null, deadline = null, sample]) => ({
+    answer: ([tracked = null, byState = null, due = null, attached = null, deadline = null, sample]) => ({
       tracked: count(tracked),
+      byState: listOf(byState).map((one) => count(one as never)),
       due: count(due),
       attached: attached === -1 ? null : count(attached),
       deadline,
       sample: listOf(sample).map((one) => listOf(one).map(String)),
     }),
   },
-  withFields(`${RECORD_LUA}
+  withFields(`${RECORD_LUA}${STATE_LUA}
 local function key(...) return K('${NAME}', ...) end
 local now, after, most, records = tonumber(at), '(' .. at, tonumber(max_sample), tonumber(max_records)
 local states = { key('state', 'waiting'), key('state', 'attempted') }
@@ -103,6 +105,17 @@ else
   for _, state in ipairs(states) do due = due + (read('ZCARD', state) or 0) end
 end
 
+-- Empty where too much has expired to be taken off one by one.
+local by_state, at_of = {}, {}
+for i, state in ipairs(expired <= records and { ${TRACKED_STATES.map((state) => `'${state}'`).join(', ')} } or {}) do
+  by_state[i], at_of[state] = read('ZCARD', key('state', state)) or 0, i
+end
+for _, ref in ipairs(expired > 0 and #by_state > 0 and read('ZRANGE', key('deadlines'), '-inf', at, 'BYSCORE') or {}) do
+  local c = record(ref)
+  local i = c and at_of[state_of(c)]
+  if i then by_state[i] = by_state[i] - 1 end
+end
+
 local oldest, sample = {}, {}
 for _, state in ipairs(states) do
   local found = read('ZRANGE', state, 0, most - 1, 'WITHSCORES') or {}
@@ -114,12 +127,12 @@ for _, one in ipairs(oldest) do
   if c and (tonumber(c.deadline_at) or 0) > now then sample[#sample + 1] = { one[1], c.admitted_at } end
 end
 local deadline = read('ZRANGE', key('deadlines'), after, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-return { foreign, tracked, due, attached or -1, deadline or {}, sample }`),
+return { foreign, tracked, by_state, due, attached or -1, deadline or {}, sample }`),
 )
 
 async function partOf(store: Store, shard: number, now: number, ask: Ask) {
   const given = { at: now, max_records: RECORDS_MAX, max_mailboxes: MAILBOXES_MAX, max_sample: AGE_SAMPLE }
-  const { tracked, due: allDue, attached, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
+  const { tracked, byState, due: allDue, attached, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
   const due = Math.min(tracked, allDue)
   const queuedSince = sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
@@ -130,6 +143,8 @@ async function partOf(store: Store, shard: number, now: number, ask: Ask) {
   })
   return {
     tracked,
+    // What does not add up was not written by us.
+    byState: byState.reduce((sum, n) => sum + n, 0) === tracked ? byState : [],
     due: attached === null ? null : Math.min(due, attached),
     waiting: attached === null ? null : Math.max(0, due - attached),
     deadlines: timestampsOf(store, store.key(shard, NAME, 'deadlines'), deadline, ask),
@@ -144,7 +159,12 @@ export async function readSummary(store: Store, legacy: LegacyStream | undefined
   const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
   type Part = (typeof parts)[number]
   const sum = (of: (part: Part) => number) => parts.reduce((n, part) => n + of(part), 0)
+  const tracked_commands = sum((part) => part.tracked)
   const isCounted = parts.every(({ due }) => due !== null)
+  const [waiting = 0, attempted = 0, acknowledged = 0] = TRACKED_STATES.map((_, i) =>
+    sum(({ byState }) => byState[i] ?? 0),
+  )
+  const isByState = waiting + attempted + acknowledged === tracked_commands
   const deadlines = parts.flatMap((part) => part.deadlines)
   const sample = parts
     .flatMap((part) => part.queuedSince)
@@ -154,7 +174,8 @@ export async function readSummary(store: Store, legacy: LegacyStream | undefined
   return {
     deployment_id: store.deploymentId,
     mode: 'shared_store',
-    tracked_commands: sum((part) => part.tracked),
+    tracked_commands,
+    tracked_by_state: isByState ? { waiting, attempted, acknowledged } : null,
     due_commands: isCounted ? sum(({ due }) => due ?? 0) : null,
     waiting_for_client: isCounted ? sum(({ waiting }) => waiting ?? 0) : null,
     oldest_deadline_at: deadlines.length === 0 ? null : toTimestamp(Math.min(...deadlines)),

@@ -11,10 +11,6 @@ export interface Stage {
   count: number | null
   /** There are more than were counted. */
   isMore: boolean
-  /** Of the first in the list. */
-  oldest: string | null
-  /** What stands out among them. */
-  trouble: string | null
   note: string | null
   isOld: boolean
 }
@@ -29,23 +25,21 @@ interface BoxProps {
   /** `null`: nobody knows. */
   count: number | null
   href: string
-  lines: readonly (string | null)[]
+  note: string | null
   isMore?: boolean
-  trouble?: string | null
   isOld?: boolean
 }
 
-const Box = ({ name, count, href, lines, isMore, trouble, isOld }: BoxProps): JSX.Element => (
+const Box = ({ name, count, href, note, isMore, isOld }: BoxProps): JSX.Element => (
   <div class={isOld ? 'old' : ''}>
-    <a href={href} class={`box ${trouble ? 'alarm' : ''} ${isMore ? 'sample' : ''}`}>
+    <a href={href} class={`box ${isMore ? 'sample' : ''}`}>
       {plain(name)}{' '}
       <b>
         {count === null ? '?' : countOf(count)}
         {isMore && '+'}
       </b>
     </a>
-    {trouble && <small class="bad">{trouble}</small>}
-    {lines.map((line) => line && <small key={line}>{line}</small>)}
+    {note && <small>{note}</small>}
   </div>
 )
 
@@ -60,11 +54,9 @@ const listOf = (state?: string) => hrefOf('/delivery/commands', { state })
 
 export const Flow = ({ admitted, stages, ends }: FlowProps): JSX.Element => (
   <div class="flow">
-    {admitted !== undefined && (
-      <Box name="admitted" count={admitted} href={listOf()} lines={['since the nodes started']} />
-    )}
-    {stages.map(({ state, oldest, note, ...stage }) => (
-      <Box key={state} {...stage} name={state} href={listOf(state)} lines={[oldest && `oldest ${oldest}`, note]} />
+    {admitted !== undefined && <Box name="admitted" count={admitted} href={listOf()} note="since the nodes started" />}
+    {stages.map(({ state, ...stage }) => (
+      <Box key={state} {...stage} name={state} href={listOf(state)} />
     ))}
     {ends.length > 0 && (
       <div class="ends">

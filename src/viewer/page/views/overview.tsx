@@ -17,31 +17,15 @@ import type { Listed } from '../parts/list.js'
 import { Table } from '../parts/table.js'
 import { Time } from '../parts/value.js'
 import { sampled } from '../samples.js'
-import { agoOf, countOf, plain, spanOf } from '../words.js'
+import { countOf, plain, spanOf } from '../words.js'
 import { NoneFound, Subject } from './findings.js'
 import { type Answered, Headline } from './headline.js'
 import { NODE_COLUMNS, NODES } from './nodes.js'
 
 const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected']
 const NODE_LOOK = { ...NODES, columns: NODE_COLUMNS }
-const AT_MOST = '100'
-
-const stateQuestion = (state: string) => `/delivery/commands?state=${state}&limit=${AT_MOST}`
-
-function stageOf(state: string, { value, isOld }: Answered<Listed<DeliveryCommand>>, note: string | null): Stage {
-  const items = value?.items ?? []
-  const [first] = items
-  const overdue = items.filter((item) => item.overdue).length
-  return {
-    state,
-    count: value ? items.length : null,
-    isMore: value?.has_more ?? false,
-    oldest: first ? agoOf(first.admission.at) : null,
-    trouble: overdue > 0 ? `${overdue} past the deadline` : null,
-    note,
-    isOld,
-  }
-}
+const STATES = ['waiting', 'attempted', 'acknowledged'] as const
+const NOTES: Record<string, string> = { acknowledged: 'what they did is unknown' }
 
 /** Sums of what the nodes have counted; `null` where none has said. */
 function counted(nodes: readonly DeliveryNode[] | undefined) {
@@ -79,23 +63,30 @@ const Sums = ({ answer: { value, asOf } }: { answer: Answered<DeliverySummary> }
 
 function Commands({ nodes }: { nodes: Answered<Listed<DeliveryNode>> }): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
-  const waiting = useAnswer<Listed<DeliveryCommand>>(stateQuestion('waiting'), true)
-  const attempted = useAnswer<Listed<DeliveryCommand>>(stateQuestion('attempted'), true)
-  const acknowledged = useAnswer<Listed<DeliveryCommand>>(stateQuestion('acknowledged'), true)
-  const again = attempted.value?.items.filter(({ attempts }) => attempts.count > 1).length ?? 0
+  const byState = summary.value?.tracked_by_state
   const { admitted, ends } = counted(nodes.value?.items)
   // Whoever sees some users has their commands, and no sum.
   const isSome = summary.problem?.code === NOT_TOLD
-  const stages = [
-    stageOf('waiting', waiting, null),
-    stageOf('attempted', attempted, again > 0 ? `${again} more than once` : null),
-    stageOf('acknowledged', acknowledged, 'what they did is unknown'),
-  ]
+  // Of one moment with the sum beside them; lists of three moments only where nobody has counted.
+  const isListed = isSome || byState === null
+  const lists = STATES.map((state) =>
+    useAnswer<Listed<DeliveryCommand>>(isListed ? `/delivery/commands?state=${state}&limit=100` : null, true),
+  )
+  const stages = STATES.map((state, i): Stage => {
+    const { value = null, isOld = false } = lists[i] ?? {}
+    return {
+      state,
+      count: byState?.[state] ?? value?.items.length ?? null,
+      isMore: value?.has_more ?? false,
+      note: NOTES[state] ?? null,
+      isOld,
+    }
+  })
   return (
     <Card<object>
       title="Commands"
       href={hrefOf('/delivery/commands')}
-      answer={isSome ? { ...waiting, value: waiting.value && {} } : summary}
+      answer={isSome && lists[0] ? { ...lists[0], value: lists[0].value && {} } : summary}
       class="wide"
       note={isSome ? 'those that have not ended' : 'ends are counted by the nodes since each started'}
     >
