@@ -1,7 +1,10 @@
 /** Holds the guard of the control server: every check, and that each comes before the next. */
-import { describe, expect, it } from 'vitest'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { describe, expect, it, vi } from 'vitest'
 import { createRequestGuard } from '../../src/control-server/server.js'
 import { isLoopbackAddress } from '../../src/http/loopback.js'
+
+vi.mock('node:crypto', { spy: true })
 
 const TOKEN = 'correct-horse-battery'
 const PORT = 4321
@@ -161,6 +164,24 @@ describe('the guard', () => {
       ['authorization', `Bearer ${TOKEN}`],
     ]
     expect(enter(twice)).toBe('unauthenticated')
+  })
+
+  it.each<[string, string[]]>([
+    ['the token', [`Bearer ${TOKEN}`]],
+    ['a wrong token', ['Bearer wrong-horse-battery']],
+    ['a malformed header', ['Basic abc']],
+    ['an empty header', ['']],
+    ['no header', []],
+    ['two headers', [`Bearer ${TOKEN}`, `Bearer ${TOKEN}`]],
+  ])('makes one digest and one constant-time comparison for %s', (_what, sent) => {
+    vi.mocked(createHash).mockClear()
+    vi.mocked(timingSafeEqual).mockClear()
+    const credentials = sent.flatMap((value) => ['Authorization', value])
+    const rawHeaders = ['Host', `127.0.0.1:${PORT}`, ...credentials]
+    const isRight = sent.length === 1 && sent[0] === `Bearer ${TOKEN}`
+    expect(guard({ remoteAddress: '127.0.0.1', rawHeaders }, PORT)).toBe(isRight ? undefined : 'unauthenticated')
+    expect(createHash).toHaveBeenCalledTimes(1)
+    expect(timingSafeEqual).toHaveBeenCalledTimes(1)
   })
 
   it('names the first that holds', () => {

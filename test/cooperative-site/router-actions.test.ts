@@ -1,5 +1,6 @@
 /** The actions that a viewer invokes over HTTP. */
 import { describe, expect, it } from 'vitest'
+import { createSessionPolicy } from '../../src/cooperative-site/index.js'
 import { answer } from './answer.js'
 import { createWorld } from './world.js'
 
@@ -74,6 +75,32 @@ describe('the actions of a viewer', () => {
     const absent = await answer(world, 'mallory', 'POST', path({ session_id: 'guessed' }), {})
     expect(foreign.body).toEqual(absent.body)
     expect(foreign.body.code).toBe('session_not_found')
+  })
+
+  it.each([
+    'GET',
+    'POST',
+  ])('cost the same calls for a session that is not there as for one that is not theirs: %s', async (method) => {
+    const asked: string[] = []
+    const world = await createWorld({ connector })
+    const { sessions } = world
+    const watched = {
+      get: (id: string) => asked.push('get') && sessions.get(id),
+      getShare: (id: string, user: string) => asked.push('getShare') && sessions.getShare(id, user),
+    }
+    const sites = { get: (id: string) => asked.push('site') && world.sites.get(id) }
+    const policy = createSessionPolicy({ sessions: watched as never })
+    const relay = await createWorld({ connector, sessions: watched as never, sites: sites as never, policy })
+    const costOf = async (session_id: string) => {
+      asked.length = 0
+      const of = method === 'GET' ? `/sessions/${session_id}/events` : path({ session_id })
+      const response = await relay.ask('mallory', method, of, method === 'GET' ? {} : { body: {} })
+      expect(response.status).toBe(404)
+      return [...asked]
+    }
+    const absent = await costOf('guessed')
+    expect(absent).toEqual(['get', 'getShare'])
+    expect(await costOf(world.session_id)).toEqual(absent)
   })
 
   it('say that the outcome is unknown when the application did not answer in time', async () => {

@@ -15,6 +15,7 @@ import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { notes } from '../contract/sites.js'
 import { attachWaitingHandler, changed, invokeRequest, laptop, whoAsks } from '../cooperative-site/world.js'
+import { countCommands } from './counted-client.js'
 import { describeStores, type Place } from './matrix.js'
 
 function createNode(place: Place, nodeId: string, options: Partial<CooperativeSiteRouterOptions>) {
@@ -90,7 +91,7 @@ async function watch(node: Node, session_id: string, headers: Record<string, str
   }
 }
 
-describeStores('cooperative sites over two nodes', (_kind, place) => {
+describeStores('cooperative sites over two nodes', (kind, place) => {
   it('bring an event that was published at one to a viewer at the other, once', async () => {
     const { a, b, session_id } = await createWorld(place())
     const [near, far] = [await watch(a, session_id), await watch(b, session_id)]
@@ -201,6 +202,27 @@ describeStores('cooperative sites over two nodes', (_kind, place) => {
     await again.until(/event: ready/)
     await again.cancel()
   })
+
+  it.runIf(kind === 'node-redis')(
+    'ask the store the same about a session that is not there as about one of others',
+    async () => {
+      const own = place()
+      const { session_id } = await createWorld(own)
+      const counted = countCommands(own.client)
+      const sessions = createRedisSessionRegistry({ ...own, client: counted.client })
+      onTestFinished(() => sessions.disconnect())
+      const node = createNode(own, 'c', { sessions, policy: createSessionPolicy({ sessions }) })
+      const costOf = async (id: string) => {
+        await sessions.get(id)
+        counted.reset()
+        expect((await node.ask('mallory', 'GET', `/sessions/${id}/events`)).status).toBe(404)
+        return [...counted.names]
+      }
+      const absent = await costOf('guessed')
+      expect(absent).toContain('HMGET')
+      expect(await costOf(session_id)).toEqual(absent)
+    },
+  )
 
   it('end a stream at one when its session ends at the other', async () => {
     const { a, b, session_id } = await createWorld(place())
