@@ -1,5 +1,6 @@
 /** How a value becomes JSON text that its schema has read: the wall between what is handed over and what leaves. */
 import * as z from 'zod'
+import { atOnce, type Steps } from '../async/turns.js'
 import { type BadRecord, faultsOf, textOfFaults, toBadRecord } from '../contract/bad-record.js'
 
 // More is held by nobody who asks: a list is asked for again with a smaller limit, and a record alone cannot be shown.
@@ -85,17 +86,18 @@ export interface Encoded {
 const isRecordList = (schema: unknown): schema is z.ZodArray<z.ZodObject> =>
   schema instanceof z.ZodArray && schema.element instanceof z.ZodObject
 
-/** `undefined` for a member that is left out. */
-type MemberEncoder = (value: unknown) => Member | undefined
+/** Records between two steps of an encoder. */
+const STEP = 16
 
-function listEncoder(name: string, element: z.ZodObject): MemberEncoder {
+function listEncoder(name: string, element: z.ZodObject): (value: unknown) => Steps<Member> {
   const toText = recordEncoder(element)
-  return (given) => {
+  return function* (given) {
     if (!Array.isArray(given)) throw new UnacceptableAnswer(`${name}: must be a list`)
     const records: RecordText[] = []
     let refused: Map<number, BadRecord> | undefined
     // By index: a hole is read too, and refused.
     for (let i = 0; i < given.length; i++) {
+      if (i % STEP === STEP - 1) yield
       try {
         records.push(toText(given[i]))
       } catch (error) {
@@ -108,7 +110,8 @@ function listEncoder(name: string, element: z.ZodObject): MemberEncoder {
   }
 }
 
-function valueEncoder(name: string, field: z.ZodType): MemberEncoder {
+/** `undefined` for a member that is left out. */
+function valueEncoder(name: string, field: z.ZodType): (value: unknown) => Member | undefined {
   return (value) => {
     const text: string | undefined = read(field, value)
     return text === undefined ? undefined : { name, value: text }
@@ -163,17 +166,18 @@ function checkLength(length: number): void {
 }
 
 /** An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. */
-function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Encoded {
+function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Steps<Encoded> {
   const members = (Object.entries(schema.shape) as [string, z.ZodType][]).map(([name, field]) => ({
     name,
-    encode: isRecordList(field) ? listEncoder(name, field.element) : valueEncoder(name, field),
+    list: isRecordList(field) ? listEncoder(name, field.element) : undefined,
+    value: valueEncoder(name, field),
   }))
-  return (value) => {
+  return function* (value) {
     // What is not an object has none of the fields, and the schema says so.
     const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
     const made: Member[] = []
-    for (const { name, encode } of members) {
-      const member = encode(given[name])
+    for (const { name, list, value } of members) {
+      const member = list ? yield* list(given[name]) : value(given[name])
       if (member) made.push(member)
     }
     return new Envelope(made)
@@ -183,14 +187,15 @@ function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Encoded
 /**
  * Makes values into JSON text as `schema` reads them: unknown keys are dropped.
  *
- * @returns a function that throws UnacceptableAnswer (RefusedRecords where only records of a list are), or whatever a getter or `JSON.stringify` throws: all of it is a
+ * @returns a function in steps, which throws UnacceptableAnswer (RefusedRecords where only records of a list are), or whatever a getter or `JSON.stringify` throws: all of it is a
  * fault of the source.
  */
-export function createEncoder(schema: z.ZodType): (value: unknown) => Encoded {
+export function createEncoder(schema: z.ZodType): (value: unknown) => Steps<Encoded> {
   if (schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList))
     return createEnvelopeEncoder(schema)
   const toText = recordEncoder(schema)
-  return (value) => {
+  // biome-ignore lint/correctness/useYield: one record is one step
+  return function* (value) {
     const { text } = toText(value)
     checkLength(text.length)
     return { members: [], text }
@@ -198,4 +203,4 @@ export function createEncoder(schema: z.ZodType): (value: unknown) => Encoded {
 }
 
 /** `value` as JSON text, for an answer that is made too rarely to keep its encoder. */
-export const encode = (schema: z.ZodType, value: unknown): string => createEncoder(schema)(value).text
+export const encode = (schema: z.ZodType, value: unknown): string => atOnce(createEncoder(schema)(value)).text

@@ -1,5 +1,6 @@
 /** Routes that only read, as data plus one expression, and what is made of each once for all requests. */
 import * as z from 'zod'
+import type { Steps } from '../async/turns.js'
 import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
 import type { Awaitable, PageQuery } from '../contract/page.js'
 import type { RefusalCode } from '../refusal.js'
@@ -102,7 +103,7 @@ export interface PreparedRoute<Source, View> {
   members: readonly string[]
   /** Its answers have an entity tag. */
   isCompared: boolean
-  encode: (value: unknown) => Encoded
+  encode: (value: unknown) => Steps<Encoded>
   /** What refusals of its inspectors mean here, where that differs from other routes. */
   refusals: Partial<Record<RefusalCode, ProblemCode>>
 }

@@ -1,5 +1,6 @@
 /** How a request that has come to a route that only reads is answered: query, inspector, record, page, schema. */
 import type { Deadline } from '../async/deadline.js'
+import { inTurns } from '../async/turns.js'
 import { type BadRecord, requireRequested } from '../contract/bad-record.js'
 import { type Ask, examinable, withRemaining } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
@@ -117,10 +118,10 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     return shorten(listed ? plainPage(answered, members) : (answered as Envelope), size, view)
   }
 
-  function finish(envelope: Envelope, size: number): Answer {
+  async function finish(envelope: Envelope, size: number): Promise<Answer> {
     const value = listed ? bindPage(envelope, size, route.page === 'paged' ? identity : undefined) : envelope
     return {
-      encoded: encode(value),
+      encoded: await inTurns(encode(value), deadline),
       itemCount: Array.isArray(value?.items) ? value.items.length : null,
       complete: completeOf(value),
     }
@@ -134,7 +135,7 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     refused: readonly BadRecord[] = [],
   ): Promise<Answer> {
     try {
-      const answer = finish(envelope, size)
+      const answer = await finish(envelope, size)
       // Only now: a page that is asked for again is refused again.
       for (const record of refused) view.ask.onError?.(record)
       return answer

@@ -63,7 +63,7 @@ export function createBrowserWindowRegistry(
     countBrowserWindows: (filter, ask) => presence.count(filter, examinable(ask)),
     listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
     observeUsers: (userIds, ask) =>
-      presence.observe(userIds, examinable(ask), (user_id, counts) => {
+      presence.observe(userIds, ask, (user_id, counts) => {
         const { by_status } = counts()
         return { user_id, observed_browser_windows: by_status.open, browser_windows_by_status: by_status }
       }),

@@ -91,7 +91,7 @@ export function createContextRegistry(
     },
     listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
     observeUsers: (userIds, ask) =>
-      presence.observe(userIds, examinable(ask), (user_id, counts): UserPart => {
+      presence.observe(userIds, ask, (user_id, counts): UserPart => {
         const [active, idle] = [counts('active'), counts('idle')]
         return {
           user_id,

@@ -1,7 +1,8 @@
 /** Whether clients are connected now: asked once for all that a view looks at together. */
+import { betweenSlices } from '../async/turns.js'
 import { type ClientOfUser, Connection, type RegistryInspector } from '../contract/connections.js'
 import type { Ask, Page, PageQuery } from '../contract/page.js'
-import { type Budget, betweenPages, readable, readPage, type ViewAsk } from './reading.js'
+import { type Budget, readable, readPage, type ViewAsk } from './reading.js'
 
 /** Clients that a registry is asked for at once. */
 const CLIENTS_MAX = 500
@@ -59,7 +60,7 @@ async function readHolder(
     // An empty page that goes on says nothing of the client yet. It may have cost no entry.
     if (budget.pages <= 0) break
     cursor = page.next_cursor
-    await betweenPages(budget, view.ask)
+    await betweenSlices(view.ask)
   }
   throw outOf()
 }

@@ -2,7 +2,7 @@
 
 import type * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
-import { sleep } from '../async/timer.js'
+import { beginSlice, betweenSlices } from '../async/turns.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
@@ -41,9 +41,6 @@ export interface Reading<T = unknown> {
   readonly error?: unknown
 }
 
-// Sources that answer at once would keep the event loop, and every other request with it, for as long as a walk lasts.
-const TURN_MS = 10
-
 /** `view` for one of several sources: what an inspector passes over is told under its name. */
 export function viewOf(view: ViewAsk, source: SourceName): ViewAsk {
   const onError = (error: unknown) => view.onError(source, error)
@@ -54,21 +51,11 @@ export function viewOf(view: ViewAsk, source: SourceName): ViewAsk {
 export interface Budget {
   entries: number
   pages: number
-  /** When the event loop is to have its turn, by `performance.now()`. */
-  turnAt: number
 }
 
 export function budgetOf(view: Pick<ViewAsk, 'ask'>): Budget {
-  return { entries: examinable(view.ask), pages: SAMPLE_PAGES_MAX, turnAt: performance.now() + TURN_MS }
-}
-
-/** Between two pages: lets the event loop turn when it is time to. @throws the signal's reason once it has aborted. */
-export async function betweenPages(budget: Budget, ask: Ask): Promise<void> {
-  if (performance.now() >= budget.turnAt) {
-    await sleep(0)
-    budget.turnAt = performance.now() + TURN_MS
-  }
-  ask.signal.throwIfAborted()
+  beginSlice()
+  return { entries: examinable(view.ask), pages: SAMPLE_PAGES_MAX }
 }
 
 type List<T> = (page: PageQuery, ask: Ask) => Awaitable<Page<T>>
@@ -149,7 +136,7 @@ export async function walk<T, Value>(
       cursor = page.next_cursor as string
       if (seen.has(cursor)) break
       seen.add(cursor)
-      await betweenPages(budget, view.ask)
+      await betweenSlices(view.ask)
     }
     return reading(true)
   } catch (error) {

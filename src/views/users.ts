@@ -1,6 +1,7 @@
 /** The users view: who is known to any source, a page at a time. */
 
 import type * as z from 'zod'
+import { inTurns, type Steps } from '../async/turns.js'
 import { Completeness } from '../contract/completeness.js'
 import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
@@ -9,7 +10,7 @@ import { shown } from '../contract/options.js'
 import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
 import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, viewOf } from './reading.js'
 import { observe, partsOf, UserObservation } from './user-observation.js'
-import { type KnownUsers, readEntries, readIndex, readUsers } from './user-parts.js'
+import { type KnownUsers, readEntries, readIndex, readUsers, type UserReading } from './user-parts.js'
 import { type UserSource, userSources } from './user-sources.js'
 
 /** A page of users. */
@@ -86,6 +87,15 @@ async function find(source: UserSource, page: PageQuery, asked: ViewAsk): Promis
   return { ...joined(found, counted), value: { ...found.value, parts } }
 }
 
+function* observed(ids: readonly string[], found: readonly UserReading[]): Steps<ReturnType<typeof observe>[]> {
+  const users: ReturnType<typeof observe>[] = []
+  for (const id of ids) {
+    users.push(observe(id, partsOf(id, found)))
+    yield
+  }
+  return users
+}
+
 /** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
 export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewAsk): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
@@ -95,16 +105,16 @@ export async function listUsers(inspectors: Inspectors, page: PageQuery, view: V
   const [reached = null] = candidates.flatMap(({ reached }) => reached ?? []).sort(compareIds)
   const inReach = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
   const ids = inReach.slice(0, page.limit)
-  const observed = ids.map((id) => observe(id, partsOf(id, found)))
+  const users = await inTurns(observed(ids, found), view.ask)
   const last = inReach.length > ids.length ? (ids.at(-1) ?? null) : reached
   return {
-    items: observed.map(({ user }) => user).filter((user) => user.sources.length > 0),
+    items: users.map(({ user }) => user).filter((user) => user.sources.length > 0),
     next_cursor: last,
     has_more: last !== null,
     completeness: completenessOf(
       found,
       view,
-      observed.flatMap(({ cut }) => cut),
+      users.flatMap(({ cut }) => cut),
     ),
   }
 }

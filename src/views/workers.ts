@@ -1,11 +1,13 @@
 /** The workers view: worker contexts, told apart by whether they carry a task. It reads; it never assigns. */
+
 import * as z from 'zod'
+import { betweenSlices } from '../async/turns.js'
 import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import { named } from '../contract/ids.js'
 import { type Ask, omitting, type Page, type PageQuery } from '../contract/page.js'
-import { answerOf, betweenPages, budgetOf, readable, readPage, type ViewAsk, walk } from './reading.js'
+import { answerOf, budgetOf, readable, readPage, type ViewAsk, walk } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
@@ -112,6 +114,6 @@ export async function pageWorkers(
       return { items, next_cursor, has_more, ...omitting(omitted) }
     }
     cursor = listed.next_cursor
-    await betweenPages(budget, view.ask)
+    await betweenSlices(view.ask)
   }
 }

@@ -1,6 +1,9 @@
 /** Inspectors that do not let the event loop turn: neither the deadline nor a caller that leaves may escape notice. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Call, createWatched, expectProblem, get, KEY, PREFIX } from './subject.js'
+import { sliceClock } from '../../src/async/turns.js'
+import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
+import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { type Call, createSubject, createWatched, expectProblem, get, KEY, PREFIX } from './subject.js'
 import { connection } from './world.js'
 
 /** A page of a list that never ends. */
@@ -75,4 +78,72 @@ it('hears of a caller that leaves while a source that answers at once is walked'
   const url = `http://localhost${PREFIX}/connections/count`
   await router(new Request(url, { headers, signal: caller.signal }))
   expect(asked).toBeLessThan(100)
+})
+
+describe('an aggregate over live objects', () => {
+  const USERS = 200
+
+  /** A router over users of whom each has a connection, and a clock that goes on by `stepMs` whenever it is read. */
+  async function createLive(deadlineMs = 60_000) {
+    const facilities = createMemoryFacilities()
+    for (let i = 0; i < USERS; i++) {
+      const client = { user_id: `user-${i}`, client_id: 'c', client_type: 'web' } as const
+      await facilities.connections.connect({ ...client, instance_id: 'i' })
+      await facilities.contexts.report({ ...client, context_id: `c-${i}`, status: 'active' })
+    }
+    const router = createSubject({ ...memoryComposition(facilities), deadlineMs, onError: null })
+    let at = performance.now()
+    let stepMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => at)
+    vi.spyOn(sliceClock, 'now').mockImplementation(() => {
+      at += stepMs
+      return at
+    })
+    return {
+      /** Answers, and counts the turns of the event loop until then. */
+      async ask(clockStepMs: number) {
+        stepMs = clockStepMs
+        let turns = 0
+        let isOver = false
+        const count = () => {
+          if (isOver) return
+          turns++
+          setTimeout(count, 0)
+        }
+        setTimeout(count, 0)
+        const answer = await get(router, `/users?limit=${USERS}`)
+        isOver = true
+        stepMs = 0
+        return { ...answer, turns }
+      },
+      close: () => facilities.close(),
+    }
+  }
+  beforeEach(() => () => void vi.restoreAllMocks())
+
+  it('lets the event loop turn after each slice, and answers the same', async () => {
+    const live = await createLive()
+    const { body, turns } = await live.ask(0)
+    expect(turns).toBeLessThanOrEqual(2)
+    const sliced = await live.ask(1)
+    expect(sliced.body).toEqual(body)
+    // Two sources and the view look at each user, and read the clock each time: ten reads are a slice.
+    expect(sliced.turns).toBeGreaterThanOrEqual(USERS / 10)
+    await live.close()
+  })
+
+  it('lets it turn for several at once as often as for one', async () => {
+    const live = await createLive()
+    const all = await Promise.all(Array.from({ length: 4 }, () => live.ask(1)))
+    expect(Math.max(...all.map(({ turns }) => turns))).toBeGreaterThanOrEqual((4 * USERS) / 10)
+    await live.close()
+  })
+
+  it('ends at its deadline between two slices', async () => {
+    const live = await createLive(100)
+    const { status, body } = await live.ask(1)
+    expect(status).toBe(200)
+    expect(body.completeness).toMatchObject({ complete: false, truncated_sources: ['registry', 'context_registry'] })
+    await live.close()
+  })
 })

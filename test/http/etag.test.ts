@@ -1,6 +1,7 @@
 /** What answers are compared by: every change of a text is noticed, wherever it stands and however long the text is. */
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
+import { atOnce } from '../../src/async/turns.js'
 import { pageOf } from '../../src/contract/page.js'
 import { createEncoder } from '../../src/http/encode.js'
 import { comparedText, weakTag } from '../../src/http/etag.js'
@@ -33,21 +34,23 @@ describe('a tag', () => {
 
 describe('what is compared', () => {
   const Row = z.object({ id: z.string(), age: z.number() })
-  const encode = createEncoder(
+  const steps = createEncoder(
     pageOf(Row).extend({
       completeness: z.object({ complete: z.boolean(), examined: z.number() }).nullable(),
       observed_at: z.string(),
     }),
   )
   const answer = (age: number, change: object = {}) =>
-    encode({
-      items: [{ id: 'a', age }],
-      next_cursor: null,
-      has_more: false,
-      completeness: { complete: true, examined: age },
-      observed_at: `at ${age}`,
-      ...change,
-    })
+    atOnce(
+      steps({
+        items: [{ id: 'a', age }],
+        next_cursor: null,
+        has_more: false,
+        completeness: { complete: true, examined: age },
+        observed_at: `at ${age}`,
+        ...change,
+      }),
+    )
   const compared = (given: ReturnType<typeof answer>) => comparedText(given, ({ id }: { id: string }) => ({ id }))
 
   it('is all but the instant, the cost and what ages', () => {
@@ -63,7 +66,8 @@ describe('what is compared', () => {
   })
 
   it('is the same of an answer without lists', () => {
-    const count = createEncoder(z.object({ total: z.number(), observed_at: z.string() }))
+    const steps = createEncoder(z.object({ total: z.number(), observed_at: z.string() }))
+    const count = (given: object) => atOnce(steps(given))
     const [early, late, more] = [
       count({ total: 1, observed_at: 'a' }),
       count({ total: 1, observed_at: 'b' }),

@@ -10,7 +10,7 @@ import {
 } from '../../contract/connections.js'
 import { foldAll, type UserPart } from '../../contract/observation.js'
 import { annotated, examinable, parseSequence } from '../../contract/page.js'
-import { observeEach } from '../table/users.js'
+import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsOf, type LivingConnection } from './lifecycle.js'
 
@@ -83,13 +83,8 @@ export function createConnectionInspector(
     },
     observeUsers(userIds, ask) {
       const { view, isSwept } = sweep()
-      if (isSwept) return annotated(userIds.filter(table.users.knowsUser).map(toPart), { examined: 0 })
-      return observeEach(
-        userIds,
-        examinable(ask),
-        (userId, bound) => table.users.recordsOf(userId, view, bound),
-        partOf,
-      )
+      if (isSwept) return observeKnown(userIds, ask, table.users.knowsUser, toPart)
+      return observeEach(userIds, ask, (userId, bound) => table.users.recordsOf(userId, view, bound), partOf)
     },
   }
 

@@ -2,9 +2,9 @@
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { foldAll } from '../../contract/observation.js'
-import { annotated, examinable, parseSequence } from '../../contract/page.js'
+import { examinable, parseSequence } from '../../contract/page.js'
 import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
-import { observeEach } from '../table/users.js'
+import { observeEach, observeKnown } from '../table/users.js'
 import type { CallEntry, Calls } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
@@ -56,15 +56,14 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
       if (calls.overdue(time) > 0)
         return observeEach(
           userIds,
-          examinable(ask),
+          ask,
           (userId, bound) => table.users.recordsOf(userId, waiting(time), bound),
           (user_id, records) => ({ user_id, ...foldAll(foldCall, records) }),
         )
-      const parts = userIds.filter(table.users.knowsUser).map((user_id) => {
+      return observeKnown(userIds, ask, table.users.knowsUser, (user_id) => {
         const pending_rpc = table.sizeOf('user_id', user_id)
         return { user_id, pending_rpc, observed_client_ids: table.users.clientIds(user_id) }
       })
-      return annotated(parts, { examined: 0 })
     },
   }
   if (connections)

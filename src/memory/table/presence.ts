@@ -4,11 +4,11 @@ import { createClock } from '../../async/clock.js'
 import { PRESENCE_BOUNDS, type PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import { resolveBounds } from '../../contract/options.js'
-import { annotated, type Examined, type IdPageQuery, type Page, type PageQuery } from '../../contract/page.js'
+import type { Ask, Examined, IdPageQuery, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
-import { observeEach } from './users.js'
+import { observeEach, observeKnown } from './users.js'
 
 interface Presence {
   user_id: string
@@ -129,15 +129,15 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     /** A part of each user that there is, from exact counts of all records or of those with a status; the clients that their records name are added. */
     observe(
       userIds: readonly string[],
-      bound: number,
+      ask: Ask,
       toPart: (userId: string, counts: (status?: string) => C) => UserPart,
-    ): UserParts {
+    ): Promise<UserParts> {
       const time = steady()
       const { users } = table
       if (!sweep(time))
         return observeEach(
           userIds,
-          bound,
+          ask,
           (userId, left) => users.recordsOf(userId, view(time), left),
           (userId, records) => ({
             ...toPart(userId, (wanted) =>
@@ -146,11 +146,10 @@ export function createPresenceTable<R extends Presence, C extends object>(option
             observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
           }),
         )
-      const parts = userIds.filter(users.knowsUser).map((user_id): UserPart => {
+      return observeKnown(userIds, ask, users.knowsUser, (user_id): UserPart => {
         const counts = (status?: string) => table.count({ user_id, status }, view(time), true, 0) as C
         return { ...toPart(user_id, counts), observed_client_ids: users.clientIds(user_id) }
       })
-      return annotated(parts, { examined: 0 })
     },
 
     /** For several counts at one time, of at most `bound` entries in all: each is `null` where that did not suffice. */

@@ -1,8 +1,9 @@
 /** The users of a table: who there is, of which clients, and with which records while some of these have died. */
+import { mapInTurns } from '../../async/turns.js'
 import { compareIds } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { annotated, type IdPageQuery } from '../../contract/page.js'
+import { type Ask, annotated, examinable, type IdPageQuery } from '../../contract/page.js'
 import type { FieldIndex, Indexed } from './field-index.js'
 import { OrderedIndex } from './ordered-index.js'
 
@@ -103,23 +104,35 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
   }
 }
 
-/**
- * A part of each user who has records, of at most `bound` entries in all: of a user who was not reached nothing is known
- * but that more entries would have to be looked at.
- */
-export function observeEach<R>(
+/** A part of each user that `isKnown`, from numbers that are kept. In slices: users who come and go meanwhile may be missed. */
+export async function observeKnown(
   userIds: readonly string[],
-  bound: number,
+  ask: Ask,
+  isKnown: (userId: string) => boolean,
+  toPart: (userId: string) => UserPart,
+): Promise<UserParts> {
+  const parts = await mapInTurns(userIds, (id) => (isKnown(id) ? [toPart(id)] : []), ask)
+  return annotated(parts.flat(), { examined: 0 })
+}
+
+/**
+ * A part of each user who has records, of as many entries in all as may be examined: of a user who was not reached nothing
+ * is known but that more entries would have to be looked at. In slices.
+ */
+export async function observeEach<R>(
+  userIds: readonly string[],
+  ask: Ask,
   recordsOf: (userId: string, bound: number) => { records: R[] | null; examined: number },
   toPart: (userId: string, records: R[]) => UserPart,
-): UserParts {
-  const parts: UserPart[] = []
+): Promise<UserParts> {
+  const bound = examinable(ask)
   let spent = 0
-  for (const user_id of userIds) {
+  const observe = (user_id: string): UserPart[] => {
     const { records, examined } = recordsOf(user_id, bound - spent)
     spent += examined
-    if (records === null) parts.push({ user_id, truncated: true })
-    else if (records.length > 0) parts.push(toPart(user_id, records))
+    if (records === null) return [{ user_id, truncated: true }]
+    return records.length > 0 ? [toPart(user_id, records)] : []
   }
-  return annotated(parts, { examined: spent })
+  const parts = await mapInTurns(userIds, observe, ask)
+  return annotated(parts.flat(), { examined: spent })
 }

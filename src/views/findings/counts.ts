@@ -1,6 +1,7 @@
 /** Where two sources count the same things: their numbers, each read twice, and once more where they disagree. */
 
 import type * as z from 'zod'
+import { betweenSlices } from '../../async/turns.js'
 import type { SourceName } from '../../contract/completeness.js'
 import { DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { digest64 } from '../../contract/digest.js'
@@ -8,7 +9,7 @@ import type { Present } from '../../contract/families.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import { type Ask, type Awaitable, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
 import { PendingCall, RpcSummary } from '../../contract/rpc.js'
-import { betweenPages, type Entries } from '../reading.js'
+import type { Entries } from '../reading.js'
 import type { Detector, Looking } from './detector.js'
 import { finding } from './finding.js'
 
@@ -64,7 +65,7 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, looking: Looking): Pr
     }
     if (next === null) return looking.cut.has(source) || digest === '' ? undefined : { sum, digest }
     cursor = next
-    await betweenPages(budget, looking.view.ask)
+    await betweenSlices(looking.view.ask)
   }
   looking.cut.add(source)
   return undefined

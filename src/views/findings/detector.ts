@@ -1,6 +1,8 @@
 /** What looks for findings: one page of one list at a time, held against what other sources say. */
+
 import type * as z from 'zod'
 import { runWithin } from '../../async/time-limit.js'
+import { betweenSlices } from '../../async/turns.js'
 import type { Capability } from '../../contract/capabilities.js'
 import type { SourceName } from '../../contract/completeness.js'
 import type { ClientOfUser } from '../../contract/connections.js'
@@ -9,16 +11,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import { type Ask, type Awaitable, type Page, type PageQuery, withSignal } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Holders, readHolders } from '../clients.js'
-import {
-  type Budget,
-  betweenPages,
-  budgetOf,
-  type Entries,
-  readable,
-  readPage,
-  type ViewAsk,
-  viewOf,
-} from '../reading.js'
+import { type Budget, budgetOf, type Entries, readable, readPage, type ViewAsk, viewOf } from '../reading.js'
 import type { Evidence, Finding, FindingKind } from './finding.js'
 
 /** How long one source may take to answer one question: one that hangs must not keep what the others say. */
@@ -115,7 +108,7 @@ export class Looking {
       const page: { records: T[]; next: string | null } = await this.page(source, entries, { cursor, limit })
       if (page.next === null || page.records.some(meant)) return page
       cursor = page.next
-      await betweenPages(this.budget(source), this.view.ask)
+      await betweenSlices(this.view.ask)
     }
   }
 

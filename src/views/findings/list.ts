@@ -1,11 +1,13 @@
 /** The findings view: every detector in turn, a page of its list at a time, and each finding seen twice. */
+
 import { sleep } from '../../async/timer.js'
+import { betweenSlices } from '../../async/turns.js'
 import { CAPABILITIES } from '../../contract/capabilities.js'
 import type { SourceName } from '../../contract/completeness.js'
 import type { Inspectors, Present } from '../../contract/families.js'
 import type { PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { betweenPages, completenessOf, type Reading, type ViewAsk } from '../reading.js'
+import { completenessOf, type Reading, type ViewAsk } from '../reading.js'
 import { CALLS_COUNTED, COMMANDS_COUNTED } from './counts.js'
 import {
   COMMANDS_OVERDUE,
@@ -144,7 +146,7 @@ async function lookAround(looking: Looking, filter: FindingFilter, page: PageQue
       if (error instanceof Spent) looking.cut.add(detector.source)
       place = next
     }
-    await betweenPages(looking.budget(detector.source), view.ask)
+    await betweenSlices(view.ask)
   }
   return { looks, place }
 }

@@ -1,8 +1,9 @@
 /** Lists of some users only: one user after the other, each by the source's own filter of users. */
+import { betweenSlices } from '../../async/turns.js'
 import { digest64 } from '../../contract/digest.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { betweenPages, budgetOf, readPage } from '../reading.js'
+import { budgetOf, readPage } from '../reading.js'
 
 /** The field by which an entry is somebody's. */
 type Whose = 'user_id' | 'owner'
@@ -80,7 +81,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
       cursor = listed.has_more ? listed.next_cursor : null
       if (!listed.has_more) at++
       if (isStuck || items.length === page.limit || budget.entries <= 0 || budget.pages <= 0 || at === end) break
-      await betweenPages(budget, ask)
+      await betweenSlices(ask)
     }
     const has_more = at < end
     return {

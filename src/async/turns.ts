@@ -1,0 +1,102 @@
+/** Long work in slices: between two of them the event loop has its turn, and with it every other request. */
+
+/** The most that all such work together takes of one turn of the event loop, in ms. */
+const SLICE_MS = 10
+
+// Those of the runtime: a host or a test that fakes the time must not stop work that waits here.
+const { setTimeout } = globalThis
+/** By what slices are measured. Tests set another. */
+export const sliceClock = { now: performance.now.bind(performance) }
+
+/** When such work began in this turn; `undefined` where none has. */
+let startedAt: number | undefined
+let isArmed = false
+const waiting: (() => void)[] = []
+
+function arm(): void {
+  if (isArmed) return
+  isArmed = true
+  setTimeout(turn, 0)
+}
+
+/** Begins a turn: one that waits goes on, so that several do not add up. */
+function turn(): void {
+  isArmed = false
+  const resume = waiting.shift()
+  startedAt = resume && sliceClock.now()
+  if (!resume) return
+  arm()
+  resume()
+}
+
+/** Starts the slice of this turn, unless it has begun: what comes from here on counts. */
+export function beginSlice(): void {
+  if (startedAt !== undefined) return
+  startedAt = sliceClock.now()
+  arm()
+}
+
+/** Whether the slice of this turn is used up, so that work should wait for `nextTurn`. */
+export function isSliceOver(): boolean {
+  beginSlice()
+  return sliceClock.now() - (startedAt as number) >= SLICE_MS
+}
+
+/** Resolves in a later turn of the event loop, after those that wait already. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve)
+    arm()
+  })
+}
+
+/** What ends work early. The signal is looked at only after a turn. */
+interface Ending {
+  readonly signal: AbortSignal
+}
+
+/** Waits for a turn where the slice is used up. @throws the signal's reason once it has aborted. */
+export async function betweenSlices(ending: Ending): Promise<void> {
+  if (isSliceOver()) await nextTurn()
+  ending.signal.throwIfAborted()
+}
+
+/** As `items.map(map)`, in slices. @throws the signal's reason where it aborts meanwhile. */
+export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U, ending: Ending): Promise<U[]> {
+  const mapped: U[] = []
+  for (const item of items) {
+    if (isSliceOver()) {
+      await nextTurn()
+      ending.signal.throwIfAborted()
+    }
+    mapped.push(map(item))
+  }
+  return mapped
+}
+
+/** Work that yields wherever it may be interrupted. */
+export type Steps<T> = Generator<undefined, T, undefined>
+
+/**
+ * Runs `steps` to their end in slices; at once where they fit into one, and where the signal has aborted before: what there
+ * is by then is still returned in time. @throws the signal's reason where it aborts while it waits for a turn.
+ */
+export function inTurns<T>(steps: Steps<T>, ending: Ending): T | Promise<T> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value
+    if (isSliceOver()) break
+  }
+  if (ending.signal.aborted) return atOnce(steps)
+  return nextTurn().then(() => {
+    ending.signal.throwIfAborted()
+    return inTurns(steps, ending)
+  })
+}
+
+/** Runs `steps` to their end without a turn. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
