@@ -10,7 +10,7 @@ import {
   NO_LEGACY,
 } from '../contract/delivery.js'
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
-import { checkSegment, commandKey } from '../contract/ids.js'
+import { checkSegmentId, commandKey } from '../contract/ids.js'
 import { Refusal } from '../refusal.js'
 import { commandCases } from './commands.js'
 import {
@@ -216,7 +216,7 @@ export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | u
       },
     }),
     status(key) {
-      if (checkSegment(key.client_id) || checkSegment(key.command_id)) throw new Refusal('invalid_identity')
+      if (checkSegmentId(key.client_id) || checkSegmentId(key.command_id)) throw new Refusal('invalid_identity')
       const asked = commandKey(key)
       const statuses = wholeRecords(toStatus, delivery.statuses)
       return statuses.find((status) => commandKey(addressOf(status)) === asked) ?? null

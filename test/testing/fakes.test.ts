@@ -116,6 +116,13 @@ describe('what is given', () => {
     ])
   })
 
+  it.each(['.', '..', 'a/b'])('has no command with the id %s, as a dispatcher has none', (command_id) => {
+    const { delivery } = createFakeInspectors({ delivery: {} })
+    const key = { user_id: 'user-1', client_id: 'client-1', command_id }
+    const status = () => delivery?.status(key, { signal: new AbortController().signal })
+    expect(status).toThrow(expect.objectContaining({ code: 'invalid_identity' }))
+  })
+
   it('numbers messages of each stream on their own', async () => {
     const messages = [{}, { stream: 'users/ada/log', externalized: { bytes: 9 } }, {}]
     const of = async (stream: string) => (await ask({ messages }, `/history/messages?stream=${stream}`)).body.items
