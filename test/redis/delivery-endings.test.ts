@@ -125,7 +125,8 @@ it('a node says once what it has become, however often that changed while the st
   })
   const store = {
     deploymentId: 'd',
-    claimShards: async () => answered.then(() => 1),
+    joinShards: async () => answered.then(() => 1),
+    heldShards: async () => 1,
     fenced: async () => {
       beats++
       throw new Refusal('unavailable')

@@ -35,6 +35,7 @@ function open() {
       return 1
     },
     claimShards: async () => SHARDS,
+    heldShards: async () => SHARDS,
     fenced: (shard: number) => state.answer(shard),
     onError: (error: unknown) => errors.push(error),
   } as unknown as Store

@@ -1,9 +1,12 @@
 /** A store that has lost its data is given back its number of shards, and two numbers never live side by side unnoticed. */
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
+import { shardOf } from '../../src/redis/store/keys.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
+import { ASK } from '../contract/clock.js'
 import { describeStores } from './matrix.js'
+import { createObserver, get } from './router.js'
 import { soon } from './wait-for.js'
 
 const WRITE = defineScript(
@@ -12,10 +15,87 @@ const WRITE = defineScript(
   `redis.call('SET', K('made'), '1') return 1`,
 )
 
+const TAKEN =
+  'Refusal: unavailable: the deployment has 8 shards (stored in shard 0), but this process uses 5: give all its processes the same `shards`'
+
 afterEach(() => void vi.restoreAllMocks())
 
 describeStores('the number of shards', (_kind, place, servers) => {
   const flush = () => Promise.all(servers().map((server) => server.cli('FLUSHALL')))
+
+  /** Facilities that are closed after the test, and what they told `onError`. */
+  function open(options: Parameters<typeof createRedisFacilities>[0]) {
+    const told: unknown[] = []
+    const facilities = createRedisFacilities({ ...options, onError: (error) => told.push(error) })
+    onTestFinished(async () => void (await facilities.close()))
+    return { ...facilities, told }
+  }
+  /** A deployment of which nobody has said the number. */
+  const bare = () => {
+    const { client, deploymentId } = place()
+    return { client, deploymentId }
+  }
+  const client_type = 'console' as const
+  // One in each of three shards.
+  const ids = Array.from({ length: 50 }, (_, n) => `user-${n}`)
+  const users = [0, 1, 2].map((shard) => ids.find((id) => shardOf(id, 3) === shard) as string)
+
+  it('is not fixed by an idle node without the option before one with shards: 3 starts', async () => {
+    const where = bare()
+    const plain = open(where)
+    await plain.dispatcher.reconcile()
+    expect((await plain.dispatcher.inspector.listNodes({ limit: 9, cursor: null }, ASK)).items).toHaveLength(1)
+    const sharded = open({ ...where, shards: 3 })
+    await sharded.dispatcher.reconcile()
+    for (const [i, user_id] of users.entries()) {
+      const client = { user_id, client_id: 'laptop', instance_id: 'run-1' }
+      const [here, there] = i % 2 === 0 ? [plain, sharded] : [sharded, plain]
+      await here.connections.connect({ ...client, client_type })
+      const received: string[] = []
+      await here.dispatcher.attach(client, ({ command_id }) => void received.push(command_id))
+      await there.dispatcher.dispatch({ user_id, client_id: 'laptop', command_id: 'sync', action: 'sync' })
+      await soon(() => expect(received).toEqual(['sync']))
+    }
+    await plain.dispatcher.reconcile()
+    expect(await createStore(where).shards()).toBe(3)
+    const { body } = await get(createObserver(where), '/connections?limit=10')
+    expect(body.items.map(({ user_id }: { user_id: string }) => user_id).sort()).toEqual([...users].sort())
+    expect([plain.told, sharded.told]).toEqual([[], []])
+  })
+
+  it('is adopted by a node without the option that starts later', async () => {
+    const where = bare()
+    await open({ ...where, shards: 3 }).dispatcher.reconcile()
+    const plain = open(where)
+    for (const user_id of users)
+      await plain.connections.connect({ user_id, client_id: 'laptop', instance_id: 'run-1', client_type })
+    expect(await createStore(where).shards()).toBe(3)
+    expect(plain.told).toEqual([])
+  })
+
+  it('is fixed by the first record: a node with another number is refused and told why', async () => {
+    const where = bare()
+    await open(where).connections.connect({ user_id: 'a', client_id: 'laptop', instance_id: 'run-1', client_type })
+    const sharded = open({ ...where, shards: 3 })
+    await expect(
+      sharded.connections.connect({ user_id: 'b', client_id: 'laptop', instance_id: 'run-1', client_type }),
+    ).rejects.toMatchObject({
+      code: 'unavailable',
+      detail:
+        'the deployment has 1 shard (stored in shard 0), but this process uses 3: give all its processes the same `shards`',
+    })
+  })
+
+  it('is restored where the data was lost, whatever an idle node without the option has stored since', async () => {
+    const where = bare()
+    await createStore({ ...where, shards: 3 }).claimShards()
+    const plain = createStore(where)
+    await plain.claimShards()
+    await flush()
+    expect(await createStore(where).joinShards()).toBe(1)
+    expect(await runScript(plain, WRITE, 2, {})).toBe(1)
+    expect(await createStore(where).shards()).toBe(3)
+  })
 
   it('is restored by the first write after the store has lost its data, in every shard', async () => {
     const store = createStore({ ...place(), shards: 5 })
@@ -36,9 +116,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect(await runScript(other, WRITE, 7, {})).toBe(1)
     for (const shard of [0, 1, 4])
       await expect(runScript(old, WRITE, shard, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
-    expect(told.map(String)).toEqual(
-      Array(3).fill('Refusal: unavailable: shard 0 belongs to 8 shards, not to the 5 of this process: see `shards`'),
-    )
+    expect(told.map(String)).toEqual(Array(3).fill(TAKEN))
   })
 
   it('keeps it out where only the shard that says the number was lost', async () => {
@@ -88,11 +166,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     const other = createStore({ ...where, shards: 8 })
     for (let shard = 0; shard < 5; shard++)
       await other.command(['SET', other.key(shard, 'shards'), '8'], other.key(shard))
-    await soon(() =>
-      expect(told.map(String)).toContain(
-        'Refusal: unavailable: shard 0 belongs to 8 shards, not to the 5 of this process: see `shards`',
-      ),
-    )
+    await soon(() => expect(told.map(String)).toContain(TAKEN))
     expect(await other.shards()).toBe(8)
   })
 

@@ -26,7 +26,7 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
     waiting = undefined
     alarm.clear()
     sentAt = performance.now()
-    await store.claimShards()
+    await store.joinShards()
     const said = closed ? { ...record(), is_closed: true } : record()
     await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(said), kept_ms: keptMs(said) })
   }

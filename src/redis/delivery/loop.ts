@@ -133,7 +133,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
 
   /** @param always names what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
-    shardCount = await store.claimShards()
+    shardCount = await store.joinShards()
     if (!closed) wakeUps.listen(shardCount)
     const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
     const passes = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))

@@ -94,9 +94,11 @@ export async function runScript<Given, Answer>(
   given: Given,
 ): Promise<Answer> {
   const prefix = shardPrefix(store.deploymentId, shard)
-  const shards = await store.claimShards()
+  await store.heldShards()
   const argv = script.argv(given)
   const run: Parameters<Store['fenced']>[1] = async (ends, command) => {
+    // Known by now, and another one where an open number was replaced.
+    const shards = await store.heldShards()
     // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
     const rest = () => ['1', prefix, `${store.now ? store.now() : ''} ${ends} ${shards}`, ...argv]
     try {

@@ -1,4 +1,9 @@
-/** How many shards a deployment has, as the store says it: read, claimed by the first writer, and restored where lost. */
+/**
+ * How many shards a deployment has, as the store says it: read, claimed by the first writer, and restored where lost.
+ *
+ * A process that was given no number must not decide for one that was. While it is idle it stores the default as open:
+ * whoever is given a number replaces an open one. Its first record makes the number final.
+ */
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { beforeWrite } from './fence.js'
@@ -8,21 +13,34 @@ import { type StoreReply, WrongType } from './reply.js'
 /** A reader asks again after this, beside its work. */
 const TRUSTED_MS = 10_000
 
+/**
+ * How a number is claimed: as `open`, by a process that was given none and has no record yet; as `given`, by one that was
+ * given it or has records by it, which replaces an open one; or as the `default`, which makes an open one final.
+ */
+export type ClaimedAs = 'open' | 'given' | 'default'
+
+/** Behind a stored number that is open. */
+const OPEN = '?'
+
 interface ShardCountOptions {
   /** What the host says, if it does. */
   given: number | undefined
   /** What shard 0 holds. */
   read(ask?: Ask): Promise<StoreReply>
-  /** What `shard` holds, where it holds nothing once it has been given `count`. */
-  claim(shard: number, count: number): Promise<StoreReply>
+  /** What `shard` holds once `count` was claimed, with a `?` behind an open number. */
+  claim(shard: number, count: number, as: ClaimedAs): Promise<StoreReply>
   handleError(error: unknown, ask?: Ask): void
 }
 
 interface ShardCount {
   /** @throws Refusal `unavailable` where it is another than was given or claimed */
   read(ask?: Ask): Promise<number>
-  /** The same, and stores it where there is none yet. */
+  /** The same for good, and stores it where there is none yet: for whoever writes a record. */
   claim(): Promise<number>
+  /** The number for a process that keeps no record yet: a number that it was not given stays open. */
+  join(): Promise<number>
+  /** What this process goes by: what it has claimed, or joined last; else it claims. */
+  held(): Promise<number>
   /** `shard` did not hold the number that was claimed: gives it back what it has lost. @throws Refusal for another one */
   confirm(shard: number): Promise<void>
 }
@@ -30,6 +48,8 @@ interface ShardCount {
 export function createShardCount({ given, read, claim, handleError: onError }: ShardCountOptions): ShardCount {
   /** What this process writes by, for good: its records are where that number puts them. */
   let claimed: number | undefined
+  /** An open number that it goes by until then. */
+  let joined: number | undefined
   let known: number | undefined
   let readAt = 0
   let isReading = false
@@ -43,7 +63,9 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
       throw conflict('the stored number of shards is not a number from 1 to 64')
     const own = claimed ?? given
     if (own !== undefined && own !== count)
-      throw conflict(`shard ${shard} belongs to ${count} shards, not to the ${own} of this process: see \`shards\``)
+      throw conflict(
+        `the deployment has ${count} ${count === 1 ? 'shard' : 'shards'} (stored in shard ${shard}), but this process uses ${own}: give all its processes the same \`shards\``,
+      )
     return count
   }
 
@@ -80,19 +102,43 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
       })
   }
 
-  async function claimIn(shard: number): Promise<number> {
-    const stored = await claim(shard, claimed ?? given ?? 1).catch((error) => {
+  async function claimIn(shard: number, as: ClaimedAs): Promise<{ count: number; isOpen: boolean }> {
+    const stored = await claim(shard, claimed ?? given ?? 1, as).catch((error) => {
       if (!(error instanceof WrongType)) throw beforeWrite(error)
       onError(error)
       throw conflict('the stored number of shards is not a number from 1 to 64', error)
     })
     try {
-      return check(stored, shard)
+      const text = String(stored)
+      const isOpen = text.endsWith(OPEN)
+      return { count: check(isOpen ? text.slice(0, -1) : stored, shard), isOpen }
     } catch (error) {
       // Two halves of one deployment: nobody but an operator can mend that.
       onError(error)
       throw error
     }
+  }
+
+  const ownWay = (): ClaimedAs => (given === undefined && claimed === undefined ? 'default' : 'given')
+
+  async function claimForGood(): Promise<number> {
+    if (claimed !== undefined) return claimed
+    const { count } = await claimIn(0, ownWay())
+    known = count
+    readAt = performance.now()
+    claimed = count
+    return count
+  }
+
+  async function join(): Promise<number> {
+    if (given !== undefined || claimed !== undefined) return claimForGood()
+    if (joined !== undefined) return joined
+    const { count, isOpen } = await claimIn(0, 'open')
+    known = count
+    readAt = performance.now()
+    if (isOpen) joined = count
+    else claimed ??= count
+    return count
   }
 
   return {
@@ -101,17 +147,14 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
       recheck()
       return known
     },
-    async claim() {
-      if (claimed !== undefined) return claimed
-      const count = await claimIn(0)
-      known = count
-      readAt = performance.now()
-      claimed = count
-      return count
-    },
+    claim: claimForGood,
+    join,
+    held: async () => claimed ?? joined ?? claimForGood(),
     async confirm(shard) {
-      await claimIn(0)
-      if (shard !== 0) await claimIn(shard)
+      joined = undefined
+      if (claimed === undefined) await join()
+      else await claimIn(0, ownWay())
+      if (shard !== 0) await claimIn(shard, ownWay())
     },
   }
 }

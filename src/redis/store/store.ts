@@ -22,7 +22,7 @@ import { createCommands } from './commands.js'
 import { createFence, FENCE_LUA } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import type { StoreReply } from './reply.js'
-import { createShardCount } from './shard-count.js'
+import { type ClaimedAs, createShardCount } from './shard-count.js'
 
 /** Below the router's 5 s, so that a stalled store is `unavailable` and not only late. */
 const COMMAND_TIMEOUT_MS = 2_000
@@ -33,7 +33,10 @@ export interface StoreOptions {
   client: RedisClient
   /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
   deploymentId: string
-  /** Shards of the deployment, 1–64, fixed by the first writer. @default what is stored, else 1 */
+  /**
+   * Number of shards of the deployment, 1–64, fixed with the first record. Give all processes of a deployment the same
+   * number; a process without one uses what is stored. @default what is stored, else 1
+   */
   shards?: number | undefined
   /** Epoch ms. @default the store's own clock */
   now?: (() => number) | undefined
@@ -83,6 +86,10 @@ export interface Store {
   shards(ask?: Ask): Promise<number>
   /** The same, and stores the number where there is none yet: for writers. */
   claimShards(): Promise<number>
+  /** The number for a process that is idle: one that nobody was given stays open until the first record. */
+  joinShards(): Promise<number>
+  /** The number that this process goes by now: what it claimed or joined. */
+  heldShards(): Promise<number>
   /** Gives `shard` the number that it has lost. @throws Refusal `unavailable` where it was given another one */
   confirmShards(shard: number): Promise<void>
   /** The shard of a user's records. */
@@ -94,13 +101,22 @@ export interface Store {
   onError(error: unknown, ask?: Ask): void
 }
 
-/** Gives a shard its number where it has none. `ends` is the instant at which this is given up. */
-const CLAIM_SHARDS = `${localsOf(['ends', 'number'], undefined)}local key = KEYS[1] .. 'shards'
+/** Gives a shard its number where it has none, or an open one. `ends` is the instant at which this is given up. */
+const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}local key, open = KEYS[1] .. 'shards', KEYS[1] .. 'shards-open'
 ${FENCE_LUA}
 local held = redis.pcall('GET', key)
-if held then return held end
-redis.call('SET', key, number)
-return number`
+if type(held) == 'table' then return held end
+local isOpen = held and redis.call('EXISTS', open) == 1
+if not held or (isOpen and as == 'given') then
+  redis.call('SET', key, number)
+  held, isOpen = number, as == 'open'
+end
+if isOpen and as == 'open' then
+  redis.call('SET', open, '1')
+  return held .. '?'
+end
+redis.call('DEL', open)
+return held`
 
 const toMillis = (reply: StoreReply) => {
   const [seconds, micros] = [reply].flat()
@@ -154,10 +170,10 @@ export function createStore(options: StoreOptions, shape: Readonly<Record<string
   const count = createShardCount({
     given,
     read: (ask) => command(['GET', key(0, 'shards')], key(0), ask),
-    claim: (shard, number) =>
+    claim: (shard: number, number: number, as: ClaimedAs) =>
       fenced(
         shard,
-        (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`]),
+        (ends, run) => run(['EVAL', CLAIM_SHARDS, '1', prefixes[shard] as string, `${ends}`, `${number}`, as]),
         { anyTime: true },
       ),
     handleError,
@@ -172,6 +188,8 @@ export function createStore(options: StoreOptions, shape: Readonly<Record<string
     fenced,
     shards: count.read,
     claimShards: count.claim,
+    joinShards: count.join,
+    heldShards: count.held,
     confirmShards: count.confirm,
     key,
     shardOf: async (userId, ask) => shardOf(userId, await count.read(ask)),
