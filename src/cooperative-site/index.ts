@@ -12,11 +12,10 @@ export { createSessionRegistry } from '../memory/cooperative/sessions.js'
 export type { SiteRegistryOptions } from '../memory/cooperative/sites.js'
 export { createSiteRegistry } from '../memory/cooperative/sites.js'
 export { createSubscriptionRegistry } from '../memory/cooperative/subscriptions.js'
-export type { ApprovalRequest, Approve } from './actions/approval.js'
 export type { DispatchConnector, DispatchConnectorOptions } from './actions/dispatch-connector.js'
 export { createDispatchConnector } from './actions/dispatch-connector.js'
 export { ActionFailure } from './actions/failure.js'
-export type { ActionGate, ActionGateOptions, InvokeInput } from './actions/gate.js'
+export type { ActionGate, ActionGateOptions, ApprovalRequest, Approve, InvokeInput } from './actions/gate.js'
 export { createCooperativeActionGate } from './actions/gate.js'
 export type {
   ActionCall,

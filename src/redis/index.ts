@@ -10,8 +10,14 @@ export type { RpcCounters, RpcOptions } from '../contract/rpc.js'
 export type { SessionOptions } from '../contract/sessions.js'
 export type { SiteOptions } from '../contract/sites.js'
 export type { ReportedOptions, SubscriptionOptions } from '../contract/subscriptions.js'
-export { createFileBucket, createFileSpillStore, type FileBucketOptions } from '../spill/file-bucket.js'
-export { type Bucket, createObjectSpillStore, type ObjectSpillStoreOptions } from '../spill/object-store.js'
+export {
+  type Bucket,
+  createFileBucket,
+  createFileSpillStore,
+  createObjectSpillStore,
+  type FileBucketOptions,
+  type ObjectSpillStoreOptions,
+} from '../spill/object-store.js'
 export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows/facility.js'
 export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './composition/facilities.js'
 export { type RedisCompositionOptions, redisComposition } from './composition/inspectors.js'

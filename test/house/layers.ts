@@ -112,7 +112,7 @@ const FAMILY_IMPORTS: Record<string, string[]> = {
 const EXTRA: Record<string, string[]> = {
   'http/match.ts': ['itty-router'],
   // The reference of the bucket port; asked for only when one is made, so that the layer loads without Node.
-  'spill/file-bucket.ts': ['node:fs/promises'],
+  'spill/object-store.ts': ['node:fs/promises'],
 }
 
 // Contract files are the vocabulary that families share (`ClientType`, `Instance`), so they may name each other.

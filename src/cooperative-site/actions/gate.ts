@@ -6,9 +6,11 @@ import { randomUuid, toTimestamp } from '../../contract/ids.js'
 import {
   type ActionConnector,
   type Invocation,
+  type InvocationError,
   TIMEOUT_DEFAULT_MS,
   TIMEOUT_MAX_MS,
 } from '../../contract/invocations.js'
+import type { Json, JsonObject } from '../../contract/json.js'
 import {
   ANYTHING,
   boundsIn,
@@ -23,15 +25,101 @@ import {
   type Shape,
   TIMER_MAX_MS,
 } from '../../contract/options.js'
+import type { Awaitable } from '../../contract/page.js'
 import type { Principal, Session } from '../../contract/sessions.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
-import { Refusal } from '../../refusal.js'
-import { callApplication } from './application-call.js'
-import { type Approve, requireApproval } from './approval.js'
+import { Refusal, type RefusalCode } from '../../refusal.js'
 import { admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
+import { ActionFailure, toInvocationError } from './failure.js'
 import { claimKey, type KeyScope } from './keyed-call.js'
 import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
+import { readResult } from './result.js'
 import { createShares } from './shares.js'
+
+/** One call as it is put before whoever approves: frozen, and exactly what is sent if the answer is yes. */
+export interface ApprovalRequest {
+  invocation_id: string
+  session_id: string
+  site_id: string
+  action: string
+  parameters: JsonObject
+  viewer: Principal
+  /** Aborted when nobody waits for the answer any more. */
+  signal: AbortSignal
+}
+
+/** Asked once per call. Anything but `true`, and a throw, is a no; a yes holds for that call alone. */
+export type Approve = (request: ApprovalRequest) => Awaitable<boolean>
+
+interface ApprovalOptions {
+  approve: Approve
+  ms: number
+  signal: AbortSignal | undefined
+  onError: (error: unknown) => void
+}
+
+/** @throws Refusal `approval_denied`, `approval_timeout`, or `cancelled` when the viewer went away. */
+async function requireApproval(
+  request: Omit<ApprovalRequest, 'signal'>,
+  { approve, ms, signal, onError }: ApprovalOptions,
+): Promise<void> {
+  const requestApproval = async (own: AbortSignal) => approve(Object.freeze({ ...request, signal: own }))
+  let answer: unknown
+  try {
+    answer = await withTimeout(requestApproval, { ms, code: 'approval_timeout', signal })
+  } catch (error) {
+    if (error instanceof Refusal && (error.code === 'approval_timeout' || error.code === 'cancelled')) throw error
+    if (!(error instanceof Refusal)) onError(error)
+  }
+  if (answer !== true) throw new Refusal('approval_denied')
+}
+
+// What a connector says when it lost sight of a call: it may have taken effect.
+const LOST: ReadonlySet<RefusalCode> = new Set(['timeout', 'unavailable', 'closed'])
+// How a call ends without an answer of the application.
+const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
+  'connector_unavailable',
+  'idempotency_in_progress',
+  'action_timeout',
+  'cancelled',
+])
+
+/** What the application answered. */
+interface ApplicationAnswer {
+  result: Json
+  error: InvocationError | null
+}
+
+interface ApplicationCall {
+  client: { user_id: string; client_id: string }
+  request: { action: string; parameters: Record<string, unknown>; timeout_ms: number; command_id?: string }
+  signal: AbortSignal | undefined
+  onError: (error: unknown) => void
+}
+
+/**
+ * Calls once. What comes back after the time is up is dropped.
+ *
+ * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout` or `cancelled` when nobody knows.
+ */
+async function callApplication(connector: ActionConnector, call: ApplicationCall): Promise<ApplicationAnswer> {
+  const { client, request, signal, onError } = call
+  const failed = (error: InvocationError) => ({ result: null, error })
+  let result: unknown
+  try {
+    const send = (own: AbortSignal) => connector.call(client, { ...request, signal: own })
+    result = await withTimeout(send, { ms: request.timeout_ms, code: 'action_timeout', signal })
+  } catch (error) {
+    if (error instanceof Refusal && NO_ANSWER.has(error.code)) throw error
+    if (error instanceof Refusal && LOST.has(error.code))
+      throw new Refusal('action_timeout', error.detail, { cause: error })
+    // The application's own no, in its own words, is no error.
+    if (!(error instanceof ActionFailure)) onError(error)
+    return failed(toInvocationError(error))
+  }
+  const read = readResult(result)
+  return read.ok ? { result: read.result, error: null } : failed(read.error)
+}
 
 // Calls that one viewer may have under way: each holds a request, a timer and a pending call.
 const CALLS_PER_VIEWER = 1_000

@@ -1,26 +1,89 @@
 /** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
-import type {
-  EventGap,
-  EventRun,
+import {
+  type EventGap,
+  type EventRun,
+  positionText,
   SiteEvent,
-  SiteEventBus,
-  StreamPosition,
-  Subscription,
-  TakeEvents,
+  type SiteEventBus,
+  type StreamPosition,
+  type Subscription,
+  type TakeEvents,
 } from '../../contract/event-bus.js'
 import type { EndReason, GapFrame, ReadyFrame } from '../../contract/stream-frames.js'
 import type { StreamState } from '../../contract/subscriptions.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
-import { type EventChunk, eventChunk, parseEventId, toEventId } from './event-frames.js'
 import type { Grant, GrantHolder } from './grants.js'
+
+type OnError = (error: unknown) => void
+
+// What one write carries at most, unless one event alone is larger: a burst costs one write, and a viewer that stalls
+// in the middle of it holds no more than this in bytes.
+const CHUNK_LENGTH = 65_536
+
+const encoder = new TextEncoder()
+
+/** Neighbouring events of a run as one chunk, and where the next one starts. Without bytes: the first is not an event. */
+interface EventChunk {
+  bytes: Uint8Array<ArrayBuffer> | null
+  next: number
+}
+
+// By the run, which viewers that are level share; an encoding lives as long as its run.
+const encoded = new WeakMap<readonly SiteEvent[], Map<number, EventChunk>>()
+
+/** How a position stands in the `id` of a frame. */
+const toEventId = positionText
+
+/** The position that a `Last-Event-ID` names, or `null` for anything that we would not have sent. */
+function parseEventId(id: string): StreamPosition | null {
+  const at = id.lastIndexOf(':')
+  const seq = id.slice(at + 1)
+  if (at < 1 || !/^(0|[1-9][0-9]{0,15})$/.test(seq) || !Number.isSafeInteger(Number(seq))) return null
+  return { epoch: id.slice(0, at), seq: Number(seq) }
+}
+
+function encodeChunk(events: readonly SiteEvent[], from: number, epoch: string, onError: OnError): EventChunk {
+  let text = ''
+  let next = from
+  while (next < events.length && text.length < CHUNK_LENGTH) {
+    try {
+      const event = SiteEvent.parse(events[next])
+      text += encodeFrame({ id: toEventId({ epoch, seq: event.seq }), event: 'site_event', data: event })
+    } catch (error) {
+      // Ours refuse such an event; a bus of the host's own may not. The readers see a gap in its place.
+      if (text !== '') break
+      onError(error)
+      return { bytes: null, next: next + 1 }
+    }
+    next++
+  }
+  return { bytes: encoder.encode(text), next }
+}
+
+/**
+ * The events of a run from index `from` on, at most 64 KiB of them or one event.
+ *
+ * @param onError Called once for each event of the run that is not one.
+ */
+function eventChunk(
+  events: readonly SiteEvent[],
+  from: number,
+  epoch: string,
+  onError: OnError = () => {},
+): EventChunk {
+  const chunks = encoded.get(events) ?? new Map<number, EventChunk>()
+  encoded.set(events, chunks)
+  const chunk = chunks.get(from) ?? encodeChunk(events, from, epoch, onError)
+  chunks.set(from, chunk)
+  return chunk
+}
 
 /** How long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 5_000
 // After a shutdown all viewers come back: spread over this much more, they do not come at once.
 const SHUTDOWN_JITTER_MS = 5_000
 
-const encoder = new TextEncoder()
 const HEARTBEAT = encoder.encode(HEARTBEAT_FRAME)
 
 type Bytes = Uint8Array<ArrayBuffer>

@@ -39,6 +39,34 @@ interface OpenStream {
   place: StreamPlace
 }
 
+/**
+ * Returns what reserves a place for a stream before anything is opened for it. At the bound the new stream is refused and
+ * those that are open stay: to end the oldest would let two tabs that reconnect end each other's streams for ever. It throws
+ * a Refusal `capacity_exceeded`.
+ */
+function createReserve({
+  streamsPerViewer,
+  streamsPerViewerInSession,
+}: Pick<SessionStreamsOptions, 'streamsPerViewer' | 'streamsPerViewerInSession'>) {
+  const ofViewers = createShares(streamsPerViewer, 'streams of the viewer are open')
+  const inSessions = createShares(streamsPerViewerInSession, 'streams of the viewer are open in the session')
+  return ({ user_id }: Principal, sessionId: string): StreamPlace => {
+    const leaveViewer = ofViewers.take(user_id)
+    try {
+      const leaveSession = inSessions.take(JSON.stringify([user_id, sessionId]))
+      return {
+        release() {
+          leaveViewer()
+          leaveSession()
+        },
+      }
+    } catch (error) {
+      leaveViewer()
+      throw error
+    }
+  }
+}
+
 export type SessionStreams = ReturnType<typeof createSessionStreams>
 
 /** The streams of one relay. Without streams it keeps no timer. */
@@ -49,8 +77,6 @@ export function createSessionStreams(options: SessionStreamsOptions) {
   const streams = new Set<SessionStream>()
   // A stream that somebody reads is a reason for a process to live.
   const ticker = createTicker(tick, Math.min(RECHECK_MS, heartbeatMs), true)
-  const ofViewers = createShares(options.streamsPerViewer, 'streams of the viewer are open')
-  const inSessions = createShares(options.streamsPerViewerInSession, 'streams of the viewer are open in the session')
   let closed = false
 
   function tick(): void {
@@ -85,27 +111,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     get size() {
       return streams.size
     },
-    /**
-     * Reserves a place for a stream before anything is opened for it. At the bound the new stream is refused and those
-     * that are open stay: to end the oldest would let two tabs that reconnect end each other's streams for ever.
-     *
-     * @throws Refusal `capacity_exceeded`.
-     */
-    reserve({ user_id }: Principal, sessionId: string): StreamPlace {
-      const leaveViewer = ofViewers.take(user_id)
-      try {
-        const leaveSession = inSessions.take(JSON.stringify([user_id, sessionId]))
-        return {
-          release() {
-            leaveViewer()
-            leaveSession()
-          },
-        }
-      } catch (error) {
-        leaveViewer()
-        throw error
-      }
-    },
+    reserve: createReserve(options),
     /** A bus over several nodes must know where the topic stands before a viewer is told. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer that was found to have the right. */
