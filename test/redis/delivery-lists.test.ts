@@ -1,9 +1,9 @@
-/** The lists of commands in a store: what an earlier build left, what others have spoiled, and what an observer may read. */
+/** The lists of commands in a store: what others have spoiled, and what an observer may read. */
 import { expect, it, onTestFinished } from 'vitest'
 import type { CommandFilter, DeliveryInspector } from '../../src/contract/delivery.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { ASK, createClock, walk } from '../contract/clock.js'
-import { command, connection, eventually, first, key } from '../contract/delivery-commands.js'
+import { command, connection, first, key } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 import { connectObserver } from './observer.js'
 
@@ -22,30 +22,6 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     const names = await server().cli('KEYS', keyOf(deploymentId, '*'))
     return names.split('\n').filter((name) => /:(state|of-id|queued)\b/.test(name))
   }
-
-  it('take up what an earlier build, which had none, has admitted and not brought to its end', async () => {
-    const { deploymentId, dispatcher } = make()
-    const tab = connection()
-    for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id, { client_id: id, scope_id: 'team' }))
-    await dispatcher.attach({ ...first, client_id: 'c2' }, tab.deliver)
-    await tab.got(1)
-    for (const name of ['state:waiting', 'state:attempted', 'of-id:ada', 'of-id:team'])
-      await server().cli('DEL', keyOf(deploymentId, name))
-    await dispatcher.cancel({ ...key('c3'), client_id: 'c3' })
-    for (const id of ['c1', 'c2', 'c3', 'gone'])
-      await server().cli('ZADD', keyOf(deploymentId, 'queued'), '1', `ada\n${id}\n${id}`)
-    await eventually(async () => {
-      await dispatcher.reconcile()
-      expect(await lists(deploymentId)).not.toContain(keyOf(deploymentId, 'queued'))
-    })
-    for (const filter of [{ user_id: 'ada' }, { scope_id: 'team' }])
-      expect(await states(observe(deploymentId), filter)).toEqual(['c1 waiting', 'c2 attempted'])
-    expect(await observe(deploymentId).summary(ASK)).toMatchObject({
-      due_commands: 0,
-      waiting_for_client: 1,
-      sample_size: 2,
-    })
-  })
 
   it('hold nothing of a refused admission once its command is admitted', async () => {
     const { deploymentId, dispatcher } = make()

@@ -49,11 +49,6 @@ function openShard(client: RedisClient) {
         instance: '',
         name,
       }),
-    /** Takes away what a reply says of the opening that it is to: builds before this one said nothing. */
-    forgetAttempt(id: string) {
-      const key = store.key(0, 'calls', 'reply-to', id)
-      return store.command(['DEL', key], key)
-    },
     replyTo: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: '' }),
     withdraw: (id: string, attempt: string) => runScript(store, WITHDRAW_CALL, 0, { id, attempt, how: 'cancelled' }),
     pending: async () =>
@@ -147,10 +142,9 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
   })
 
   it('answers no call with the reply to a former one of its id', async () => {
-    const { open, settle, replyTo, forgetAttempt } = openShard(client())
+    const { open, settle, replyTo } = openShard(client())
     await open('k', 'x')
     await settle('k', 'r', '1')
-    await forgetAttempt('k')
     await open('k', 'y')
     expect(await replyTo('k', 'y')).toBeNull()
     expect(await settle('k', 's', '2')).toBe('settled')
@@ -158,14 +152,12 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
   })
 
   it('answers no opening with the reply to another one of its id', async () => {
-    const { clock, open, settle, replyTo, withdraw, forgetAttempt } = openShard(client())
+    const { clock, open, settle, replyTo, withdraw } = openShard(client())
     await open('k', 'x', { timeout: 500 })
     clock.advance(500)
     await open('k', 'y')
     await settle('k', 'r', '1')
     expect([await withdraw('k', 'x'), await replyTo('k', 'x'), await replyTo('k', 'y')]).toEqual([null, null, '1'])
-    await forgetAttempt('k')
-    expect(await replyTo('k', 'y')).toBe('1')
   })
 
   it('leaves a call alone where a former opening of its id fails late', async () => {

@@ -85,7 +85,7 @@ end
 local function unlist(user, ref, key)
   -- First: what a full store refuses must not have been taken off its lists.
   raise(D)
-  local was = fields_of(stored(key))
+  local was = fields_of(redis.pcall('GET', key))
   local terminal, scope = was and was.terminal or '', was and was.scope_id or ''
   for _, state in ipairs(terminal ~= '' and { terminal } or { ${ALL} }) do leave_list('state:' .. state, ref) end
   leave_list(of_id(user), ref)

@@ -21,7 +21,6 @@
  * A command reference is `user \n client \n command`: ids hold no line break. An incarnation is one life of one node.
  */
 import { RECORD_LUA } from './format.js'
-import { FORMER_RECORDS } from './script-former.js'
 import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
 import { DELIVERY_PLACES } from './script-places.js'
@@ -51,7 +50,7 @@ local function zcall(command, name, ...)
   keys[name] = keys[name] or KEYS[1] .. 'delivery:' .. name
   return redis.call(command, keys[name], ...)
 end
-${RECORD_LUA}${FORMER_RECORDS}${DELIVERY_LISTS}
+${RECORD_LUA}${DELIVERY_LISTS}
 ${DELIVERY_NOTICES}
 
 -- What not every move reckons with is not looked at before: junk in its place counts as none.
@@ -77,7 +76,7 @@ local function key_of(c) return ended(D, 'command', c.path) end
 local function read(user, client, id, mailbox, path)
   mailbox = mailbox or ids(user, client)
   path = path or mailbox .. ':' .. encode(id)
-  return record_of(stored(ended(D, 'command', path)), user, client, id, mailbox, path)
+  return record_of(redis.pcall('GET', ended(D, 'command', path)), user, client, id, mailbox, path)
 end
 
 local function save(c)

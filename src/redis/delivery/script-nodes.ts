@@ -181,13 +181,6 @@ for _, ref in ipairs(due('deadlines', left)) do
   if not c or c.phase == 'ended' then untrack(user or '', ref) end
   if not c and user then unlist(user, ref, K(D, 'command', user, client, id)) end
 end
--- Commands of a store that had no lists: while they are tracked they get onto them, whatever ends meanwhile does not.
-for _, ref in ipairs(left > 0 and zcall('ZRANGE', 'queued', 0, left - 1) or {}) do
-  left = left - 1
-  local c = look_ref(ref)
-  if c and c.terminal == '' then enlist(state_of(c), c.user_id, c.scope_id, c.seq, c.ref) end
-  zcall('ZREM', 'queued', ref)
-end
 for _, ref in ipairs(due('wakes', left)) do
   left = left - 1
   local c = look_ref(ref)

@@ -73,7 +73,7 @@ export function encodeReply(outcome: CallOutcome): string {
   const { error } = outcome
   if (error instanceof Refusal)
     return toJson({ ok: false, refusal: error.code, detail: error.detail ?? null }, REPLY_BYTES).text
-  // Its name and message are not enumerable: without this it would arrive as an empty object. Earlier builds read `error` alone.
+  // Its name and message are not enumerable: without this it would arrive as an empty object.
   if (error instanceof Error) {
     const fields = { ...error, name: error.name, message: error.message }
     return toJson({ ok: false, error: fields, is_error: true }, REPLY_BYTES).text

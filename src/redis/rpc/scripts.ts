@@ -58,7 +58,7 @@ if was and was.attempt ~= state.attempt then return refuse('command_conflict') e
 if was or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end
 if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then return refuse('capacity_exceeded') end
 if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then return refuse('capacity_exceeded') end
--- A reply to a former call of this id does not answer this one.
+-- A reply to an earlier call of this id does not answer this one.
 redis.call('DEL', K(t, 'reply', id), K(t, 'reply-to', id), K(t, 'by', id))
 state.started_at, state.deadline_at = now, now + timeout
 state.ix = { { 'user_id', state.user_id } }
@@ -123,9 +123,7 @@ if how ~= '' then
   if call and call.attempt == attempt then end_call(id, how) end
   redis.call('SET', K(t, 'over', attempt), 1, 'PX', ${NAMED_MS})
 end
--- Of a reply that an earlier build has written nobody knows more than its id.
-local to = redis.call('GET', K(t, 'reply-to', id))
-if to and to ~= attempt then return nil end
+if redis.call('GET', K(t, 'reply-to', id)) ~= attempt then return nil end
 return redis.call('GET', K(t, 'reply', id))`,
 )
 

@@ -86,17 +86,14 @@ export function readShare(userId: string, stored: string, now: number): SessionS
   }
 }
 
-/** What a row of `/sessions` is made of: the session with its place, its shares that hold at `now`, and when the first of them ends. */
+/** What a row of `/sessions` is made of: the session, its shares that hold at `now`, and when the first of them ends. */
 export interface FoundSession {
-  /** Of `ROW_FIELDS`. */
+  /** Of `SESSION_FIELDS`. */
   values: StoreReply
   shares: StoreReply
   /** A score, or `null`. */
   nextEnd: StoreReply
 }
-
-/** A session of an earlier build has no place: of its shares nobody has kept count. */
-const ROW_FIELDS = [...SESSION_FIELDS, 'seq'] as const
 
 /** The row as it reads at `now`: `null` where there is no session (any more), `undefined` for anything but a session. */
 function readSessionRow(
@@ -104,14 +101,13 @@ function readSessionRow(
   { values, shares, nextEnd }: FoundSession,
   now: number,
 ): SessionRow | null | undefined {
-  const session = readSession(sessionId, listOf(values).slice(0, SESSION_FIELDS.length), now)
+  const session = readSession(sessionId, values, now)
   if (!session) return session
-  const isCounted = listOf(values)[SESSION_FIELDS.length] !== null
   const end = nextEnd === null ? undefined : Millis.safeParse(Number(nextEnd)).data
   return {
     ...session,
     connector_connected: null,
-    shares: isCounted ? count(shares) : null,
+    shares: count(shares),
     next_share_expires_at: end === undefined ? null : toTimestamp(end),
     viewers: null,
   }
@@ -123,11 +119,11 @@ const SESSIONS: Listed<SessionRow> = {
   kind: 'session',
   indexes: ['site_id', 'owner'],
   script: defineListing(`
-  local values = read('HMGET', K(t, 'session', id), ${ROW_FIELDS.map((field) => `'${field}'`).join(', ')})
+  local values = read('HMGET', K(t, 'session', id), ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')})
   if not values then return ${FOREIGN}, 0 end
   if not values[1] then return nil end
   local ends, bytes = K(t, 'share-ends', id), 0
-  for i = 1, ${ROW_FIELDS.length} do bytes = bytes + #(values[i] or '') end
+  for i = 1, ${SESSION_FIELDS.length} do bytes = bytes + #(values[i] or '') end
   local first = read('ZRANGE', ends, '(' .. at, '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES') or {}
   return { values, read('ZCOUNT', ends, '(' .. at, '+inf') or 0, first[2] or false }, bytes`),
   read(id, found, now) {
@@ -168,7 +164,7 @@ export function createSessionInspector(store: Store): SessionInspector {
       const key = store.key(shard, SESSIONS.name, SESSIONS.kind, sessionId)
       const ends = store.key(shard, SESSIONS.name, 'share-ends', sessionId)
       const [values, shares, next] = await Promise.all([
-        readIndex(store, ['HMGET', key, ...ROW_FIELDS], ask),
+        readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ask),
         readIndex(store, ['ZCOUNT', ends, `(${now}`, '+inf'], ask),
         readIndex(store, ['ZRANGE', ends, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
       ])

@@ -111,7 +111,7 @@ return once(attempt, function()
   raise(t)
   local seq = redis.call('INCR', K(t, 'seq'))
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
-    'updated_at', now, 'site_id', site, 'seq', seq, unpack(fields))
+    'updated_at', now, 'site_id', site, unpack(fields))
   local expires = '+inf'
   if ttl ~= '' then
     expires = now + ttl

@@ -25,9 +25,7 @@ local function disown()
   redis.call('ZREM', K('sites', 'owner', owner), site)
   if redis.call('HINCRBY', held, owner, -1) <= 0 then redis.call('HDEL', held, owner) end
 end
--- A site that an earlier build has declared has no place yet.
 local function enlist()
-  if redis.call('ZSCORE', K('sites', 'all'), site) then return end
   local seq = redis.call('INCR', K('sites', 'seq'))
   redis.call('ZADD', K('sites', 'all'), seq, site)
   redis.call('ZADD', K('sites', 'owner', owner), seq, site)
@@ -53,10 +51,10 @@ return once(attempt, function()
       or redis.call('HLEN', owners) >= tonumber(max_sites) then return refuse('capacity_exceeded') end
     redis.call('HSET', owners, site, owner)
     redis.call('HINCRBY', held, owner, 1)
+    enlist()
   end
   local head = cjson.encode({ owner = owner, created_at = old and old.created_at or now, updated_at = now })
   raise('sites')
-  enlist()
   redis.call('SET', key, head .. '\\n' .. declaration)
   return { head, old and 0 or 1 }
 end)`,

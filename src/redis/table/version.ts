@@ -4,8 +4,8 @@ import type { Store } from '../store/store.js'
 import { allShards } from './shards.js'
 
 /**
- * The longest time that one version holds. What leaves by silence changes no key of the store, and a node of an earlier build raises
- * no version: either shows within this time, because it is read again.
+ * The longest time that one version holds. What leaves by silence changes no key of the store: it shows
+ * within this time, because it is read again.
  */
 export const VERSION_HOLDS_MS = 5_000
 
