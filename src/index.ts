@@ -9,6 +9,7 @@ export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/r
 export { InstanceStatus } from './diagnostics/rpc.js'
 export { RouteEntry, ServiceIndex } from './diagnostics/service-index.js'
 export { SourceList, SourceRow } from './diagnostics/sources.js'
+export type { NamedKeys } from './http/auth.js'
 export {
   type AdminAuth,
   AdminKeyRequiredError,
@@ -21,7 +22,6 @@ export {
   resolveAdminAuth,
 } from './http/auth.js'
 export type { Mountable } from './http/engine.js'
-export type { NamedKeys } from './http/keys.js'
 export { Problem, ProblemCode } from './http/problem.js'
 export type { Chunks, HttpReply, TextReply } from './http/respond.js'
 export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'

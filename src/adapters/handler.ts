@@ -1,6 +1,6 @@
 /** What every adapter carries, and the answers and the readings of `Host` and path that they share. */
 import type { GuardRefusal } from '../http/guard.js'
-import { hasDotSegment, isRespelled } from '../http/spelling.js'
+import { hasDotSegment, isRespelled } from '../http/guard.js'
 
 /** What a host knows about the connection and a `Request` has no place for. */
 export interface ConnectionInfo {

@@ -15,16 +15,17 @@ export {
 } from './browser-windows.js'
 export { Capabilities, Capability, capabilitiesOf } from './capabilities.js'
 export { Completeness, SourceName } from './completeness.js'
-export { ChurnMinute, ConnectionChurn } from './connection-churn.js'
 export {
   ActionDescriptor,
   ActionFilter,
   ActionObservation,
   ChurnFilter,
+  ChurnMinute,
   type ClientOfUser,
   ClientType,
   ConnectInput,
   Connection,
+  ConnectionChurn,
   type ConnectionCounts,
   ConnectionEvent,
   ConnectionFilter,
@@ -53,8 +54,11 @@ export {
   DeduplicatorUserSummary,
 } from './deduplicator.js'
 export {
+  AcknowledgementState,
+  AdmissionState,
   CommandFilter,
   CommandKey,
+  CommandState,
   DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
@@ -62,6 +66,7 @@ export {
   DeliverySummary,
   DeliveryTenant,
   DeploymentMode,
+  TerminalState,
 } from './delivery.js'
 export {
   AcknowledgeInput,
@@ -74,7 +79,6 @@ export {
   SettleInput,
   type Waiter,
 } from './delivery-dispatch.js'
-export { AcknowledgementState, AdmissionState, CommandState, TerminalState } from './delivery-words.js'
 export {
   type BusItem,
   type EventGap,
@@ -103,7 +107,18 @@ export {
   type Retained,
   type SpillStore,
 } from './history.js'
-export { createIngest, FirstTaken, type Ingest, type IngestAnswer, type IngestOptions } from './ingest.js'
+export {
+  createIngest,
+  FirstTaken,
+  type Ingest,
+  type IngestAnswer,
+  type IngestOptions,
+  NotPublishedReason,
+  SiteMessage,
+  SiteMessageAnswer,
+  siteStream,
+  userStream,
+} from './ingest.js'
 export type { Deployment, Inspected } from './inspectors.js'
 export {
   type ActionConnector,
@@ -145,7 +160,6 @@ export {
   SessionShare,
   SessionState,
 } from './sessions.js'
-export { NotPublishedReason, SiteMessage, SiteMessageAnswer, siteStream } from './site-messages.js'
 export {
   ActionName,
   EventName,
@@ -158,7 +172,6 @@ export {
   type SiteRegistry,
   SiteRow,
 } from './sites.js'
-export { userStream } from './streams.js'
 export {
   type StreamState,
   SubscriptionFilter,

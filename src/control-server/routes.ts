@@ -1,9 +1,8 @@
 /** The routes of the control server: declare a site, take it back, publish one event. */
 import * as z from 'zod'
 import { Id } from '../contract/ids.js'
-import { FirstTaken } from '../contract/ingest.js'
+import { FirstTaken, NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
 import { type JsonObject, JsonValue } from '../contract/json.js'
-import { NotPublishedReason, SiteMessageAnswer } from '../contract/site-messages.js'
 import {
   DEFINITION_EXAMPLE,
   EventName,
@@ -17,8 +16,7 @@ import {
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
-import { answerOf, BODY_PROBLEMS, bodyOf, type Operation } from '../http/operation.js'
-import { operationsDocument } from '../http/operations-document.js'
+import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, operationsDocument } from '../http/operations-document.js'
 import { type ProblemCode, ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'

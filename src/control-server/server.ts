@@ -26,11 +26,16 @@ import {
 } from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
-import { createHostGuard, LOOPBACK_NAMES, valuesOf } from '../http/guard.js'
-import { isForwarded, isLoopbackAddress, isLoopbackHost } from '../http/loopback.js'
-import { PROBLEMS, type ProblemCode, ProblemError } from '../http/problem.js'
+import {
+  createHostGuard,
+  isForwarded,
+  isLoopbackAddress,
+  isLoopbackHost,
+  LOOPBACK_NAMES,
+  valuesOf,
+} from '../http/guard.js'
+import { PROBLEMS, type ProblemCode, ProblemError, toProblemError } from '../http/problem.js'
 import { parseQuery } from '../http/query.js'
-import { toProblemError } from '../http/refusals.js'
 import { problemReply } from '../http/respond.js'
 import { splitTarget } from '../http/target.js'
 import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'

@@ -1,6 +1,6 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
-export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/idempotency.js'
+export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/invocations.js'
 export type { SubscriptionOptions } from '../contract/subscriptions.js'
 export type { Mountable } from '../http/engine.js'
 export type { CooperativeSiteEventBusOptions } from '../memory/cooperative/event-bus.js'

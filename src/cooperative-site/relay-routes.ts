@@ -1,11 +1,10 @@
 /** The routes of the relay as data: what a host and a viewer may ask, and what they are answered. */
-import { SiteEvent } from '../contract/event-bus.js'
+import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
+import { SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvokeBody } from '../contract/invocations.js'
-import { SiteMessage, SiteMessageAnswer } from '../contract/site-messages.js'
 import { DEFINITION_EXAMPLE, SITE_EXAMPLE, Site, SiteDefinition } from '../contract/sites.js'
-import { EndFrame, GapFrame, ReadyFrame } from '../contract/stream-frames.js'
 import type { Route } from '../http/engine.js'
-import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, streamOf } from '../http/operation.js'
+import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, streamOf } from '../http/operations-document.js'
 import type { ProblemCode } from '../http/problem.js'
 import {
   deleteSite,

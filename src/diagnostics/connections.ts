@@ -1,9 +1,9 @@
 /** The routes of the connections family. */
-import { ConnectionChurn } from '../contract/connection-churn.js'
 import {
   ChurnFilter,
   CONNECTION_FAMILY,
   Connection,
+  ConnectionChurn,
   ConnectionEvent,
   ConnectionFilter,
 } from '../contract/connections.js'

@@ -1,8 +1,7 @@
 /** The records that the examples of the routes are made of: one user at work, told the same on every route. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'
-import type { ConnectionChurn } from '../contract/connection-churn.js'
-import type { ActionObservation, Connection, ConnectionEvent } from '../contract/connections.js'
+import type { ActionObservation, Connection, ConnectionChurn, ConnectionEvent } from '../contract/connections.js'
 import type { Context } from '../contract/contexts.js'
 import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { HistoryMessage, HistoryStream } from '../contract/history.js'

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { withItems } from '../contract/page.js'
 import { SubscriptionFilter } from '../contract/subscriptions.js'
-import { listSlowest, SubscriptionPage } from '../views/subscriptions.js'
+import { listSlowest, SubscriptionPage } from '../views/cooperative.js'
 import { lastPage, SUBSCRIPTION } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 

@@ -2,7 +2,7 @@
 
 import { ActionFilter } from '../contract/connections.js'
 import { ActionPage, listActions } from '../views/actions.js'
-import { USER_SOURCES } from '../views/user-sources.js'
+import { USER_SOURCES } from '../views/user-observation.js'
 import { summarizeUser, UserSummary } from '../views/user-summary.js'
 import { listUsers, UserPage } from '../views/users.js'
 import { ACTION, complete, lastPage, USER, USER_CLAIMS } from './examples.js'

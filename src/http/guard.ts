@@ -2,7 +2,72 @@
  * Which names a service answers to. A web page whose own name resolves to this machine may read whatever answers it
  * (DNS rebinding): its requests arrive from loopback, and only `Host` and `Origin` tell where they come from.
  */
-import { isLoopbackHost } from './loopback.js'
+
+// Which host names and addresses are this machine's own, and what is known of where a request came from.
+
+const IPV4_LOOPBACK = /^127(?:\.(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/
+const MAPPED_LOOPBACK = /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/
+
+/** Whether `host`, as handed to `listen()`, binds loopback only: `127.0.0.0/8`, `::1` or `localhost`. */
+export function isLoopbackHost(host: string): boolean {
+  const bare = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
+  return bare.toLowerCase() === 'localhost' || bare === '::1' || IPV4_LOOPBACK.test(bare)
+}
+
+/** Whether a socket's remote address is this machine, in any spelling: IPv4, IPv6, or IPv4 mapped into IPv6. */
+export function isLoopbackAddress(address: string): boolean {
+  if (IPV4_LOOPBACK.test(address)) return true
+  if (!/^[0-9a-f:.]+$/i.test(address) || !URL.canParse(`http://[${address}]`)) return false
+  const { hostname } = new URL(`http://[${address}]`)
+  return hostname === '[::1]' || MAPPED_LOOPBACK.test(hostname)
+}
+
+// A proxy adds one of these, and its caller may be anywhere.
+const FORWARDING = /^(?:forwarded|x-forwarded(?:-.*)?|via|x-real-ip|.*-client-ip|cf-connecting-ip|x-original-.*)$/
+
+/** Whether one of these header names is added by proxies only. */
+export function isForwarded(names: Iterable<string>): boolean {
+  for (const name of names) if (FORWARDING.test(name.toLowerCase())) return true
+  return false
+}
+
+/** What hosts pass beside a request; each of them has one of these. */
+interface HostInfo {
+  /** Our adapters. */
+  remoteAddress?: unknown
+  /** Deno. */
+  remoteAddr?: { hostname?: unknown } | null
+  /** The Node server of Hono. */
+  incoming?: { socket?: { remoteAddress?: unknown } | null } | null
+  /** Bun: its server, as it is or as the environment of a Hono application holds it. */
+  requestIP?: unknown
+  server?: { requestIP?: unknown } | null
+}
+
+function addressByBun(server: { requestIP?: unknown } | null | undefined, request: Request): unknown {
+  if (typeof server?.requestIP !== 'function') return undefined
+  try {
+    return server.requestIP(request)?.address
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The socket's address of the caller, where the host passes it: `{ remoteAddress }`, the `info` of `Deno.serve`, the server
+ * of `Bun.serve`, or the environment of a Hono application on one of these. `null` where it doesn't. Never from a header.
+ */
+export function remoteAddressOf(info: unknown, request: Request): string | null {
+  if (info === null || typeof info !== 'object') return null
+  const { remoteAddress, remoteAddr, incoming, server } = info as HostInfo
+  const address =
+    remoteAddress ??
+    remoteAddr?.hostname ??
+    incoming?.socket?.remoteAddress ??
+    addressByBun(info, request) ??
+    addressByBun(server, request)
+  return typeof address === 'string' ? address : null
+}
 
 export type GuardRefusal = 'bad_host' | 'bad_origin'
 
@@ -60,3 +125,19 @@ export function createHostGuard(allowed: readonly string[]): HostGuard {
 export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && (rawHeaders[i - 1] as string).toLowerCase() === name)
 }
+
+// Which paths are spelled otherwise than in their one way, so that a guard in front may have read another path.
+
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
+// Letters, digits, "-", ".", "_", "~": encoding them changes nothing of a path but its look (RFC 3986, 2.3).
+const ENCODED_UNRESERVED = /%(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
+
+/** Whether `path` has a segment `.` or `..`, in any encoding: URL parsers resolve it, guards that read text do not. */
+export const hasDotSegment = (path: string): boolean => DOT_SEGMENT.test(path)
+
+/** Whether `path` has an empty segment before its last one. */
+export const hasEmptySegment = (path: string): boolean => path.includes('//')
+
+/** Whether `path` has another spelling than the shortest one. */
+export const isRespelled = (path: string): boolean =>
+  hasEmptySegment(path) || hasDotSegment(path) || ENCODED_UNRESERVED.test(path)

@@ -5,10 +5,9 @@ import { type BadRecord, requireRequested } from '../contract/bad-record.js'
 import { type Ask, examinable, withRemaining } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import { type Encoded, RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
-import { ProblemError } from './problem.js'
+import { ProblemError, toProblemError } from './problem.js'
 import { parseQuery } from './query.js'
 import type { PreparedRoute } from './read-route.js'
-import { toProblemError } from './refusals.js'
 import { firstHalf, type LongList, withoutRecords } from './shorten.js'
 
 /** What became of one request, for the hook that counts it. */

@@ -1,5 +1,5 @@
 /** How a request target is read: its path and query, the prefix, and one segment percent-decoded exactly once. */
-import { hasDotSegment, hasEmptySegment } from './spelling.js'
+import { hasDotSegment, hasEmptySegment } from './guard.js'
 
 /** What is read of where a request goes. */
 export interface Target {

@@ -15,8 +15,7 @@ import {
   TIMER_MAX_MS,
 } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'
-import { createHostGuard, type HostGuard, LOOPBACK_NAMES } from '../http/guard.js'
-import { isLoopbackHost } from '../http/loopback.js'
+import { createHostGuard, type HostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../http/guard.js'
 import { type RouterToAsk, routerSource, type Source, urlSource } from './source.js'
 
 export interface McpOptions {

@@ -2,7 +2,7 @@
 import { raceAbort } from '../async/abort.js'
 import { createSemaphore } from '../async/semaphore.js'
 import { limitTime } from '../async/time-limit.js'
-import { isForwarded, isLoopbackAddress } from '../http/loopback.js'
+import { isForwarded, isLoopbackAddress } from '../http/guard.js'
 import { problemWords } from '../http/problem.js'
 import { readObject } from '../relay-client/wire.js'
 import { shownWithin } from './answer.js'

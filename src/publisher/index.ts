@@ -1,6 +1,7 @@
 /** The face of `relayscope/publisher`. */
+
+export type { NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
 export type { Json } from '../contract/json.js'
-export type { NotPublishedReason, SiteMessageAnswer } from '../contract/site-messages.js'
 export type { Site, SiteInput } from '../contract/sites.js'
 export type { FieldError, HeaderFields } from '../relay-client/wire.js'
 export type { PublisherRuntime } from './publisher.js'

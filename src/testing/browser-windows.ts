@@ -6,10 +6,20 @@ import {
   type BrowserWindowRegistryInspector,
 } from '../contract/browser-windows.js'
 import { countCases } from './counts.js'
-import { type ContractCase, check, notTested, toCases } from './expect.js'
-import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
-import { userCases } from './users.js'
+import {
+  CLIENT,
+  type ContractCase,
+  check,
+  FAKE_TIME,
+  fill,
+  find,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+} from './expect.js'
+import { listCases, type MakeInspector, userCases, walk } from './lists.js'
 
 const FILTERS = BrowserWindowFilter.keyof().options
 

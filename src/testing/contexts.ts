@@ -8,11 +8,22 @@ import {
   noWorkersIn,
 } from '../contract/contexts.js'
 import { countCases } from './counts.js'
-import { ASK, type ContractCase, check, checkEqual, notTested, toCases } from './expect.js'
-import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
-import { userCases } from './users.js'
+import {
+  ASK,
+  CLIENT,
+  type ContractCase,
+  check,
+  checkEqual,
+  FAKE_TIME,
+  fill,
+  find,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+} from './expect.js'
+import { listCases, type MakeInspector, NOBODY, userCases, walk } from './lists.js'
 
 const FILTERS = ContextFilter.keyof().options
 

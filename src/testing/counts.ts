@@ -2,8 +2,7 @@
 import { UNKNOWN } from '../contract/counts.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
 import { ASK, checkEqual, notTested, type Promised } from './expect.js'
-import { filtersIn } from './filters.js'
-import { type MakeInspector, walk } from './lists.js'
+import { filtersIn, type MakeInspector, walk } from './lists.js'
 
 /** How a list is counted. */
 interface CountContract<Inspector, Item extends object> {

@@ -1,9 +1,21 @@
 /** The contract suite of a deduplicator's inspector. */
 import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
-import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
-import { fill, find, type Make, type Partly } from './fake-records.js'
-import { NOBODY } from './filters.js'
+import {
+  ASK,
+  type ContractCase,
+  check,
+  checkEnds,
+  checkEqual,
+  checkSchema,
+  fill,
+  find,
+  type Make,
+  notTested,
+  type Partly,
+  toCases,
+} from './expect.js'
 import type { MakeInspector } from './lists.js'
+import { NOBODY } from './lists.js'
 
 /** Holds a deduplicator's inspector to its contract. `users`: users with entries, for they cannot be listed. */
 export function deduplicatorContract(

@@ -1,7 +1,8 @@
 /** The contract suite of a dispatcher's inspector: its evidence, and that no payload is part of it. */
 import {
+  type CommandFilter,
   type CommandKey,
-  type DeliveryCommand,
+  DeliveryCommand,
   type DeliveryInspector,
   DeliveryNode,
   DeliveryStatus,
@@ -12,21 +13,81 @@ import {
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
 import { checkSegmentId, commandKey } from '../contract/ids.js'
 import { Refusal } from '../refusal.js'
-import { commandCases } from './commands.js'
 import {
   ASK,
+  CLIENT,
   type ContractCase,
   check,
   checkEnds,
+  checkEntries,
   checkEqual,
   checkExact,
+  FAKE_TIME,
+  fill,
+  find,
+  type Make,
   notTested,
   orRefusal,
+  type Partly,
+  type Promised,
+  pageOf,
   toCases,
+  wholeRecords,
 } from './expect.js'
-import { CLIENT, FAKE_TIME, fill, find, type Make, type Partly, pageOf, wholeRecords } from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
+import { IDS_TRIED, listCases, type MakeInspector, NO_PAGE, NOBODY, walk } from './lists.js'
+
+// The suite of the list of a dispatcher's commands.
+
+// Only the first of the three may have a slash.
+function idOfCommand(command: DeliveryStatus): string {
+  const { user_id, client_id, command_id } = addressOf(command)
+  return `${user_id}/${client_id}/${command_id}`
+}
+
+/** The list of commands, held against what is told of each by itself. */
+function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
+  return [
+    ...listCases<DeliveryInspector, DeliveryCommand>(make, {
+      name: 'listCommands',
+      list: (delivery, filter) =>
+        delivery.listCommands &&
+        ((page, ask) => delivery.listCommands?.(filter as CommandFilter, page, ask) ?? NO_PAGE),
+      item: DeliveryCommand,
+      exact: true,
+      id: idOfCommand,
+      filters: ['state', 'user_id', 'client_id', 'command_id', 'overdue'],
+    }),
+    {
+      name: 'listCommands shows what status answers, where it stands by that, and the commands of a scope',
+      run: async () => {
+        const delivery = await make()
+        const listCommands = delivery?.listCommands
+        if (!listCommands) return notTested('there is no listCommands')
+        const under = (filter: CommandFilter) =>
+          walk((page, ask) => listCommands.call(delivery, filter, page, ask), 100, 'listCommands')
+        const listed = await under({})
+        for (const command of listed) {
+          const { state, overdue, action, ...evidence } = command
+          const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
+          checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
+          const status = await delivery.status(addressOf(command), ASK)
+          // What is overdue reads as expired there.
+          if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
+        }
+        for (const scope_id of [
+          NOBODY,
+          ...new Set(listed.slice(0, IDS_TRIED).map(({ admission }) => admission.scope_id)),
+        ])
+          checkEntries(
+            await under({ scope_id }),
+            listed.filter((command) => admitsCommand({ scope_id }, command)),
+            idOfCommand,
+            `listCommands under the scope ${scope_id}`,
+          )
+      },
+    },
+  ]
+}
 
 /** Holds a delivery inspector to its contract. `commands`: retained commands, for whoever does not list them. */
 export function deliveryContract(

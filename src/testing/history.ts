@@ -6,12 +6,26 @@ import {
   HistoryStream,
   HistoryStreamFilter,
 } from '../contract/history.js'
-import { userStream } from '../contract/streams.js'
-import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
-import { CLIENT, FAKE_TIME, fill, INSTANCE, type Make, type Partly, pageOf, wholeRecords } from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
-import { userCases } from './users.js'
+import { userStream } from '../contract/ingest.js'
+import {
+  ASK,
+  CLIENT,
+  type ContractCase,
+  check,
+  checkEnds,
+  checkEqual,
+  checkSchema,
+  FAKE_TIME,
+  fill,
+  INSTANCE,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+  wholeRecords,
+} from './expect.js'
+import { listCases, type MakeInspector, NOBODY, userCases, walk } from './lists.js'
 
 const NONE = { items: [], next_cursor: null, has_more: false }
 

@@ -1,8 +1,8 @@
 /** What each family gives to tests: a fake made of plain data, and the suite that holds an inspector to its contract. */
-
 import type { CommandKey } from '../contract/delivery.js'
-import type { FamilyName, Present } from '../contract/families.js'
-import { LIST, OBJECT, optionsOf, type Shape } from '../contract/options.js'
+import type { FamilyName, Inspectors, Present } from '../contract/families.js'
+import { checkOptions, LIST, OBJECT, optionsOf, type Shape } from '../contract/options.js'
+import type { Awaitable } from '../contract/page.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
 import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
@@ -44,7 +44,7 @@ export interface KnownEntries {
 }
 
 /** What a world may hold. */
-export const WORLD: Shape<FakeWorld> = {
+const WORLD: Shape<FakeWorld> = {
   connections: LIST,
   actions: LIST,
   connectionEvents: LIST,
@@ -69,7 +69,7 @@ interface Kit<Inspector> {
   contract(make: MakeInspector<Inspector>, known: KnownEntries): ContractCase[]
 }
 
-export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
+const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   registry: { fake: fakeRegistry, contract: registryContract },
   contextRegistry: { fake: fakeContexts, contract: contextRegistryContract },
   browserWindowRegistry: { fake: fakeBrowserWindows, contract: browserWindowRegistryContract },
@@ -80,4 +80,39 @@ export const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   sites: { fake: fakeSites, contract: siteContract },
   sessions: { fake: fakeSessions, contract: sessionContract },
   subscriptions: { fake: fakeSubscriptions, contract: subscriptionContract },
+}
+
+// The contract suite of a whole set of inspectors, as a composition of one's own hands it to the router.
+
+/**
+ * The contract suites of all inspectors that `make` gives; what is absent is told as `not tested`. The suites are relational: they hold
+ * for whatever entries there are, as long as these stay as they are while a case runs.
+ *
+ * @example
+ * for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
+ */
+export function inspectorContract(make: () => Awaitable<Inspectors>, known: KnownEntries = {}): ContractCase[] {
+  function suiteOf<Name extends FamilyName>(family: Name): ContractCase[] {
+    const cases = KITS[family].contract(async () => {
+      const inspectors: { [Key in FamilyName]?: Present[Key] | undefined } = await make()
+      return inspectors[family]
+    }, known)
+    return cases.map(({ name, run }) => ({ name: `${family}: ${name}`, run }))
+  }
+  return (Object.keys(KITS) as FamilyName[]).flatMap((family) => suiteOf(family))
+}
+
+// Inspectors over plain data, for the unit tests of hosts: no facility, no clock of their own, no test runner.
+
+/**
+ * Inspectors that answer from `world`, read at each call: a test may change the arrays between requests.
+ *
+ * @example
+ * const inspectors = createFakeInspectors({ connections: [{ user_id: 'ada' }], delivery: {} })
+ * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
+ */
+export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
+  checkOptions(world, WORLD)
+  const fakes = Object.entries(KITS).map(([name, { fake }]) => [name, fake(world)])
+  return Object.fromEntries(fakes.filter(([, fake]) => fake !== undefined))
 }

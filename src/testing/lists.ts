@@ -1,6 +1,9 @@
 /** What every list of every inspector promises: walks that end, limits, filters, tokens, records by id. */
-import { utf8Length } from '../contract/ids.js'
+
+import type { UserEntries } from '../contract/family.js'
+import { compareIds, utf8Length } from '../contract/ids.js'
 import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
+import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
 import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
 import {
   ASK,
@@ -18,7 +21,35 @@ import {
   type Schema,
   textOf,
 } from './expect.js'
-import { filtersIn, IDS_TRIED, NOBODY } from './filters.js'
+
+// What the suites ask an inspector for: values that its entries have, and some that none has.
+
+/** An id that no entry has. */
+export const NOBODY = 'no-such-entry-4f1d'
+
+/** Values of a filter and records by id that are tried; more would only take longer. */
+export const IDS_TRIED = 20
+
+/** Filters worth trying: every value that occurs, one that no entry has, and all values of one entry together. */
+export function filtersIn<Item extends object>(
+  entries: readonly Item[],
+  fields: readonly (keyof Item & string)[],
+): Partial<Item>[] {
+  const found: Partial<Item>[] = []
+  for (const field of fields) {
+    const values = [...new Set(entries.map((entry) => entry[field]))].filter((value) => value !== null)
+    for (const value of values.slice(0, IDS_TRIED)) found.push({ [field]: value } as unknown as Partial<Item>)
+    if (field.endsWith('_id')) found.push({ [field]: NOBODY } as unknown as Partial<Item>)
+  }
+  const last = entries.at(-1)
+  if (last)
+    found.push(
+      Object.fromEntries(
+        fields.filter((field) => last[field] !== null).map((field) => [field, last[field]]),
+      ) as Partial<Item>,
+    )
+  return found
+}
 
 /** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
 export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
@@ -235,3 +266,81 @@ export function listCases<Inspector, Item extends object>(
 
 const matches = (entry: object, filter: object) =>
   Object.entries(filter).every(([name, value]) => entry[name as keyof object] === value)
+
+// What an index over users promises: all users, in order, and the numbers that a walk would have found.
+
+type Entry = { user_id: string }
+
+// What `observeUsers` takes at once.
+const OBSERVED_USERS = 500
+
+/** The cases of a source's user index; a source without one passes them. */
+export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEntries): Promised[] {
+  const of = (work: (inspector: UserIndex, byUser: Map<string, Entry[]>) => Promise<void>) => async () => {
+    const inspector = await make()
+    if (!inspector) return notTested('there is no such inspector')
+    const byUser = new Map<string, Entry[]>()
+    const listed: unknown = Reflect.get(inspector, list)
+    const page = (query: PageQuery, ask: Ask): Awaitable<Page<Entry>> =>
+      typeof listed === 'function' ? listed.call(inspector, {}, query, ask) : NO_PAGE
+    for (const entry of await walk(page, 100, 'the list of its entries'))
+      byUser.set(entry.user_id, [...(byUser.get(entry.user_id) ?? []), entry])
+    await work(inspector, byUser)
+  }
+  return [
+    {
+      name: 'listUserIds lists every user once, in the order of UTF-8 bytes, whatever the limit',
+      run: of(async (inspector, byUser) => {
+        if (!inspector.listUserIds) return notTested('there is no listUserIds')
+        const expected = [...byUser.keys()].sort(compareIds)
+        for (const limit of [1, 2, 100]) {
+          const ids: string[] = []
+          for (let after: string | null = null; ; after = ids.at(-1) as string) {
+            const found: UserIds | null = await inspector.listUserIds({ after, limit }, ASK)
+            if (found === null) return notTested('no index answers listUserIds')
+            check(found.length <= limit, `listUserIds answered ${found.length} users for a limit of ${limit}`)
+            ids.push(...found)
+            check(
+              ids.length <= expected.length,
+              `listUserIds lists ${ids.length} users, and ${expected.length} have entries`,
+            )
+            if (found.length < limit) break
+          }
+          checkEqual(ids, expected, `listUserIds with a limit of ${limit}`)
+        }
+        await checkEnds((ask) => inspector.listUserIds?.({ after: null, limit: 1 }, ask), 'listUserIds')
+      }),
+    },
+    {
+      name: 'observeUsers says of each user what a walk over its entries says',
+      run: of(async (inspector, byUser) => {
+        if (!inspector.observeUsers) return notTested('there is no observeUsers')
+        const ids = [...byUser.keys()].slice(0, OBSERVED_USERS - 1)
+        const observed = await inspector.observeUsers([...ids, NOBODY], ASK)
+        if (observed === null) return notTested('no index answers observeUsers')
+        const parts = new Map(observed.map((part) => [part.user_id, part]))
+        check(!parts.has(NOBODY), 'observeUsers must not know a user that nobody is')
+        for (const userId of ids) {
+          const part = parts.get(userId)
+          check(part !== undefined, `observeUsers must know ${userId}, whom listUserIds lists`)
+          if (part && !part.truncated)
+            // A registry may remember the last sign of life for longer than the connection that gave it.
+            for (const [field, told] of Object.entries({
+              ...foldAll(fold, byUser.get(userId) ?? []),
+              last_seen_at: null,
+            }))
+              if (told !== null)
+                checkEqual(plain(part[field as keyof UserPart]), plain(told), `observeUsers: ${field} of ${userId}`)
+        }
+        await checkEnds((ask) => inspector.observeUsers?.(ids, ask), 'observeUsers')
+      }),
+    },
+  ]
+}
+
+/** A list of names in order, and a map without its zeros; anything else as it is. */
+function plain(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Symbol.iterator in value) return [...(value as Iterable<string>)].sort(compareIds)
+  return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== 0))
+}

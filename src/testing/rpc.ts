@@ -8,21 +8,26 @@ import {
   type RpcInspector,
   RpcSummary,
 } from '../contract/rpc.js'
-import { ASK, type ContractCase, check, checkEnds, checkEqual, checkSchema, notTested, toCases } from './expect.js'
 import {
+  ASK,
   CLIENT,
+  type ContractCase,
+  check,
+  checkEnds,
+  checkEqual,
+  checkSchema,
   FAKE_TIME,
   fill,
   find,
   INSTANCE,
   type Make,
+  notTested,
   type Partly,
   pageOf,
+  toCases,
   wholeRecords,
-} from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk, walkAll } from './lists.js'
-import { userCases } from './users.js'
+} from './expect.js'
+import { listCases, type MakeInspector, NOBODY, userCases, walk, walkAll } from './lists.js'
 
 /** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
 export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {

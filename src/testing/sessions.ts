@@ -1,10 +1,21 @@
 /** The contract suite of an inspector of sessions. */
 import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import type { SiteKey } from '../contract/sites.js'
-import { ASK, type ContractCase, checkEnds, checkEqual, notTested, toCases } from './expect.js'
-import { FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
+import {
+  ASK,
+  type ContractCase,
+  checkEnds,
+  checkEqual,
+  FAKE_TIME,
+  fill,
+  find,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+} from './expect.js'
+import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
 
 /** Holds an inspector of sessions to its contract. `make` gives one with the same sessions each time. */
 export function sessionContract(make: MakeInspector<SessionInspector>): ContractCase[] {

@@ -1,7 +1,17 @@
 /** The contract suite of an inspector of sites. */
 import { SiteFilter, type SiteInspector, SiteRow } from '../contract/sites.js'
-import { type ContractCase, check, notTested, toCases } from './expect.js'
-import { FAKE_TIME, fill, find, type Make, type Partly, pageOf } from './fake-records.js'
+import {
+  type ContractCase,
+  check,
+  FAKE_TIME,
+  fill,
+  find,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+} from './expect.js'
 import { listCases, type MakeInspector, walk } from './lists.js'
 
 /** Holds an inspector of sites to its contract. `make` gives one with the same sites each time. */

@@ -1,9 +1,19 @@
 /** The contract suite of an inspector of viewer streams. */
 import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
-import { ASK, type ContractCase, checkEnds, checkEqual, notTested, toCases } from './expect.js'
-import { FAKE_TIME, fill, type Make, type Partly, pageOf } from './fake-records.js'
-import { NOBODY } from './filters.js'
-import { listCases, type MakeInspector, walk } from './lists.js'
+import {
+  ASK,
+  type ContractCase,
+  checkEnds,
+  checkEqual,
+  FAKE_TIME,
+  fill,
+  type Make,
+  notTested,
+  type Partly,
+  pageOf,
+  toCases,
+} from './expect.js'
+import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
 
 /** Holds an inspector of viewer streams to its contract. `make` gives one with the same streams each time. */
 export function subscriptionContract(make: MakeInspector<SubscriptionInspector>): ContractCase[] {

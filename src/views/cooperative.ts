@@ -1,13 +1,17 @@
 /** What others know of sites and sessions: how many sessions a site has, whether a session's connector is there. */
+
+import type * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
-import type { SourceName } from '../contract/completeness.js'
+import { Completeness, type SourceName } from '../contract/completeness.js'
 import type { RegistryInspector } from '../contract/connections.js'
-import type { Ask, Awaitable } from '../contract/page.js'
+import { compareIds } from '../contract/ids.js'
+import { type Ask, type Awaitable, type PageQuery, pageOf } from '../contract/page.js'
 import { type Connector, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import { SiteRow } from '../contract/sites.js'
-import type { SubscriptionInspector } from '../contract/subscriptions.js'
-import { type ViewAsk, viewOf } from './reading.js'
+import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
+import { Refusal } from '../refusal.js'
+import { answerOf, type ViewAsk, viewOf, walk } from './reading.js'
 
 /** An answer for each of `keys`, in their order; `null` for unknown. */
 type AskAll<Key, Answer> = (keys: readonly Key[], ask: Ask) => Awaitable<readonly (Answer | null)[]>
@@ -92,4 +96,51 @@ export async function withLife(
       viewers: viewers ?? viewersOf.get(session_id) ?? null,
     }
   })
+}
+
+// The viewer streams that are furthest behind: the order of a moment, of which there is no next page.
+
+/** A page of viewer streams. */
+export const SubscriptionPage = pageOf(SubscriptionRow)
+  .extend({
+    completeness: Completeness.nullable().describe(
+      'With `order=slowest`, what these are the slowest of: not complete where there are more streams than are shown, or than were looked at. `null` otherwise.',
+    ),
+  })
+  .describe('One page of viewer streams.')
+export type SubscriptionPage = z.infer<typeof SubscriptionPage>
+
+/** Most pending first; of those that wait alike, whoever has lost more, then the older one. */
+function bySlowness(a: SubscriptionRow, b: SubscriptionRow): number {
+  if (a.pending !== b.pending) return b.pending - a.pending
+  if (a.dropped !== b.dropped) return b.dropped - a.dropped
+  if (a.opened_at !== b.opened_at) return a.opened_at < b.opened_at ? -1 : 1
+  return compareIds(a.subscription_id, b.subscription_id)
+}
+
+/**
+ * The slowest streams under `filter`, as many as a page holds, of those that a request may look at.
+ *
+ * @throws Refusal `invalid_cursor` for any cursor: while pages are turned the slow have become others.
+ */
+export async function listSlowest(
+  subscriptions: SubscriptionInspector,
+  filter: SubscriptionFilter,
+  { limit, cursor }: PageQuery,
+  view: ViewAsk,
+): Promise<SubscriptionPage> {
+  if (cursor !== null) throw new Refusal('invalid_cursor')
+  const list = (page: PageQuery, ask: Ask) => subscriptions.listSubscriptions(filter, page, ask)
+  const none: SubscriptionRow[] = []
+  const reading = await walk(
+    'subscriptions',
+    { entry: SubscriptionRow, id: 'subscription_id', list },
+    view,
+    none,
+    (all, rows) => {
+      for (const row of rows) all.push(row)
+    },
+  )
+  const { value, completeness } = answerOf(reading, view, (all) => all.length > limit)
+  return { items: value.sort(bySlowness).slice(0, limit), next_cursor: null, has_more: false, completeness }
 }

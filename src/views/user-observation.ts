@@ -1,11 +1,14 @@
 /** One user as the sources see it together. */
 import * as z from 'zod'
+import { CAPABILITIES, type Capability } from '../contract/capabilities.js'
 import type { SourceName } from '../contract/completeness.js'
 import { ClientType } from '../contract/connections.js'
+import { familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, named, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
-import type { UserPart } from '../contract/observation.js'
-import type { UserReading } from './user-parts.js'
+import type { UserIndex, UserPart } from '../contract/observation.js'
+import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import { budgetOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
 
 /** A number of an aggregate; `null` where its source is absent or failed. */
 export const ObservedCount = z.int().min(0).nullable()
@@ -88,3 +91,132 @@ export function namesOf(
 
 const sourcesOf = (parts: SourceParts, isMeant: (part: UserPart) => boolean) =>
   [...parts].filter(([, part]) => part && isMeant(part)).map(([source]) => source)
+
+// What one source knows of some users: from its own index, or else from its entries.
+
+type Parts = Map<string, UserPart>
+
+/** The parts of some users, as one source has them. */
+export interface KnownUsers {
+  readonly parts: Parts
+  /** A user without a part is unknown to the source. Otherwise it may only not have been reached. */
+  readonly exhaustive: boolean
+}
+
+export type UserReading = Reading<KnownUsers>
+
+/** What `source` knows of these users: from its own index, or else by walking each user's entries. */
+export async function readUsers(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<UserReading> {
+  return (await readIndex(source, userIds, view)) ?? (await readEach(source, userIds, view))
+}
+
+/** What the index of `source` knows of these users; `null` where none answers. */
+export async function readIndex(
+  { index, name }: UserSource,
+  userIds: readonly string[],
+  view: ViewAsk,
+): Promise<UserReading | null> {
+  const parts: Parts = new Map()
+  const read = async () => {
+    const known = index.observeUsers ? await index.observeUsers(userIds, view.ask) : null
+    for (const part of known ?? []) parts.set(part.user_id, part)
+    return known
+  }
+  const reading = await readOnce(name, read, view, (known) =>
+    known.examined === undefined ? parts.size : examinedOf(known, 0),
+  )
+  return reading && toUserReading({ ...reading, value: reading.value && parts })
+}
+
+/** The users whom `isWanted` accepts, as the entries of `source` say of them. */
+export async function readEntries(
+  source: UserSource,
+  view: ViewAsk,
+  isWanted: (userId: string) => boolean,
+): Promise<UserReading> {
+  const list = (page: PageQuery, ask: Ask) => source.list({}, page, ask)
+  const from = { entry: source.entry, id: source.id, list }
+  const reading = await walk<UserEntry, Parts>(source.name, from, view, new Map(), adderOf(source, isWanted))
+  return toUserReading(reading)
+}
+
+async function readEach(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<UserReading> {
+  const parts: Parts = new Map()
+  const budget = budgetOf(view)
+  let whole: Reading<Parts> = { source: source.name, examined: 0, truncated: false, value: undefined }
+  for (const user_id of userIds) {
+    const list = (page: PageQuery, ask: Ask) => source.list({ user_id }, page, ask)
+    const isWanted = (id: string) => id === user_id
+    const from = { entry: source.entry, id: source.id, list }
+    const reading = await walk<UserEntry, Parts>(source.name, from, view, parts, adderOf(source, isWanted), budget)
+    whole = { ...joined(whole, reading), value: whole.value ?? reading.value }
+    if (!reading.value) break
+  }
+  return toUserReading(whole)
+}
+
+/** Adds the entries of one page to the parts of their users. */
+const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (parts: Parts, page: UserEntry[]) => {
+  for (const entry of page) {
+    if (!isWanted(entry.user_id)) continue
+    const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
+    parts.set(entry.user_id, part)
+    source.add(part, entry)
+  }
+}
+
+const toUserReading = (reading: Reading<Parts>): UserReading => ({
+  ...reading,
+  value: reading.value && { parts: reading.value, exhaustive: !reading.truncated },
+})
+
+// The sources that know users: the index of each where it keeps one, and what its entries say of their users.
+
+type List = (filter: { user_id?: string }, page: PageQuery, ask: Ask) => Awaitable<Page<unknown>>
+
+/** One source of users: its index where it keeps one, its list, and how an entry adds to what is known of its user. */
+export interface UserSource {
+  name: SourceName
+  index: UserIndex
+  list: List
+  entry: z.ZodType<UserEntry>
+  /** The field that holds the id of an entry. */
+  id: string
+  /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
+  add(part: UserPart, entry: UserEntry): void
+}
+
+/** An entry of any family that belongs to a user. */
+type UserEntry = { user_id: string; [field: string]: unknown }
+
+const SOURCES = familyEntries().flatMap(([inspector, family]) => {
+  const { users, capability, operations } = family
+  if (!users) return []
+  const { list, entry, id, fold } = users
+  const [optional] = Object.entries(operations).find(([, method]) => method === list) ?? []
+  return [
+    {
+      inspector,
+      list,
+      /** That its entries can be listed. */
+      needs: (optional ?? capability) as Capability,
+      source: {
+        name: capability as SourceName,
+        entry: entry as UserSource['entry'],
+        id,
+        add: fold as UserSource['add'],
+      },
+    },
+  ]
+})
+
+/** Capabilities of which any makes a source of users. */
+export const USER_SOURCES: readonly Capability[] = SOURCES.map(({ needs }) => needs)
+
+/** The sources of users among `inspectors`, in the order in which answers name them. */
+export function userSources(inspectors: Inspectors): UserSource[] {
+  return SOURCES.filter(({ needs }) => CAPABILITIES.offers(inspectors, needs)).map(({ inspector, list, source }) => {
+    const index = inspectors[inspector] as UserIndex
+    return { ...source, index, list: (...asked) => Reflect.apply(Reflect.get(index, list), index, asked) }
+  })
+}

@@ -9,9 +9,16 @@ import type { Inspectors } from '../contract/families.js'
 import type { UserPart } from '../contract/observation.js'
 import { countsBy } from './counts.js'
 import { completenessOf, examinedOf, readOnce, type ViewAsk, viewOf } from './reading.js'
-import { countOf, namesOf, ObservedCount, observe, partsOf, UserObservation } from './user-observation.js'
-import { readUsers } from './user-parts.js'
-import { userSources } from './user-sources.js'
+import {
+  countOf,
+  namesOf,
+  ObservedCount,
+  observe,
+  partsOf,
+  readUsers,
+  UserObservation,
+  userSources,
+} from './user-observation.js'
 
 /** One user in full. */
 export const UserSummary = UserObservation.extend({

@@ -9,9 +9,18 @@ import type { UserIds, UserPart } from '../contract/observation.js'
 import { shown } from '../contract/options.js'
 import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
 import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, viewOf } from './reading.js'
-import { observe, partsOf, UserObservation } from './user-observation.js'
-import { type KnownUsers, readEntries, readIndex, readUsers, type UserReading } from './user-parts.js'
-import { type UserSource, userSources } from './user-sources.js'
+import {
+  type KnownUsers,
+  observe,
+  partsOf,
+  readEntries,
+  readIndex,
+  readUsers,
+  UserObservation,
+  type UserReading,
+  type UserSource,
+  userSources,
+} from './user-observation.js'
 
 /** A page of users. */
 export const UserPage = pageOf(UserObservation)

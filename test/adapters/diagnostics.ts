@@ -1,7 +1,7 @@
 /** The real router over plain data, carried beside the subject, and the requests that it must answer alike everywhere. */
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { apiKeyAuth } from '../../src/http/auth.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWorld, NOW } from '../diagnostics/world.js'
 
 export const KEY = 'the-key-of-the-battery'

@@ -1,7 +1,7 @@
 /** Says what is wrong with an answer, whatever was asked: the same words for each surface. */
 import type * as z from 'zod'
+import { SiteMessageAnswer } from '../../src/contract/ingest.js'
 import { Invocation } from '../../src/contract/invocations.js'
-import { SiteMessageAnswer } from '../../src/contract/site-messages.js'
 import { Site } from '../../src/contract/sites.js'
 import { ROUTES } from '../../src/diagnostics/routes.js'
 import { Problem } from '../../src/http/problem.js'

@@ -1,7 +1,6 @@
 /** What came and went minute by minute, in every registry. */
 import { expect, it } from 'vitest'
-import type { ConnectionChurn } from '../../src/contract/connection-churn.js'
-import type { ChurnFilter, ConnectInput } from '../../src/contract/connections.js'
+import type { ChurnFilter, ConnectInput, ConnectionChurn } from '../../src/contract/connections.js'
 import { ASK, at, type Clock } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
 

@@ -1,7 +1,7 @@
 /** Single defences of ingest, history and bus, each of which could be weakened without another test's notice. */
 import { describe, expect, it } from 'vitest'
 import type { AppendInput, HistoryMessage } from '../../src/contract/history.js'
-import { HISTORY_BOUNDS } from '../../src/contract/history-bounds.js'
+import { HISTORY_BOUNDS } from '../../src/contract/history.js'
 import { createIngest, createIngestOver } from '../../src/contract/ingest.js'
 import { resolveBounds } from '../../src/contract/options.js'
 import { publishOnce } from '../../src/cooperative-site/events/publish-once.js'

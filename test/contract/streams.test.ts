@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkId } from '../../src/contract/ids.js'
-import { isReservedStream, ownStream, userStream } from '../../src/contract/streams.js'
+import { isReservedStream, ownStream, userStream } from '../../src/contract/ingest.js'
 import { parsePrefix } from '../../src/http/target.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK } from './clock.js'

@@ -1,7 +1,7 @@
 /** What a version must tell of: every write of every facility, one after the other, and the family whose lists show it. */
 import { expect } from 'vitest'
 import type { FamilyName } from '../../src/contract/families.js'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 

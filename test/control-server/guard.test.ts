@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { createRequestGuard } from '../../src/control-server/server.js'
-import { isLoopbackAddress } from '../../src/http/loopback.js'
+import { isLoopbackAddress } from '../../src/http/guard.js'
 
 vi.mock('node:crypto', { spy: true })
 

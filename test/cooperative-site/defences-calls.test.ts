@@ -1,7 +1,7 @@
 /** Single defences of keys, parameters, the connector and its replies, each of which could be weakened without another test's notice. */
 import { describe, expect, it } from 'vitest'
-import type { IdempotencyClaim } from '../../src/contract/idempotency.js'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
+import type { IdempotencyClaim } from '../../src/contract/invocations.js'
 import { createDispatchConnector, createIdempotencyStore } from '../../src/cooperative-site/index.js'
 import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
 import { Refusal } from '../../src/refusal.js'

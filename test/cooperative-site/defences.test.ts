@@ -1,8 +1,8 @@
 /** Single defences of gate, handlers, streams and ring, each of which could be weakened without another test's notice. */
 import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
+import { siteStream } from '../../src/contract/ingest.js'
 import type { Session } from '../../src/contract/sessions.js'
-import { siteStream } from '../../src/contract/site-messages.js'
 import type { Site } from '../../src/contract/sites.js'
 import { createActionHandlers, createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
 import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'

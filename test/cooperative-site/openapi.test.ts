@@ -1,8 +1,7 @@
 /** The relay's document: what it owes its readers, and that its frames are what a stream carries. What it answers is held by `world.ts`. */
 import { describe, expect, it } from 'vitest'
 import type * as z from 'zod'
-import { SiteEvent } from '../../src/contract/event-bus.js'
-import { EndFrame, GapFrame, ReadyFrame } from '../../src/contract/stream-frames.js'
+import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../../src/contract/event-bus.js'
 import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
 import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
 import { dangling, expectDescribed, expectProblems, operationsOf, undescribed, unnamed } from '../openapi.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'

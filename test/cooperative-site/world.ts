@@ -2,8 +2,8 @@
 import { onTestFinished, vi } from 'vitest'
 import * as z from 'zod'
 import type { Instance } from '../../src/contract/connections.js'
+import type { SiteMessage } from '../../src/contract/ingest.js'
 import type { Session } from '../../src/contract/sessions.js'
-import type { SiteMessage } from '../../src/contract/site-messages.js'
 import {
   type CooperativeSiteRouterOptions,
   cooperativeSiteOpenApi,

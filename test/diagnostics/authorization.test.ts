@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { AccessQuestion, Authorize } from '../../src/diagnostics/authorization.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { CASES, createSubject, createWatched, expectProblem, get, never, ORIGIN, PREFIX, SECRET } from './subject.js'
 import { createWorld } from './world.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createContextRegistry } from '../../src/memory/contexts.js'
 import { Refusal } from '../../src/refusal.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   CASES,
   createSubject,

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import type { Finding } from '../../src/views/findings/finding.js'
 import { createSubject, get, type RouterOptions } from './subject.js'
 import { connection, context, NOW, node } from './world.js'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { DeliveryInspector, DeliveryNode } from '../../src/contract/delivery.js'
 import { METADATA_BYTES } from '../../src/contract/limits.js'
 import { deliveryContract } from '../../src/testing/delivery.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'
 
 /** What a queue says of its workers: a name, an address, and since when it waits. It has no reports and no counters. */

@@ -1,7 +1,7 @@
 /** What the router makes of whatever an inspector hands over. */
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { CASES, type Call, createSubject, createWatched, expectProblem, get, SECRET } from './subject.js'
 import { connection, context, createWorld, message, node } from './world.js'
 

@@ -8,7 +8,7 @@ import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/diagnostics/openapi.js'
 import { Refusal } from '../../src/refusal.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   ASKING,
   CASES,

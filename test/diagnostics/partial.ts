@@ -1,7 +1,7 @@
 /** Answers without a part, of sources that say all the while that nothing has changed: for a moment, and then they are whole. */
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Ask } from '../../src/contract/page.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWatched } from './subject.js'
 import { connection, context } from './world.js'
 

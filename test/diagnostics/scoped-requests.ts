@@ -1,6 +1,6 @@
 /** Requests for every route of the table, with every mark in every place that takes a value: new routes join by themselves. */
 import * as z from 'zod'
-import { userStream } from '../../src/contract/streams.js'
+import { userStream } from '../../src/contract/ingest.js'
 import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
 import { ROUTES } from '../../src/diagnostics/routes.js'
 import { fillTemplate, paramNames } from '../../src/http/match.js'

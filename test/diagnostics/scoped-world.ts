@@ -1,7 +1,7 @@
 /** A world of users who bear a mark in every field that can hold one, told with some of them left out. */
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
 import type { ViewerStream } from '../../src/contract/subscriptions.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK, type Clock, FIRST } from '../contract/clock.js'

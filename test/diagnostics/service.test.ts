@@ -4,7 +4,7 @@ import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createLivedFacilities } from '../testing/lived-facilities.js'
 import { CASES, createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 

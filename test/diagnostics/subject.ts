@@ -7,7 +7,7 @@ import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { ROUTES } from '../../src/diagnostics/routes.js'
 import { apiKeyAuth } from '../../src/http/auth.js'
 import { Problem } from '../../src/http/problem.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWorld, NOW } from './world.js'
 
 export const KEY = 'correct-horse-battery'

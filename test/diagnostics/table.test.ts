@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
 import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { Refusal } from '../../src/refusal.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   ASKING,
   CASES,

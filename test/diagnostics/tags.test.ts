@@ -5,7 +5,7 @@ import { createMemoryFacilities } from '../../src/memory/composition/facilities.
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createMessageHistory } from '../../src/memory/history/facility.js'
 import { createMemorySpillStore } from '../../src/memory/history/spill-store.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createPartial, PARTIAL } from './partial.js'
 import { CASES, createSubject, createWatched, get, never, withQuery } from './subject.js'
 import { call, connection, createWorld, NOW, node } from './world.js'

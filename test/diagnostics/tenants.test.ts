@@ -1,7 +1,7 @@
 /** The list of admission scopes under a scope, whether or not the inspector finds one by its id. */
 import { expect, it } from 'vitest'
 import type { Page } from '../../src/contract/page.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { type Answered, createSubject, get } from './subject.js'
 import { createWorld } from './world.js'
 

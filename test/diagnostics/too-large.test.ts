@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/contract/connections.js'
 import type { Ask, PageQuery } from '../../src/contract/page.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'
 import { connection } from './world.js'
 

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/metrics.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'
 import { createWorld } from './world.js'
 

@@ -1,7 +1,7 @@
 /** What a watch may not go on with: a right that was taken away, a state that nobody has read, an answer without a part. */
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { createPartial, PARTIAL } from './partial.js'
 import { createSubject, createWatched, expectProblem, get, type RouterOptions } from './subject.js'

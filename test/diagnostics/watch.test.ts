@@ -4,7 +4,7 @@ import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from '../.
 import { ROWS } from '../../src/diagnostics/watch/rows.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { CASES, createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { open, target } from './watcher.js'

@@ -40,7 +40,7 @@ const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': {
-    own: ['http/spelling.ts', 'http/guard.ts', 'http/loopback.ts', 'contract/options.ts', 'async/hook.ts'],
+    own: ['http/guard.ts', 'contract/options.ts', 'async/hook.ts'],
     node: true,
   },
   'relay-client/': { own: [] },

@@ -7,7 +7,7 @@ import {
   noopAuth,
   resolveAdminAuth,
 } from '../../src/http/auth.js'
-import { isLoopbackHost } from '../../src/http/loopback.js'
+import { isLoopbackHost } from '../../src/http/guard.js'
 
 /** Whether `auth` accepts a call in process. */
 const accepts = async (auth: AdminAuth, key?: string) =>

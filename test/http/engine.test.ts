@@ -1,8 +1,7 @@
 /** Holds what every router of ours does alike, whatever it answers: the order of its checks, and what goes wrong. */
 import { describe, expect, it } from 'vitest'
 import { createEngine, toHandler } from '../../src/http/engine.js'
-import { ProblemError } from '../../src/http/problem.js'
-import { toProblemError } from '../../src/http/refusals.js'
+import { ProblemError, toProblemError } from '../../src/http/problem.js'
 import { jsonReply } from '../../src/http/respond.js'
 import { Refusal } from '../../src/refusal.js'
 

@@ -1,7 +1,7 @@
 /** Cooperative sites on two nodes of one deployment: the application is at one, its viewers are at the other. */
 import { expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
-import type { SiteMessageAnswer } from '../../src/contract/site-messages.js'
+import type { SiteMessageAnswer } from '../../src/contract/ingest.js'
 import {
   type CooperativeSiteRouterOptions,
   createActionHandlers,

@@ -1,6 +1,6 @@
 /** What the sites of a deployment say of their last events, and what publishing thinks of it: nothing. */
 import { expect, it } from 'vitest'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { createStore } from '../../src/redis/store/store.js'

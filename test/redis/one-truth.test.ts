@@ -6,7 +6,7 @@ import { createMemoryFacilities } from '../../src/memory/composition/facilities.
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
-import { inspectorContract } from '../../src/testing/inspectors.js'
+import { inspectorContract } from '../../src/testing/kits.js'
 import { type Clock, createClock } from '../contract/clock.js'
 import { describeStores } from './matrix.js'
 import { connectObserver } from './observer.js'

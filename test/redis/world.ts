@@ -1,7 +1,7 @@
 /** The same life told to any facilities, so that two compositions can be compared answer by answer. */
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
-import { siteStream } from '../../src/contract/site-messages.js'
+import { siteStream } from '../../src/contract/ingest.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK, type Clock, walk } from '../contract/clock.js'
 import { soon } from './wait-for.js'

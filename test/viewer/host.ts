@@ -1,8 +1,8 @@
 /** A small host for the tests of the page: a router over given inspectors, the viewer, and the means to break what lies between. */
 import { onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createViewer } from '../../src/viewer/index.js'
 import { createSubject, KEY, PREFIX, type RouterOptions } from '../diagnostics/subject.js'
 import { NOW } from '../diagnostics/world.js'

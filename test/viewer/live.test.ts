@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
 import { connection, createWorld } from '../diagnostics/world.js'
 import { inChromium, type OpenOptions } from './chromium.js'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 
 const connector = { user_id: 'ada', client_id: 'app' }
 const world = () =>

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
-import { createFakeInspectors } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 
 const pendings = Array.from({ length: 40 }, (_, n) => (n * 7) % 40)
 

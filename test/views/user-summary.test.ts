@@ -1,7 +1,7 @@
 /** What all sources together say of one user. */
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
-import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import { summarizeUser } from '../../src/views/user-summary.js'
 import { browserWindow, call, connection, context, stream } from '../diagnostics/world.js'
 import { createAsk, listOf } from './subject.js'

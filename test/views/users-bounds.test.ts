@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
-import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import type { UserSummary } from '../../src/views/user-summary.js'
 import { listUsers } from '../../src/views/users.js'
 import { createSubject, get } from '../diagnostics/subject.js'

@@ -1,7 +1,7 @@
 /** Which users are listed, in which order, and what is said of each. */
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
-import { createFakeInspectors as fakes } from '../../src/testing/fake-inspectors.js'
+import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import { listUsers } from '../../src/views/users.js'
 import { browserWindow, call, connection, stream } from '../diagnostics/world.js'
 import { createAsk, FIRST, many } from './subject.js'

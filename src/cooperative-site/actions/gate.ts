@@ -1,8 +1,8 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
-import type { IdempotencyStore } from '../../contract/idempotency.js'
 import { randomUuid, toTimestamp } from '../../contract/ids.js'
+import type { IdempotencyStore } from '../../contract/invocations.js'
 import {
   type ActionConnector,
   type Invocation,

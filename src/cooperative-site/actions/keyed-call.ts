@@ -1,6 +1,7 @@
 /** One call under an idempotency key: claimed before anybody is asked, answered for by whoever claimed it. */
-import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
+
 import type { Invocation } from '../../contract/invocations.js'
+import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
 import { canonicalJson, type JsonObject } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 

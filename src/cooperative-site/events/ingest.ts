@@ -6,20 +6,20 @@ import { withTimeout } from '../../async/time-limit.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
 import { Id, toTimestamp } from '../../contract/ids.js'
 import type { Ingest } from '../../contract/ingest.js'
-import { parseInput } from '../../contract/input.js'
-import { isDeeperThan } from '../../contract/json.js'
-import { JSON_DEPTH } from '../../contract/limits.js'
-import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
-import type { Principal } from '../../contract/sessions.js'
 import {
+  canonicalStream,
   type NotPublishedReason,
   SiteMessage,
   type SiteMessageAnswer,
   siteIdOf,
   siteStream,
-} from '../../contract/site-messages.js'
+} from '../../contract/ingest.js'
+import { parseInput } from '../../contract/input.js'
+import { isDeeperThan } from '../../contract/json.js'
+import { JSON_DEPTH } from '../../contract/limits.js'
+import { resolveBounds, TIMER_MAX_MS } from '../../contract/options.js'
+import type { Principal } from '../../contract/sessions.js'
 import { EventName, type SiteRegistry } from '../../contract/sites.js'
-import { canonicalStream } from '../../contract/streams.js'
 import { Refusal } from '../../refusal.js'
 import { type PublishingBus, publishOnce } from './publish-once.js'
 

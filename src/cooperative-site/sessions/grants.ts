@@ -2,10 +2,10 @@
 
 import { steady } from '../../async/clock.js'
 import { withTimeout } from '../../async/time-limit.js'
+import type { EndReason } from '../../contract/event-bus.js'
+import { siteStream } from '../../contract/ingest.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
-import { siteStream } from '../../contract/site-messages.js'
 import type { SiteRegistry } from '../../contract/sites.js'
-import type { EndReason } from '../../contract/stream-frames.js'
 
 /** How old a positive answer may be when something is written. */
 export const RECHECK_MS = 500

@@ -1,15 +1,17 @@
 /** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
 import {
+  type EndReason,
   type EventGap,
   type EventRun,
+  type GapFrame,
   positionText,
+  type ReadyFrame,
   SiteEvent,
   type SiteEventBus,
   type StreamPosition,
   type Subscription,
   type TakeEvents,
 } from '../../contract/event-bus.js'
-import type { EndReason, GapFrame, ReadyFrame } from '../../contract/stream-frames.js'
 import type { StreamState } from '../../contract/subscriptions.js'
 import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'

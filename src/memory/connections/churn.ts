@@ -1,4 +1,6 @@
 /** What came and went in each of the last minutes of one process, counted as it happens. */
+
+import type { ClientType } from '../../contract/connections.js'
 import {
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
@@ -7,8 +9,7 @@ import {
   minuteOf,
   OTHER,
   UNSPECIFIED,
-} from '../../contract/connection-churn.js'
-import type { ClientType } from '../../contract/connections.js'
+} from '../../contract/connections.js'
 import { toTimestamp } from '../../contract/ids.js'
 
 /** What happened so often: `reason` is absent for a connection that was made. */

@@ -1,7 +1,8 @@
 /** The idempotency keys that there are, with what each viewer holds of them, for the store of one process. */
-import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim } from '../../contract/idempotency.js'
+
 import { utf8Length } from '../../contract/ids.js'
 import type { Invocation } from '../../contract/invocations.js'
+import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim } from '../../contract/invocations.js'
 import { MaxHeap } from '../../fair-share/max-heap.js'
 import { Refusal } from '../../refusal.js'
 

@@ -1,5 +1,5 @@
 /** The idempotency keys of one process. */
-import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
+import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
 import { boundsIn, checkOptions, defineBounds, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
 import { createIdempotencyEntries } from './idempotency-entries.js'
 

@@ -2,13 +2,13 @@
 
 import type { LastEvents } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
+import { siteStream } from '../../contract/ingest.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { checkOptions, FUNCTION, having, resolveBounds, type Shape } from '../../contract/options.js'
 import { examinable } from '../../contract/page.js'
-import { siteStream } from '../../contract/site-messages.js'
 import {
   lifeOf,
   refuseGenericActionNames,

@@ -1,9 +1,9 @@
 /** The attempts to hand a command over: what becomes of each, the pause before the next, and the end of the command. */
 
 import type { Clock } from '../../async/clock.js'
+import type { TerminalState } from '../../contract/delivery.js'
 import type { Command } from '../../contract/delivery-dispatch.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
-import type { TerminalState } from '../../contract/delivery-words.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'

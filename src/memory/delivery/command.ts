@@ -1,8 +1,14 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
-import type { CommandKey, DeliveryStatus } from '../../contract/delivery.js'
+import type {
+  AttemptOutcome,
+  CommandKey,
+  CommandState,
+  DeliveryStatus,
+  RecoveryReason,
+  TerminalState,
+} from '../../contract/delivery.js'
 import type { Deliver, DispatchInput } from '../../contract/delivery-dispatch.js'
-import type { AttemptOutcome, CommandState, RecoveryReason, TerminalState } from '../../contract/delivery-words.js'
 import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { Json } from '../../contract/json.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'

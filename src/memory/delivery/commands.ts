@@ -1,7 +1,7 @@
 /** Every command of the dispatcher and each move that it can make; the attempts, the loop and the inspector stand on it. */
 
 import type { Clock } from '../../async/clock.js'
-import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery-words.js'
+import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery.js'
 import { clientKey } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/tally.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'

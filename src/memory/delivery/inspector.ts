@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../../async/clock.js'
+import type { CommandState } from '../../contract/delivery.js'
 import {
   type CommandFilter,
   CommandKey,
@@ -22,7 +23,6 @@ import {
   shownCapacity,
   toDeliveryCommand,
 } from '../../contract/delivery-rules.js'
-import type { CommandState } from '../../contract/delivery-words.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
 import { examinable, parseSequence } from '../../contract/page.js'

@@ -1,6 +1,5 @@
 /** Retained commands in the order of their admission: all of them, and those of each state, user and scope. */
-import type { CommandFilter } from '../../contract/delivery.js'
-import type { CommandState } from '../../contract/delivery-words.js'
+import type { CommandFilter, CommandState } from '../../contract/delivery.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { stateOf, type TrackedCommand } from './command.js'

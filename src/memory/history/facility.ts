@@ -2,12 +2,15 @@
 
 import {
   AppendInput,
+  HISTORY_BOUNDS,
+  HISTORY_OPTIONS,
   type HistoryInspector,
   type HistoryMessage,
+  type HistoryOptions,
+  MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { HISTORY_BOUNDS, HISTORY_OPTIONS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { randomUuid, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'

@@ -1,9 +1,8 @@
 /** The families about what is there now: connections and how they came and went, contexts, browser windows. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../../contract/browser-windows.js'
-import { ConnectionChurn, MINUTE_MS, minuteOf } from '../../contract/connection-churn.js'
-import { CONNECTION_FAMILY, Connection } from '../../contract/connections.js'
+import { CONNECTION_FAMILY, Connection, ConnectionChurn, MINUTE_MS, minuteOf } from '../../contract/connections.js'
 import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
-import { Counters } from '../../contract/delivery-words.js'
+import { Counters } from '../../contract/delivery.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
 import { about, counted, type Group, instant, samplesBy } from '../family.js'
 

@@ -2,12 +2,13 @@
 import {
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
+  type ChurnFilter,
   type ChurnMinute,
+  ClientType,
   type ConnectionChurn,
   MINUTE_MS,
   minuteOf,
-} from '../../contract/connection-churn.js'
-import { type ChurnFilter, ClientType } from '../../contract/connections.js'
+} from '../../contract/connections.js'
 import { Reason, toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { count, listOf, scored, total } from '../store/reply.js'

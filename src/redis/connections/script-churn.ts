@@ -1,5 +1,5 @@
 /** How the scripts of the connection registry count what comes and goes, minute by minute. */
-import { CHURN_COMBINATIONS, CHURN_MINUTES, MINUTE_MS, OTHER, UNSPECIFIED } from '../../contract/connection-churn.js'
+import { CHURN_COMBINATIONS, CHURN_MINUTES, MINUTE_MS, OTHER, UNSPECIFIED } from '../../contract/connections.js'
 
 /** How long a minute is kept: for as long as anybody is told of it, and a little more for clocks that differ. */
 const KEPT_MS = (CHURN_MINUTES + 5) * MINUTE_MS

@@ -1,7 +1,7 @@
 /** Reads the lists of commands of a deployment, shard by shard, in the order of their admission. */
 import type { CommandFilter, DeliveryCommand } from '../../contract/delivery.js'
+import { CommandState, TRACKED_STATES } from '../../contract/delivery.js'
 import { toDeliveryCommand } from '../../contract/delivery-rules.js'
-import { CommandState, TRACKED_STATES } from '../../contract/delivery-words.js'
 import type { Ask, Page, PageQuery } from '../../contract/page.js'
 import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'

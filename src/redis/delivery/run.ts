@@ -1,5 +1,5 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answers. */
-import type { CounterKind, CounterName } from '../../contract/delivery-words.js'
+import type { CounterKind, CounterName } from '../../contract/delivery.js'
 import { utf8Length } from '../../contract/ids.js'
 import { shardOf } from '../store/keys.js'
 import { toScriptError } from '../store/reply.js'

@@ -2,7 +2,7 @@
  * Sorted sets of a shard that every move writes, for the scripts of the dispatcher: what the calls of a run say of one is written
  * by one command, when they have been run.
  */
-import { CommandState } from '../../contract/delivery-words.js'
+import { CommandState } from '../../contract/delivery.js'
 import { STATE_LUA } from './format.js'
 
 /** Words of one command: scores and members, so an even number. */

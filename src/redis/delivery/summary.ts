@@ -1,7 +1,7 @@
 /** Reads what waits in the shards of a dispatcher. What is past its deadline is over, whether or not a node is left to say so. */
 import type { DeliverySummary } from '../../contract/delivery.js'
+import { TRACKED_STATES } from '../../contract/delivery.js'
 import { AGE_SAMPLE } from '../../contract/delivery-rules.js'
-import { TRACKED_STATES } from '../../contract/delivery-words.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Ask } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'

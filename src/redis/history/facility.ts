@@ -1,12 +1,15 @@
 /** The live message history of a deployment in a shared store, for the hosts that write to it. */
 import {
   AppendInput,
+  HISTORY_BOUNDS,
+  HISTORY_OPTIONS,
   type HistoryInspector,
   type HistoryMessage,
+  type HistoryOptions,
+  MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { HISTORY_BOUNDS, HISTORY_OPTIONS, type HistoryOptions, MESSAGE_BYTES } from '../../contract/history-bounds.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'

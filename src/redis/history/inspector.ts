@@ -3,12 +3,12 @@
 import * as z from 'zod'
 import {
   foldStream,
+  HISTORY_BOUNDS,
   type HistoryInspector,
   HistoryMessage,
   HistoryStream,
   type SpillStore,
 } from '../../contract/history.js'
-import { HISTORY_BOUNDS } from '../../contract/history-bounds.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { resolveBounds } from '../../contract/options.js'
 import { type Ask, omitting } from '../../contract/page.js'

@@ -1,6 +1,10 @@
 /** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
-import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/idempotency.js'
-import { Invocation } from '../../contract/invocations.js'
+import {
+  IDEMPOTENCY_KEYS_MAX,
+  type IdempotencyClaim,
+  type IdempotencyStore,
+  Invocation,
+} from '../../contract/invocations.js'
 import { boundsIn, defineBounds, resolveBounds, type Shape } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'

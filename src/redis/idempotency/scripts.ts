@@ -1,5 +1,5 @@
 /** The scripts of the idempotency keys: each can arrive twice, because every attempt has a name of its own. */
-import { IDEMPOTENCY_KEPT_MS } from '../../contract/idempotency.js'
+import { IDEMPOTENCY_KEPT_MS } from '../../contract/invocations.js'
 import { listOf, nothing } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 

@@ -1,10 +1,10 @@
 /** Reads the sites of a shared store. */
 
 import { toTimestamp } from '../../contract/ids.js'
+import { siteStream } from '../../contract/ingest.js'
 import { deepFreeze } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { Ask } from '../../contract/page.js'
-import { siteStream } from '../../contract/site-messages.js'
 import { lifeOf, Site, type SiteInspector, type SiteRow } from '../../contract/sites.js'
 import { readLastEvents } from '../event-bus/last-events.js'
 import { shardOf } from '../store/keys.js'

@@ -1,8 +1,8 @@
 /** What delivery's own evidence contradicts: commands, reservations and nodes. */
 import { type ClientOfUser, Connection } from '../../contract/connections.js'
+import type { RecoveryReason } from '../../contract/delivery.js'
 import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
-import type { RecoveryReason } from '../../contract/delivery-words.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { Ask, PageQuery } from '../../contract/page.js'
 import { along, type Looking } from './detector.js'

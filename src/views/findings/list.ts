@@ -21,11 +21,11 @@ import {
   CALLS_OVERDUE,
   CALLS_TO_SUPERSEDED,
   CONTEXTS_OF_DISCONNECTED,
+  SESSIONS_WITHOUT_CONNECTOR,
   WINDOWS_OF_DISCONNECTED,
   WORKERS_OF_DISCONNECTED,
 } from './disconnected.js'
 import { type Finding, type FindingFilter, FindingKind, type FindingPage } from './finding.js'
-import { SESSIONS_WITHOUT_CONNECTOR } from './sessions.js'
 
 /** In the order of their places in a walk: what is found by an index before what goes along everything. */
 const DETECTORS: readonly Detector[] = [

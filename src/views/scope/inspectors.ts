@@ -1,15 +1,165 @@
 /** Inspectors that see some users only: what whoever may not see everybody is answered from. */
+
+import type { BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
+import type { RegistryInspector } from '../../contract/connections.js'
+import type { ContextRegistryInspector } from '../../contract/contexts.js'
 import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
 import type { CommandFilter, DeliveryCommand, DeliveryInspector } from '../../contract/delivery.js'
 import { admitsCommand } from '../../contract/delivery-rules.js'
 import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
+import { userStream } from '../../contract/ingest.js'
+import { type Ask, annotated, type PageQuery, withItems } from '../../contract/page.js'
 import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
-import { userStream } from '../../contract/streams.js'
-import { scopeSessions, scopeSites, scopeSubscriptions } from './cooperative.js'
-import { listOfUsers } from './list.js'
-import { scopeConnections, scopeContexts, scopeWindows } from './registries.js'
-import { ifSeen, refuse, type Seen, scopeUsers, seenOf, type UserScope } from './seen.js'
+import type { SessionFilter, SessionInspector, SessionRow } from '../../contract/sessions.js'
+import type { SiteFilter, SiteInspector, SiteRow } from '../../contract/sites.js'
+import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
+import { walk } from '../reading.js'
+import { listOfUsers, listOwned } from './list.js'
+import {
+  countOfOne,
+  eachInSight,
+  ifSeen,
+  oneOf,
+  refuse,
+  type Seen,
+  said,
+  scopeUsers,
+  seenOf,
+  type UserScope,
+} from './seen.js'
+
+// Cooperative sites, for those in sight: a site and its sessions are their owner's, a stream its viewer's.
+
+/** `record` where its owner is in sight. */
+const ifOwned = <T extends { owner: string }>(record: T | null, { has }: Seen): T | null =>
+  record && has(record.owner) ? record : null
+
+function scopeSites(sites: SiteInspector, seen: Seen): SiteInspector {
+  return {
+    listSites: listOwned<'owner', SiteRow, SiteFilter>('owner', seen.users, (filter, page, ask) =>
+      sites.listSites(filter, page, ask),
+    ),
+    getSite: async (id, ask) => ifOwned(await sites.getSite(id, ask), seen),
+  }
+}
+
+function scopeSessions(sessions: SessionInspector, seen: Seen): SessionInspector {
+  const { countSessions } = sessions
+  return {
+    listSessions: listOwned<'owner', SessionRow, SessionFilter>('owner', seen.users, (filter, page, ask) =>
+      sessions.listSessions(filter, page, ask),
+    ),
+    getSession: async (id, ask) => ifOwned(await sessions.getSession(id, ask), seen),
+    ...(countSessions && {
+      countSessions: eachInSight(seen, ({ owner }) => owner, countSessions.bind(sessions)),
+    }),
+  }
+}
+
+/** Viewers are those in sight: they are counted by walking over their streams, as far as a request may. */
+function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: Seen): SubscriptionInspector {
+  const listSubscriptions = listOfUsers<SubscriptionRow, SubscriptionFilter>(seen.users, (filter, page, ask) =>
+    subscriptions.listSubscriptions(filter, page, ask),
+  )
+  return {
+    listSubscriptions,
+    ...(subscriptions.countViewers && {
+      async countViewers(sessionIds, ask) {
+        const viewers = new Map(sessionIds.map((id) => [id, 0]))
+        const list = (page: PageQuery, asking: Ask) => listSubscriptions({}, page, asking)
+        const view = { ask, now: Date.now, onError: (_: unknown, error: unknown) => ask.onError?.(error) }
+        const reading = await walk(
+          'subscriptions',
+          { entry: SubscriptionRow, id: 'subscription_id', list },
+          view,
+          viewers,
+          (counts, rows) => {
+            for (const { session_id } of rows) {
+              const count = counts.get(session_id)
+              if (count !== undefined) counts.set(session_id, count + 1)
+            }
+          },
+        )
+        return sessionIds.map((id) => (reading.truncated ? null : (viewers.get(id) ?? null)))
+      },
+    }),
+  }
+}
+
+// The registries of what clients report, for those in sight: connections, contexts, browser windows.
+
+function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInspector {
+  const { listConnectionHistory, countConnections, currentInstances, listActions, connectionChurn } = registry
+  return {
+    ...scopeUsers(registry, seen),
+    listConnections: listOfUsers(seen.users, (filter, page, ask) => registry.listConnections(filter, page, ask)),
+    getConnection: async (id, ask) => ifSeen(await registry.getConnection(id, ask), seen),
+    ...(listConnectionHistory && {
+      async listConnectionHistory(id, page, ask) {
+        if (!ifSeen(await registry.getConnection(id, ask), seen)) return null
+        const listed = await listConnectionHistory.call(registry, id, page, ask)
+        if (listed === null) return null
+        return withItems(
+          listed,
+          listed.items.filter(({ connection_id }) => connection_id === id),
+        )
+      },
+    }),
+    ...(currentInstances && {
+      async currentInstances(clients, ask) {
+        const own = clients.filter(({ user_id }) => seen.has(user_id))
+        const found = own.length === 0 ? [] : await currentInstances.call(registry, own, ask)
+        const byClient = new Map(own.map((client, i) => [client, found[i] ?? null]))
+        return clients.map((client) => byClient.get(client) ?? null)
+      },
+    }),
+    ...(countConnections && { countConnections: countOfOne(seen, countConnections.bind(registry)) }),
+    ...(connectionChurn && { connectionChurn: refuse }),
+    ...(listActions && {
+      async listActions({ user_id: asked, ...filter }, page, ask) {
+        const user_id = oneOf(seen, asked)
+        if (user_id === null) return null
+        const listed = await listActions.call(registry, { ...filter, user_id }, page, ask)
+        if (listed === null) return null
+        // Without what it has examined: an index of actions passes over silent connections of others.
+        const { items, next_cursor, has_more, omitted, truncated } = listed
+        return { items, next_cursor, has_more, ...(omitted && { omitted }), ...(truncated && { truncated }) }
+      },
+    }),
+  }
+}
+
+function scopeContexts(contexts: ContextRegistryInspector, seen: Seen): ContextRegistryInspector {
+  const { countContexts, countByWindow } = contexts
+  return {
+    ...scopeUsers(contexts, seen),
+    listContexts: listOfUsers(seen.users, (filter, page, ask) => contexts.listContexts(filter, page, ask)),
+    getContext: async (id, ask) => ifSeen(await contexts.getContext(id, ask), seen),
+    ...(countContexts && { countContexts: countOfOne(seen, countContexts.bind(contexts)) }),
+    ...(countByWindow && {
+      async countByWindow(windowIds, ask, windows = []) {
+        // In a window of which nobody says whose it is, others may have contexts.
+        const own = windows.filter(({ user_id }) => seen.has(user_id))
+        const ids = own.map(({ window_id }) => window_id)
+        const counted = own.length === 0 ? [] : await countByWindow.call(contexts, ids, ask, own)
+        return own.length === windowIds.length
+          ? counted
+          : annotated([...counted], { ...said(counted), truncated: true })
+      },
+    }),
+  }
+}
+
+function scopeWindows(windows: BrowserWindowRegistryInspector, seen: Seen): BrowserWindowRegistryInspector {
+  const { countBrowserWindows } = windows
+  return {
+    ...scopeUsers(windows, seen),
+    listBrowserWindows: listOfUsers(seen.users, (filter, page, ask) => windows.listBrowserWindows(filter, page, ask)),
+    getBrowserWindow: async (id, ask) => ifSeen(await windows.getBrowserWindow(id, ask), seen),
+    ...(countBrowserWindows && { countBrowserWindows: countOfOne(seen, countBrowserWindows.bind(windows)) }),
+  }
+}
 
 /**
  * `inspectors` that see the users of `scope` alone. Anybody else looks like nobody: in no list, no record, no number. What is

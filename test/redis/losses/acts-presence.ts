@@ -1,6 +1,6 @@
 /** The calls about who is there: connections, contexts, windows, sites and sessions. */
 import { expect } from 'vitest'
-import type { ConnectionChurn } from '../../../src/contract/connection-churn.js'
+import type { ConnectionChurn } from '../../../src/contract/connections.js'
 import { ASK, walk } from '../../contract/clock.js'
 import { notes } from '../../contract/sites.js'
 import { listIn, stream } from '../../contract/subscriptions.js'

@@ -1,6 +1,6 @@
 /** How many connections came and went in each minute of the last hour; of a minute that nobody watched nothing is drawn but that. */
 import type { JSX } from 'preact'
-import type { ChurnMinute } from '../../../contract/connection-churn.js'
+import type { ChurnMinute } from '../../../contract/connections.js'
 import { countOf, plain, timeOf } from '../words.js'
 
 const MINUTE_MS = 60_000

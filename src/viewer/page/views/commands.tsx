@@ -1,6 +1,5 @@
 /** Commands, by where they stand. */
-import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { CommandState } from '../../../contract/delivery-words.js'
+import type { CommandState, DeliveryCommand } from '../../../contract/delivery.js'
 import { Field } from '../parts/field.js'
 import { choice, flag, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'

@@ -1,7 +1,6 @@
 /** The state of the relay at a glance: commands as a flow, who delivers, who is connected, what contradicts what. */
 import type { JSX } from 'preact'
-import type { ConnectionChurn } from '../../../contract/connection-churn.js'
-import type { ConnectionCounts } from '../../../contract/connections.js'
+import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
 import type { DeliveryCommand, DeliveryNode, DeliverySummary } from '../../../contract/delivery.js'
 import type { RpcSummary } from '../../../contract/rpc.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
