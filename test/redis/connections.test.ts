@@ -45,6 +45,28 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       expect(await inspector.countConnections?.({ ended_reason: 'left' }, ASK)).toMatchObject({ total: 30 })
     })
 
+    it('samples their actions from as many as it may examine, and keeps nothing of actions beside them', async () => {
+      const where = place()
+      const registry = createRedisConnectionRegistry(where)
+      const open = { name: 'open', description: 'opens', parameters_schema: null }
+      for (let i = 0; i < BOUND; i++) await registry.connect({ ...client, user_id: `u${i}`, actions: [open, 'close'] })
+      const list = (ask: Ask) => registry.inspector.listActions?.({}, { cursor: null, limit: 10 }, ask)
+      const counted = { observed_connections: BOUND, observed_users: BOUND, observed_client_types: ['web'] }
+      const whole = await list(ASK)
+      expect(whole?.items).toEqual([
+        { name: 'close', description: null, parameters_schema: null, ...counted },
+        { ...open, ...counted },
+      ])
+      expect([whole?.truncated, whole?.examined]).toEqual([undefined, BOUND])
+      const sample = await list({ ...ASK, remaining: BOUND / 2 })
+      expect(sample?.truncated).toBe(true)
+      expect(sample?.examined).toBeLessThanOrEqual(BOUND / 2)
+      expect(sample?.items[0]?.observed_connections).toBeLessThanOrEqual(BOUND / 2)
+      const names = await Promise.all(servers().map(({ cli }) => cli('KEYS', `*${where.deploymentId}*`)))
+      expect(names.join('\n')).toContain(':connections:')
+      expect(names.join('\n')).not.toMatch(/:connections:(action|offers)/)
+    })
+
     it('finds who fell silent before anybody has written it down', async () => {
       const { clock, list } = await many()
       clock.advance(120_000)

@@ -1,12 +1,10 @@
 /** Worlds in which most of what an index names has died, in front of what lives. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
-import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import { type Clock, createClock } from '../contract/clock.js'
-import { countCommands } from './counted-client.js'
 import { inBatches } from './in-batches.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
@@ -192,29 +190,5 @@ describeRedis('a store in which most has died', () => {
       expect([...(few ?? [])]).toEqual([{ window_id: 'none', worker_count: 0, idle_count: 0, busy_count: 0 }])
       expect(few?.examined).toBeLessThanOrEqual(100)
     })
-  })
-
-  it.each([
-    ['from what is kept, less the lost, where these are few', 3, 1],
-    ['from the living, where the lost have offered more than is looked up one by one', 40, 3],
-  ])('counts actions %s', async (_, lost, questions) => {
-    const clock = createClock()
-    const where = { deploymentId: `lost-${lost}`, now: clock.now, commandTimeoutMs: 20_000 }
-    const facilities = createRedisFacilities({ ...where, client: host.client })
-    const actions = Array.from({ length: 300 }, (_, i) => `act-${i}`)
-    const connect = (user_id: string) =>
-      facilities.connections.connect({ user_id, client_id: 'c', instance_id: 'i', client_type: 'web', actions })
-    await inBatches(lost, (i) => connect(`a-${i}`))
-    clock.advance(60_000)
-    await inBatches(5, (i) => connect(`z-${i}`))
-    clock.advance(60_000)
-    await facilities.close()
-    const counted = countCommands(host.client)
-    const { inspectors } = redisComposition({ ...where, client: counted.client })
-    const page = await inspectors.registry?.listActions?.({}, { limit: 500, cursor: null }, ASK)
-    expect(page?.items).toHaveLength(actions.length)
-    expect(page?.items.every((item) => item.observed_connections === 5 && item.observed_users === 5)).toBe(true)
-    expect(page?.truncated).toBeUndefined()
-    expect(counted.names.filter((name) => name === 'EVAL_RO')).toHaveLength(questions)
   })
 })

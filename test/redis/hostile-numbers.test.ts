@@ -171,18 +171,13 @@ describeRedis('a store with absurd numbers', () => {
     const facilities = createRedisFacilities({ client: host.client, deploymentId: 'sums', shards: 2, onError: null })
     for (const user_id of ['ann', 'bob', 'cid', 'dan']) {
       await facilities.deduplicator.claim({ user_id, message_id: 'm' })
-      const client = { user_id, client_id: 'c', instance_id: 'i', client_type: 'web' as const }
-      await facilities.connections.connect({ ...client, actions: ['open'] })
     }
     for (const shard of [0, 1]) {
       const most = String(Number.MAX_SAFE_INTEGER)
       await send('HSET', `relayscope:{sums:${shard}}:dedup:counts`, 'accepted', most, 'capacity', most)
-      const action = `relayscope:{sums:${shard}}:connections:action:open`
-      await send('HSET', action, 'connections all', most, 'users all', most)
     }
     const { router } = observerOf('sums')
     expect((await get(router, '/deduplicator/summary')).status).toBe(200)
-    expect((await get(router, '/actions')).status).toBe(200)
   })
 
   it.each([

@@ -1,89 +1,108 @@
-/** Reads which actions are offered by how many, among connections that are connected now. */
+/** Reads which actions are offered by how many, from the connections that are connected now: as many as may be examined. */
 
-import type * as z from 'zod'
+import * as z from 'zod'
 import { ActionDescriptor, type ActionFilter, type ActionObservation, ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
 import { shown } from '../../contract/options.js'
 import { type Ask, examinable, type Indexed, type Page, type PageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { total } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { BadRow } from '../table/rows.js'
+import { BadRow, TURN_ROWS, takeTurn } from '../table/rows.js'
 import { allShards, readShards, shareOut } from '../table/shards.js'
-import { countLivingOffers } from './living-offers.js'
-import { describe, type Offer, readKeptOffers, type Who } from './offers.js'
+import { readSpans } from '../table/spans.js'
+import { CONNECTIONS } from './format.js'
 
-const Latest = ActionDescriptor.pick({ description: true, parameters_schema: true })
+const Descriptions = z.record(z.string(), ActionDescriptor.pick({ description: true, parameters_schema: true }))
+type Description = z.infer<typeof Descriptions>[string]
+
+/** An action as the connections of all shards offer it. */
+interface Offer {
+  connections: number
+  users: Set<string>
+  types: Set<ClientType>
+  /** When the latest connection to offer it connected, and its descriptions, as JSON. */
+  latestAt: number
+  latest: string | undefined
+}
 
 /**
- * A page of actions by the UTF-8 bytes of their names; `page.cursor` is the last name of the page before. Exact, from
- * counters less what connections add that have been lost since a writer last looked; where those are many, from the
- * living ones. `truncated`: a shard was lost, or both are more than may be looked at, and numbers are those of a sample.
+ * Returns a page of actions by the UTF-8 bytes of their names; `page.cursor` is the last name of the page before.
+ * `truncated`: a shard was lost, or there are more connections than may be examined, and this is a sample.
  */
 export async function listActions(
   store: Store,
-  filter: ActionFilter,
+  { user_id, client_type }: ActionFilter,
   page: PageQuery,
   ask: Ask,
 ): Promise<Page<ActionObservation> & Indexed> {
-  const { user_id, client_type } = filter
   const shards = user_id === undefined ? await allShards(store, ask) : [shardOf(user_id, await store.shards(ask))]
   const now = await store.time(ask)
   const shares = shareOut(examinable(ask), Array(shards.length).fill(1))
+  const offers = new Map<string, Offer>()
   const { answers, truncated } = await readShards(shards, ask, async (shard) => {
     const most = shares[shards.indexOf(shard)] as number
-    const query = { shard, user_id, after: page.cursor, now, most }
-    return (
-      (await readKeptOffers(store, { ...query, names: page.limit + 1 }, ask)) ?? countLivingOffers(store, query, ask)
-    )
+    if (most === 0) return { examined: 0, isSample: true }
+    const [index, from] = user_id === undefined ? [['beats'], `(${now}`] : [['user_id', user_id], '-inf']
+    const { entries, isCut } = await readSpans(store, CONNECTIONS, shard, index, from, most, ask)
+    for (const [n, { row }] of entries.entries()) {
+      if (n % TURN_ROWS === TURN_ROWS - 1) await takeTurn(ask)
+      const connection = row && CONNECTIONS.read(row, now)
+      if (!row || connection?.status !== 'connected' || (user_id ?? connection.user_id) !== connection.user_id) continue
+      const isCounted = client_type === undefined || connection.client_type === client_type
+      for (const name of new Set(connection.actions)) {
+        if (page.cursor !== null && compareIds(name, page.cursor) <= 0) continue
+        const offer = offers.get(name) ?? noOffer()
+        offers.set(name, offer)
+        if (row.connected_at >= offer.latestAt)
+          Object.assign(offer, { latestAt: row.connected_at, latest: row.described })
+        if (!isCounted) continue
+        offer.connections += 1
+        offer.users.add(connection.user_id)
+        offer.types.add(connection.client_type)
+      }
+    }
+    return { examined: entries.length, isSample: isCut || entries.some(({ isBad }) => isBad) }
   })
-  // Beyond the last name that a shard came to, what it offers is not known: the page ends there.
-  const ends = answers.flatMap(({ end }) => (end === null ? [] : [end])).sort(compareIds)
-  const known = (name: string) => ends[0] === undefined || compareIds(name, ends[0]) <= 0
-  const names = [...new Set(answers.flatMap(({ offers }) => [...offers.keys()]))].filter(known).sort(compareIds)
+  const counted = [...offers].filter(([, { connections }]) => connections > 0)
+  const names = counted.map(([name]) => name).sort(compareIds)
   const listed = names.slice(0, page.limit)
-  await Promise.all(answers.map((answer) => answer.isDescribed || describe(store, answer, listed, user_id, ask)))
-  const offersOf = (name: string) => answers.flatMap(({ offers }) => offers.get(name) ?? [])
-  const items = listed.map((name) => toObservation(store, name, offersOf(name), user_id, client_type, ask))
-  const has_more = names.length > listed.length || ends.length > 0
+  const has_more = names.length > listed.length
+  const items = listed.map((name): ActionObservation => {
+    const { connections, users, types, latest } = offers.get(name) as Offer
+    return {
+      name,
+      ...describe(store, name, latest, ask),
+      observed_connections: connections,
+      observed_users: users.size,
+      observed_client_types: ClientType.options.filter((type) => types.has(type)),
+    }
+  })
   return {
-    items: items.filter((item) => item !== null),
+    items,
     next_cursor: has_more ? (listed.at(-1) as string) : null,
     has_more,
-    examined: answers.reduce((sum, answer) => sum + answer.examined, 0),
-    ...(truncated || answers.some((answer) => answer.isSample) ? { truncated: true } : {}),
+    examined: answers.reduce((sum, { examined }) => sum + examined, 0),
+    ...(truncated || answers.some(({ isSample }) => isSample) ? { truncated: true } : {}),
   }
 }
 
-function toObservation(
-  store: Store,
-  name: string,
-  offers: readonly Offer[],
-  userId: string | undefined,
-  type: ClientType | undefined,
-  ask: Ask,
-): ActionObservation | null {
-  const who: Who = type ?? 'all'
-  const observed_connections = total(offers.map(({ connections }) => connections[who]))
-  if (observed_connections === 0) return null
-  const isOffered = (option: ClientType) => offers.some(({ connections }) => connections[option] > 0)
-  return {
-    name,
-    ...latestOf(store, name, offers, ask),
-    observed_connections,
-    observed_users: userId === undefined ? total(offers.map(({ users }) => users[who])) : 1,
-    observed_client_types: type ? [type] : ClientType.options.filter(isOffered),
-  }
-}
+const noOffer = (): Offer => ({
+  connections: 0,
+  users: new Set(),
+  types: new Set(),
+  latestAt: Number.NEGATIVE_INFINITY,
+  latest: undefined,
+})
 
-/** The description of the latest connection, which need not have given one. */
-function latestOf(store: Store, name: string, offers: readonly Offer[], ask: Ask): z.infer<typeof Latest> {
-  const text = offers.reduce((a, b) => (b.latestAt > a.latestAt ? b : a)).latest
-  if (text !== undefined)
-    try {
-      return Latest.parse(JSON.parse(text))
-    } catch {
-      store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ask)
-    }
-  return { description: null, parameters_schema: null }
+/** The description that the latest connection gave, which need not have given one. */
+function describe(store: Store, name: string, latest: string | undefined, ask: Ask): Description {
+  const none = { description: null, parameters_schema: null }
+  if (!latest) return none
+  try {
+    const described = Descriptions.parse(JSON.parse(latest))
+    return (Object.hasOwn(described, name) && described[name]) || none
+  } catch {
+    store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ask)
+    return none
+  }
 }

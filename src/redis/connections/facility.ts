@@ -73,16 +73,18 @@ export function connectionRegistryOn(
       const { actions, metadata: givenMetadata, ...client } = parseInput(ConnectInput, given)
       const { descriptors, metadata } = bounded(actions, givenMetadata)
       const names = descriptors.map(({ name }) => name)
-      const described = descriptors.filter((d) => d.description !== null || d.parameters_schema !== null)
+      const described = descriptors
+        .filter((one) => one.description !== null || one.parameters_schema !== null)
+        .map(({ name, ...rest }) => [name, rest])
       const fields = {
         ...client,
         connection_id: newId(),
         node_id: nodeId,
         // A script cannot write an empty list.
         ...(names.length > 0 ? { names } : {}),
+        ...(described.length > 0 ? { described: JSON.stringify(Object.fromEntries(described)) } : {}),
       }
       const shard = shardOf(client.user_id, await store.claimShards())
-      const latest = Object.fromEntries(described.map(({ name, ...rest }) => [name, JSON.stringify(rest)]))
       const { connectedAt, superseded } = await runScript(store, CONNECT, shard, {
         ...sweepBounds,
         id: fields.connection_id,
@@ -90,7 +92,6 @@ export function connectionRegistryOn(
         content: JSON.stringify({ metadata }),
         max_per_user: maxConnectionsPerUser,
         max_connections: maxConnections,
-        descriptions: JSON.stringify(latest),
       })
       const time = toTimestamp(connectedAt)
       knownShards.set(fields.connection_id, shard)

@@ -16,6 +16,8 @@ const StoredConnection = Connection.pick({
 }).extend({
   /** Names of the actions; absent for none, because a script cannot write an empty list. */
   names: z.array(z.string()).optional(),
+  /** Descriptions and schemas of those actions that have some, by their names, as JSON; absent for none. */
+  described: z.string().optional(),
   connected_at: Millis,
   seen_at: Millis,
   lost_after_ms: Millis,

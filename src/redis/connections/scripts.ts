@@ -1,4 +1,4 @@
-/** The scripts of the connection registry: fencing, signs of life, and who offers which action. */
+/** The scripts of the connection registry: fencing and signs of life. */
 import { LifecycleReason } from '../../contract/connections.js'
 import { IDEMPOTENCE } from '../store/idempotence.js'
 import { count, isOne, listOf, textOf } from '../store/reply.js'
@@ -10,63 +10,13 @@ const REASON = LifecycleReason.enum
 
 /** Connections that one write sweeps at most: lost ones, and those whose retention has passed. */
 const SWEEP = 16
-/**
- * And what these may drag along, in actions: a silent one withdraws each that it offered. One connection is swept
- * whatever it drags, since a connect adds one; more would be time in which the store serves nobody else.
- */
-const SWEEP_ACTIONS = 64
-
 // A silent connection is lost after `lost_after`; `max_ended` are the disconnected ones that are kept.
 const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
 // `current:<user>:<client>`: the connection that holds the client, or held it last; `beats`: connected ones by the time at which they are
-// lost; `ended`: disconnected ones by their end; both of them pools with a part for each user. `actions`: names on offer; `action:<name>`: counters of connections and
-// of distinct users, in all and by client type; `offers:<name>`: connections per user, in all and by client type;
-// `actions-of:<user>`: names the user offers.
+// lost; `ended`: disconnected ones by their end; both of them pools with a part for each user.
 const CONNECTIONS = `${IDEMPOTENCE}${SHARES}
 local t = 'connections'
 ${CHURN}
-
-local function step(counts, field, by)
-  local count = redis.call('HINCRBY', counts, field, by)
-  if count <= 0 then redis.call('HDEL', counts, field) end
-  return count
-end
-
--- Users are counted when their first connection comes and their last one goes.
-local function tally(action, offers, who, user, by)
-  step(action, 'connections ' .. who, by)
-  local count = step(offers, who .. ' ' .. user, by)
-  if (by == 1 and count == 1) or (by == -1 and count == 0) then step(action, 'users ' .. who, by) end
-  return count
-end
-
-local function offer(state, by, texts)
-  for _, name in ipairs(state.names or {}) do
-    local action, offers, user = K(t, 'action', name), K(t, 'offers', name), state.user_id
-    tally(action, offers, state.client_type, user, by)
-    local count = tally(action, offers, 'all', user, by)
-    local text = texts and texts[name]
-    if by == 1 then redis.call('HSET', action, 'latest_at', now) end
-    if text then
-      redis.call('HSET', action, 'latest', text)
-      redis.call('HSET', offers, 'latest ' .. user, text)
-    elseif by == 1 then
-      redis.call('HDEL', action, 'latest')
-      redis.call('HDEL', offers, 'latest ' .. user)
-    end
-    if count > 0 then
-      redis.call('ZADD', K(t, 'actions'), 0, name)
-      redis.call('ZADD', K(t, 'actions-of', user), 0, name)
-    else
-      redis.call('ZREM', K(t, 'actions-of', user), name)
-      redis.call('HDEL', offers, 'latest ' .. user)
-      if redis.call('HEXISTS', action, 'users all') == 0 then
-        redis.call('DEL', action, offers)
-        redis.call('ZREM', K(t, 'actions'), name)
-      end
-    end
-  end
-end
 
 local function forget(id, user)
   local state = load(t, id)
@@ -87,7 +37,6 @@ local function finish(id, state, body, how, reason, at)
     redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)
   end
   churn_end(state, reason, at)
-  offer(state, -1)
   unplace(t, 'beats', state.user_id, id)
   hold(t, 'ended', state.user_id, id, at)
   save(t, id, state, body)
@@ -99,20 +48,13 @@ local function lose(id, state, body) finish(id, state, body, 'disconnected', '${
 
 local function sweep_connections()
   watch()
-  local left = ${SWEEP_ACTIONS}
-  local function lose_one(id, state, body)
-    left = left - #(state.names or {})
-    lose(id, state, body)
-  end
   for _, id in ipairs(redis.call('ZRANGE', K(t, 'beats'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do
-    if left <= 0 then return end
     local state, body = load(t, id)
-    if state then lose_one(id, state, body) else forget(id) end
+    if state then lose(id, state, body) else forget(id) end
   end
   for _, id in ipairs(redis.call('ZRANGE', K(t, 'leaves'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})) do
-    if left <= 0 then return end
     local state, body = load(t, id)
-    if state and not state.ended_at then lose_one(id, state, body) end
+    if state and not state.ended_at then lose(id, state, body) end
     forget(id, state and state.user_id)
   end
 end
@@ -126,13 +68,12 @@ end
 `
 
 /**
- * `descriptions` are those of actions that have one. Answers the time, and how often the client has been superseded; a second
- * arrival the first one's, and changes nothing.
+ * Answers the time, and how often the client has been superseded; a second arrival the first one's, and changes nothing.
  */
 export const CONNECT = defineScript(
   'connections.connect',
   {
-    args: [...SWEEP_ARGS, 'id', 'fields', 'content', 'max_per_user', 'max_connections', 'descriptions'],
+    args: [...SWEEP_ARGS, 'id', 'fields', 'content', 'max_per_user', 'max_connections'],
     answer: (reply) => {
       const [connectedAt = null, superseded = null] = listOf(reply)
       return { connectedAt: count(connectedAt), superseded: count(superseded) }
@@ -171,7 +112,6 @@ if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id
 put(t, id, nil, state, content, now + lost_after + retention)
 place(t, 'beats', state.user_id, id, now + lost_after)
 redis.call('SET', current, id)
-offer(state, 1, cjson.decode(descriptions))
 churn('opened', state, now)
 return { string.format('%.0f', now), superseded }
 end)`,
