@@ -37,13 +37,13 @@ export function beginSlice(): void {
 }
 
 /** Whether the slice of this turn is used up, so that work should wait for `nextTurn`. */
-export function isSliceOver(): boolean {
+function isSliceOver(): boolean {
   beginSlice()
   return sliceClock.now() - (startedAt as number) >= SLICE_MS
 }
 
 /** Resolves in a later turn of the event loop, after those that wait already. */
-export function nextTurn(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
     arm()

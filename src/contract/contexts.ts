@@ -146,7 +146,7 @@ export interface PresenceOptions {
 export const PRESENCE_OPTIONS: Shape<PresenceOptions> = boundsIn(PRESENCE_BOUNDS)
 
 /** Whether a context is live: neither stale nor closed. */
-export const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
+const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
 
 /** Adds a context to what is known of its user: the client and the status always, the rest while it is live. */
 export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
