@@ -43,6 +43,50 @@ interface HandOver {
   concluded(outcome: 'handed_over' | 'rejected', isLate: boolean): void
 }
 
+/** The signals of commands, by their refs, until the commands end. */
+function createSignals() {
+  const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
+
+  return {
+    /** Whether the command of `ref` has no known end. */
+    has: (ref: string) => signals.has(ref),
+
+    /** Returns the signal of a command, which all its attempts share. */
+    get(ref: string, deadlineAt: number): AbortSignal {
+      const known = signals.get(ref) ?? { controller: new AbortController(), deadlineAt }
+      signals.set(ref, known)
+      return known.controller.signal
+    },
+
+    /** Forgets the signal of a command that has ended in `state`, and aborts it unless the client settled the command. */
+    end(state: string, ref: string) {
+      const known = signals.get(ref)
+      signals.delete(ref)
+      if (state === 'expired') known?.controller.abort(new Refusal('timeout', 'the deadline of the command has passed'))
+      if (state === 'cancelled') known?.controller.abort(new Refusal('cancelled'))
+    },
+
+    /** Returns at most `most` refs of users that `isOf` accepts, those first that were not returned for longest. */
+    next(most: number, isOf: (user_id: string) => boolean): string[] {
+      const next: string[] = []
+      for (const ref of signals.keys()) {
+        if (isOf(ref.slice(0, ref.indexOf('\n')))) next.push(ref)
+        if (next.length === most) break
+      }
+      for (const ref of next) {
+        const known = signals.get(ref)
+        signals.delete(ref)
+        if (known) signals.set(ref, known)
+      }
+      return next
+    },
+
+    /** Returns the refs of commands whose deadline has passed. */
+    overdue: (now: number): string[] =>
+      [...signals].filter(([, { deadlineAt }]) => deadlineAt <= now).map(([ref]) => ref),
+  }
+}
+
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
 /** @param onChange Told when the number of attempts in hand has changed. */
@@ -51,7 +95,7 @@ export function createDeliveryAttempts(onChange: () => void) {
   const byRef = new Map<string, Set<InFlight>>()
   /** By the clients that are being handed something, how much. */
   const byClient = new Map<string, number>()
-  const signals = new Map<string, { controller: AbortController; deadlineAt: number }>()
+  const signals = createSignals()
 
   function countOf(client: string, step: number) {
     const count = (byClient.get(client) ?? 0) + step
@@ -70,21 +114,11 @@ export function createDeliveryAttempts(onChange: () => void) {
     return true
   }
 
-  function signalOf(ref: string, deadlineAt: number): AbortSignal {
-    const known = signals.get(ref) ?? { controller: new AbortController(), deadlineAt }
-    signals.set(ref, known)
-    return known.controller.signal
-  }
-
   /** A command was acknowledged or has ended in `state`, wherever that was said. */
   function applyNotice(state: string, ref: string) {
     for (const held of [...(byRef.get(ref) ?? [])]) held.release()
-    if (state === 'acknowledged') return
-    const known = signals.get(ref)
-    signals.delete(ref)
     // Last, because listeners of the signal may call the dispatcher again.
-    if (state === 'expired') known?.controller.abort(new Refusal('timeout', 'the deadline of the command has passed'))
-    if (state === 'cancelled') known?.controller.abort(new Refusal('cancelled'))
+    if (state !== 'acknowledged') signals.end(state, ref)
   }
 
   return {
@@ -98,7 +132,7 @@ export function createDeliveryAttempts(onChange: () => void) {
       const { deadlineAt, untilMs, ...rest } = claimed
       const ref = commandKey(claimed)
       const command = deepFreeze({ ...rest, deadline_at: toTimestamp(deadlineAt) }) as Command
-      const signal = signalOf(ref, deadlineAt)
+      const signal = signals.get(ref, deadlineAt)
       const held: InFlight = {
         client: clientKey(claimed),
         ref,
@@ -126,24 +160,12 @@ export function createDeliveryAttempts(onChange: () => void) {
     applyNotice,
 
     /** Commands whose end this node waits to hear of, those first that have not been named for longest. */
-    toConfirm(most: number, isOf: (user_id: string) => boolean): string[] {
-      const next: string[] = []
-      for (const ref of signals.keys()) {
-        if (isOf(ref.slice(0, ref.indexOf('\n')))) next.push(ref)
-        if (next.length === most) break
-      }
-      for (const ref of next) {
-        const known = signals.get(ref)
-        signals.delete(ref)
-        if (known) signals.set(ref, known)
-      }
-      return next
-    },
+    toConfirm: signals.next,
 
     /** Ends waits whose patience is over, and signals whose command's deadline has passed without our being told. */
     pass(now: number) {
       for (const held of [...inFlight]) if (held.untilMs <= now) held.release()
-      for (const [ref, { deadlineAt }] of [...signals]) if (deadlineAt <= now) applyNotice('expired', ref)
+      for (const ref of signals.overdue(now)) applyNotice('expired', ref)
     },
   }
 }

@@ -45,42 +45,33 @@ interface ShardCount {
   confirm(shard: number): Promise<void>
 }
 
-export function createShardCount({ given, read, claim, handleError: onError }: ShardCountOptions): ShardCount {
-  /** What this process writes by, for good: its records are where that number puts them. */
-  let claimed: number | undefined
-  /** An open number that it goes by until then. */
-  let joined: number | undefined
+const INVALID = 'the stored number of shards is not a number from 1 to 64'
+
+const conflict = (detail: string, cause?: unknown) => new Refusal('unavailable', detail, { cause, outcome: 'not_run' })
+
+interface StoredCountOptions extends Pick<ShardCountOptions, 'read' | 'handleError'> {
+  /** Returns a stored number. @throws Refusal for one that is invalid or that this process cannot go by */
+  check(stored: StoreReply): number
+  /** The number where none is stored. */
+  fallback(): number
+}
+
+/** What shard 0 holds, which is read again in the background once it is older than `TRUSTED_MS`. */
+function createStoredCount({ read, check, fallback, handleError: onError }: StoredCountOptions) {
   let known: number | undefined
   let readAt = 0
   let isReading = false
-
-  const conflict = (detail: string, cause?: unknown) =>
-    new Refusal('unavailable', detail, { cause, outcome: 'not_run' })
-
-  function check(stored: StoreReply, shard = 0): number {
-    const count = Number(stored)
-    if (stored === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX)
-      throw conflict('the stored number of shards is not a number from 1 to 64')
-    const own = claimed ?? given
-    if (own !== undefined && own !== count)
-      throw conflict(
-        `the deployment has ${count} ${count === 1 ? 'shard' : 'shards'} (stored in shard ${shard}), but this process uses ${own}: give all its processes the same \`shards\``,
-      )
-    return count
-  }
 
   async function reread(ask?: Ask): Promise<number> {
     try {
       const stored = await read(ask)
       // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
-      if (stored === null) return claimed ?? given ?? 1
-      known = check(stored)
-      readAt = performance.now()
-      return known
+      if (stored === null) return fallback()
+      return keep(check(stored))
     } catch (error) {
       if (!(error instanceof WrongType)) throw error
       onError(error, ask)
-      throw conflict('the stored number of shards is not a number from 1 to 64', error)
+      throw conflict(INVALID, error)
     }
   }
 
@@ -102,16 +93,51 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
       })
   }
 
+  /** Remembers a number that was just read. */
+  function keep(count: number): number {
+    known = count
+    readAt = performance.now()
+    return count
+  }
+
+  return {
+    keep,
+    async read(ask?: Ask): Promise<number> {
+      if (known === undefined) return reread(ask)
+      recheck()
+      return known
+    },
+  }
+}
+
+export function createShardCount({ given, read, claim, handleError: onError }: ShardCountOptions): ShardCount {
+  /** What this process writes by, for good: its records are where that number puts them. */
+  let claimed: number | undefined
+  /** An open number that it goes by until then. */
+  let joined: number | undefined
+  const stored = createStoredCount({ read, check, fallback: () => claimed ?? given ?? 1, handleError: onError })
+
+  function check(reply: StoreReply, shard = 0): number {
+    const count = Number(reply)
+    if (reply === null || !Number.isSafeInteger(count) || count < 1 || count > SHARDS_MAX) throw conflict(INVALID)
+    const own = claimed ?? given
+    if (own !== undefined && own !== count)
+      throw conflict(
+        `the deployment has ${count} ${count === 1 ? 'shard' : 'shards'} (stored in shard ${shard}), but this process uses ${own}: give all its processes the same \`shards\``,
+      )
+    return count
+  }
+
   async function claimIn(shard: number, as: ClaimedAs): Promise<{ count: number; isOpen: boolean }> {
-    const stored = await claim(shard, claimed ?? given ?? 1, as).catch((error) => {
+    const reply = await claim(shard, claimed ?? given ?? 1, as).catch((error) => {
       if (!(error instanceof WrongType)) throw beforeWrite(error)
       onError(error)
-      throw conflict('the stored number of shards is not a number from 1 to 64', error)
+      throw conflict(INVALID, error)
     })
     try {
-      const text = String(stored)
+      const text = String(reply)
       const isOpen = text.endsWith(OPEN)
-      return { count: check(isOpen ? text.slice(0, -1) : stored, shard), isOpen }
+      return { count: check(isOpen ? text.slice(0, -1) : reply, shard), isOpen }
     } catch (error) {
       // Two halves of one deployment: nobody but an operator can mend that.
       onError(error)
@@ -124,9 +150,7 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
   async function claimForGood(): Promise<number> {
     if (claimed !== undefined) return claimed
     const { count } = await claimIn(0, ownWay())
-    known = count
-    readAt = performance.now()
-    claimed = count
+    claimed = stored.keep(count)
     return count
   }
 
@@ -134,19 +158,14 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
     if (given !== undefined || claimed !== undefined) return claimForGood()
     if (joined !== undefined) return joined
     const { count, isOpen } = await claimIn(0, 'open')
-    known = count
-    readAt = performance.now()
+    stored.keep(count)
     if (isOpen) joined = count
     else claimed ??= count
     return count
   }
 
   return {
-    async read(ask) {
-      if (known === undefined) return reread(ask)
-      recheck()
-      return known
-    },
+    read: stored.read,
     claim: claimForGood,
     join,
     held: async () => claimed ?? joined ?? claimForGood(),
