@@ -79,10 +79,12 @@ describe('what is left open on loopback without a key', () => {
     expect(auth.authenticate(request({ host: 'localhost:4780' }))).toEqual({ name: 'anonymous' })
   })
 
-  it('answers nobody who was led here by a foreign name', () => {
-    expect(auth.authenticate(request({ host: 'evil.test:4780' }))).toBeNull()
-    expect(auth.authenticate(request({ host: 'localhost:4780', origin: 'http://evil.test' }))).toBeNull()
-    expect(auth.authenticate(request({ host: 'localhost:4780, evil.test' }))).toBeNull()
-    expect(noopAuth().authenticate(request({ host: 'evil.test' }))).toEqual({ name: 'anonymous' })
+  it.each<Record<string, string>>([
+    { host: 'evil.test:4780' },
+    { host: 'localhost:4780', origin: 'http://evil.test' },
+    { host: 'localhost:4780, evil.test' },
+  ])('refuses %j, which has a foreign name', (headers) => {
+    expect(() => auth.authenticate(request(headers))).toThrow('admin_key_required')
+    expect(noopAuth().authenticate(request(headers))).toEqual({ name: 'anonymous' })
   })
 })
