@@ -13,43 +13,7 @@ import {
   TIMER_MAX_MS,
 } from '../contract/options.js'
 import { boundConnections } from './node-bounds.js'
-
-export interface ListenOptions {
-  /** The address that it binds. @default '127.0.0.1' */
-  host?: string | undefined
-  /** Where it listens. @default 0, a free port */
-  port?: number | undefined
-  /** From the connection to the last header. @default 5000 */
-  headersMs?: number | undefined
-  /** From the connection to the last byte of the body. @default 30000 */
-  requestMs?: number | undefined
-  /** Between two requests of one connection. @default 5000 */
-  keepAliveMs?: number | undefined
-  /** How long a connection may take nothing while bytes wait for it. @default 10000 */
-  stallMs?: number | undefined
-  /**
-   * Open at once; beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has
-   * sent requests ahead. @default 512
-   */
-  connections?: number | undefined
-  /** Requests of one connection, with the last of which it closes: Node's `maxRequestsPerSocket`. @default 1000 */
-  requests?: number | undefined
-  /** Requests of one connection that may wait for their answers; one that sends more is cut off. @default 16 */
-  pipelined?: number | undefined
-  /** For what is under way when the server is closed. @default 5000 */
-  closeTimeoutMs?: number | undefined
-}
-
-/** A server that listens. */
-export interface Listening {
-  url: string
-  port: number
-  /**
-   * Ends idle connections at once, lets answers under way out, and cuts off what is left after `closeTimeoutMs`.
-   * Calling it twice is fine. @returns how many connections were cut off.
-   */
-  close(): Promise<{ cut: number }>
-}
+import type { Listening, ListenOptions } from './options.js'
 
 // How often sockets are looked at that take too long.
 const CHECK_MS = 1_000

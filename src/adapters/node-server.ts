@@ -2,8 +2,8 @@
 import { checkOptions, type Shape } from '../contract/options.js'
 import type { FetchHandler } from './handler.js'
 import { toNodeHandler } from './node-handler.js'
-import { LISTEN_OPTIONS, type Listening, type ListenOptions, listen } from './node-listen.js'
-import { MOUNT_OPTIONS, type MountOptions } from './options.js'
+import { LISTEN_OPTIONS, listen } from './node-listen.js'
+import { type Listening, type ListenOptions, MOUNT_OPTIONS, type MountOptions } from './options.js'
 
 export interface NodeServerOptions extends ListenOptions, MountOptions {}
 

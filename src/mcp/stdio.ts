@@ -4,7 +4,7 @@ import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
 import { createToolServer } from './server.js'
 import { createAsk, urlSource } from './source.js'
 
-interface StdioTools {
+export interface StdioTools {
   /** Where the router is. */
   url: string
   /** `null` for none. */

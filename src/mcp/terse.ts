@@ -43,8 +43,14 @@ export const issueWords = (issues: readonly Issue[]): string =>
     .map(({ message }) => message)
     .join(', ')
 
-/** `schema`, which checks as it did, is said tersely, and refuses in a bounded answer. */
-export function terse<T extends z.ZodObject>(schema: T) {
+interface Terse<T extends z.ZodObject> {
+  '~standard': Pick<T['~standard'], 'vendor' | 'version' | 'validate' | 'types'> & {
+    jsonSchema: { input: () => Json; output: () => Json }
+  }
+}
+
+/** Returns `schema` with the same checks, a shorter JSON schema, and a bounded message where it refuses. */
+export function terse<T extends z.ZodObject>(schema: T): Terse<T> {
   const said = (io: 'input' | 'output') => () => without(z.toJSONSchema(schema, { io })) as Json
   const { vendor, version, validate: check, types } = schema['~standard']
   const validate: typeof check = async (value) => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../adapters/process.js'
 import { type Consumer, createConsumer, ROOT, runIn } from './consumer.js'
 
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const TSC = join(ROOT, 'node_modules/.bin/tsc')
 const MOST_LINES = 15
 
 describe('the first program of the README', () => {

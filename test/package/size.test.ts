@@ -6,15 +6,15 @@ import { type Consumer, createConsumer, SUBPATHS } from './consumer.js'
 
 /** KiB, about a tenth above what was measured: a jump is a mistake, growth a decision. zod is 27 of what is over 30. */
 const BOUNDS: Record<string, number> = {
-  'a minimal router': 80,
-  relayscope: 84,
+  'a minimal router': 84,
+  relayscope: 88,
   'relayscope/memory': 68,
-  'relayscope/redis': 112,
+  'relayscope/redis': 116,
   'relayscope/cooperative-site': 66,
   'relayscope/control-server': 51,
   'relayscope/publisher': 2.9,
   // The contract's own bound is 6.
-  'relayscope/browser': 4.5,
+  'relayscope/browser': 4.6,
   // With the page, of which 26 kB are the most.
   'relayscope/viewer': 58,
   'relayscope/metrics': 56,

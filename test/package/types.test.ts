@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createConsumer, ROOT, runIn } from './consumer.js'
 
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const TSC = join(ROOT, 'node_modules/.bin/tsc')
 
 it('the types resolve and compile without those of Node, and no library check is skipped', async () => {
   const consumer = await createConsumer()

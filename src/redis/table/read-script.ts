@@ -7,7 +7,7 @@ import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
 
-interface ReadScript<Given, Answer> {
+export interface ReadScript<Given, Answer> {
   readonly source: string
   argv(given: Given): string[]
   read(answer: StoreReply[]): Answer

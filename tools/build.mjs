@@ -1,0 +1,73 @@
+/**
+ * Builds `dist`: the scripts with esbuild, then the declarations with TypeScript, one a source file.
+ * `node tools/build.mjs [--no-dts]` leaves the declarations out, which takes a second.
+ */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { FACES } from './faces.mjs'
+import { viewerAssets } from './viewer-assets.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const DIST = join(ROOT, 'dist')
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+async function buildScripts() {
+  const { 'browser/index': browser, ...faces } = FACES
+  const shared = {
+    absWorkingDir: ROOT,
+    bundle: true,
+    format: 'esm',
+    target: 'es2023',
+    platform: 'neutral',
+    packages: 'external',
+    // Deno and Bun know Node's modules by this name alone.
+    external: ['node:*'],
+    define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await viewerAssets()) },
+  }
+  await Promise.all([
+    build({
+      ...shared,
+      entryPoints: { ...faces, 'cli/observe': 'src/cli/observe.ts' },
+      splitting: true,
+      outdir: DIST,
+      chunkNames: 'chunk-[hash]',
+    }),
+    // One file, so that a host without a bundler can serve it to its pages as it is.
+    build({ ...shared, entryPoints: { 'browser/index': browser }, outdir: DIST }),
+  ])
+}
+
+/** Emits a declaration for each source file, and removes those that no public one leads to. */
+function buildDeclarations() {
+  const tsc = join(ROOT, 'node_modules/.bin/tsc')
+  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+
+  const reached = new Set()
+  const follow = (file) => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const text = readFileSync(file, 'utf8')
+    for (const [, path] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)\.js['"]/g))
+      follow(join(dirname(file), `${path}.d.ts`))
+  }
+  for (const name of Object.keys(FACES)) follow(join(DIST, `${name}.d.ts`))
+  for (const name of readdirSync(DIST, { recursive: true })) {
+    const file = join(DIST, name)
+    if (name.endsWith('.d.ts') && !reached.has(file)) rmSync(file)
+  }
+  removeEmpty(DIST)
+}
+
+function removeEmpty(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeEmpty(join(folder, entry.name))
+  if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
+}
+
+rmSync(DIST, { recursive: true, force: true })
+await buildScripts()
+if (!process.argv.includes('--no-dts')) buildDeclarations()
