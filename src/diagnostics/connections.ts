@@ -1,14 +1,7 @@
 /** The routes of the connections family. */
-import {
-  ChurnFilter,
-  CONNECTION_FAMILY,
-  Connection,
-  ConnectionChurn,
-  ConnectionEvent,
-  ConnectionFilter,
-} from '../contract/connections.js'
+import { ChurnFilter, Connection, ConnectionChurn, ConnectionEvent, ConnectionFilter } from '../contract/connections.js'
 import { pageOf } from '../contract/page.js'
-import { ConnectionCount, count } from '../views/counts.js'
+import { ConnectionCount, countConnections, countOfSilentNodes } from '../views/counts.js'
 import { at, CHURN, CONNECTION, CONNECTION_EVENT, complete, lastPage } from './examples.js'
 import { diagnosticsRoute, routesAbout } from './route.js'
 
@@ -29,6 +22,8 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
     path: '/connections/count',
     operationId: 'countConnections',
     summary: 'How many connections there are',
+    // A node falls silent by itself.
+    unversioned: true,
     needs: ['registry'],
     narrows: true,
     query: ConnectionFilter,
@@ -37,21 +32,17 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
       total: 3,
       by_status: { connected: 2, disconnected: 1 },
       by_client_type: { browser: 2, console: 1, mobile: 0, web: 0 },
+      of_silent_nodes: 0,
       completeness: complete({ registry: 0 }),
       observed_at: at(30),
     },
-    read: ({ registry }, { filter }, view) =>
-      count(
-        'registry',
-        CONNECTION_FAMILY.counted,
-        {
-          exact: () => registry.countConnections?.(filter, view.ask),
-          entry: Connection,
-          id: 'connection_id',
-          list: (page, ask) => registry.listConnections(filter, page, ask),
-        },
-        view,
-      ),
+    async read(inspectors, { filter }, view) {
+      const [counts, of_silent_nodes] = await Promise.all([
+        countConnections(inspectors.registry, filter, view),
+        countOfSilentNodes(inspectors, filter, view),
+      ])
+      return { ...counts, of_silent_nodes }
+    },
   }),
   diagnosticsRoute({
     path: '/connections/churn',

@@ -1,13 +1,22 @@
 /** Counts: exact where an inspector keeps an index, and otherwise a sample that says so. */
 import * as z from 'zod'
+import { runWithin } from '../async/time-limit.js'
 import { BROWSER_WINDOW_FAMILY } from '../contract/browser-windows.js'
 import { Completeness, type SourceName } from '../contract/completeness.js'
-import { CONNECTION_FAMILY } from '../contract/connections.js'
+import {
+  CONNECTION_FAMILY,
+  Connection,
+  type ConnectionFilter,
+  type RegistryInspector,
+} from '../contract/connections.js'
 import { CONTEXT_FAMILY } from '../contract/contexts.js'
 import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/counts.js'
+import { type DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
+import type { Inspectors } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import type { Awaitable, Indexed } from '../contract/page.js'
-import { answerOf, examinedOf, readOnce, type ViewAsk, type WalkedEntries, walk } from './reading.js'
+import { type Ask, type Awaitable, type Indexed, type PageQuery, withSignal } from '../contract/page.js'
+import { Refusal } from '../refusal.js'
+import { answerOf, examinedOf, readOnce, type ViewAsk, viewOf, type WalkedEntries, walk } from './reading.js'
 
 const Count = z.int().min(0)
 const counts = {
@@ -42,9 +51,91 @@ type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
   [K in keyof F & string as `by_${K}`]: z.ZodObject<Record<z.output<F[K]>, typeof Count>>
 }
 
-export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
+export const ConnectionCount = countOf(CONNECTION_FAMILY.counted).extend({
+  of_silent_nodes: Count.nullable().describe(
+    'Those of the `connected` ones whose node has stopped reporting: they may be disconnected. `null` if not known.',
+  ),
+})
 export const ContextCount = countOf(CONTEXT_FAMILY.counted)
 export const BrowserWindowCount = countOf(BROWSER_WINDOW_FAMILY.counted)
+
+/** Silent nodes whose connections are counted: one question each. With more the number is not known. */
+const SILENT_NODES_MAX = 20
+/** How long delivery may take to name its nodes: a count of connections does not depend on it. */
+const NODES_MS = 1_000
+
+/** The ids of all silent nodes, or `null` where delivery does not know them, or does not tell this caller. */
+async function silentNodes(delivery: DeliveryInspector, view: ViewAsk): Promise<string[] | null> {
+  let isRefused = false
+  const list = async (page: PageQuery, ask: Ask) => {
+    try {
+      return await delivery.listNodes(page, ask)
+    } catch (error) {
+      isRefused = error instanceof Refusal && error.code === 'not_narrowable'
+      throw error
+    }
+  }
+  const onError = (source: SourceName, error: unknown) => {
+    if (!isRefused) view.onError(source, error)
+  }
+  const { truncated, value } = await runWithin(
+    (signal) => {
+      const { ask } = viewOf(view, 'delivery')
+      const bounded = { ...view, ask: withSignal(ask, signal), onError }
+      const add = (nodes: DeliveryNode[], items: DeliveryNode[]) => void nodes.push(...items)
+      return walk<DeliveryNode, DeliveryNode[]>(
+        'delivery',
+        { entry: DeliveryNode, id: 'node_id', list },
+        bounded,
+        [],
+        add,
+      )
+    },
+    { ms: NODES_MS, late: () => new Refusal('unavailable'), signal: view.ask.signal },
+  )
+  if (truncated || !value || value.length === 0 || value.some(({ stale }) => stale === null)) return null
+  return value.filter(({ stale }) => stale).map(({ node_id }) => node_id)
+}
+
+/** How many of the connected connections under `filter` belong to a silent node; `null` where that is not known. */
+export async function countOfSilentNodes(
+  { registry, delivery }: Pick<Inspectors, 'registry' | 'delivery'>,
+  filter: ConnectionFilter,
+  view: ViewAsk,
+): Promise<number | null> {
+  if (!registry || !delivery) return null
+  const nodes = await silentNodes(delivery, view).catch((error) => {
+    view.ask.signal.throwIfAborted()
+    view.onError('delivery', error)
+    return null
+  })
+  if (nodes === null) return null
+  if ((filter.status ?? 'connected') !== 'connected') return 0
+  const silent = nodes.filter((node_id) => (filter.node_id ?? node_id) === node_id)
+  if (silent.length > SILENT_NODES_MAX) return null
+  let sum = 0
+  for (const node_id of silent) {
+    const of = { ...filter, node_id, status: 'connected' as const }
+    const { by_status, completeness } = await countConnections(registry, of, view)
+    if (!completeness.complete) return null
+    sum += by_status.connected
+  }
+  return sum
+}
+
+/** How many connections there are under `filter`. */
+export const countConnections = (registry: RegistryInspector, filter: ConnectionFilter, view: ViewAsk) =>
+  count(
+    'registry',
+    CONNECTION_FAMILY.counted,
+    {
+      exact: () => registry.countConnections?.(filter, view.ask),
+      entry: Connection,
+      id: 'connection_id',
+      list: (page, ask) => registry.listConnections(filter, page, ask),
+    },
+    view,
+  )
 
 /**
  * Counts by `fields`: what `exact` answers, or else what a walk over `list` finds within the bound.

@@ -5,12 +5,19 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { Refusal } from '../../src/refusal.js'
 import type { Finding } from '../../src/views/findings/finding.js'
+import { createClock } from './clock.js'
 
 type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
 type Facilities = Pick<
   MemoryFacilities,
   'connections' | 'contexts' | 'browserWindows' | 'rpc' | 'dispatcher' | 'sites' | 'sessions' | 'close'
 >
+
+interface WorldOptions {
+  dispatcher?: { ackTimeoutMs: number }
+  nodeId?: string
+  now?: () => number
+}
 
 /** What a host and whoever observes it have. */
 interface World {
@@ -87,10 +94,7 @@ function startClient(onAcknowledged: (command_id: string) => void) {
 }
 
 /** @param make A fresh world each time. */
-export function findingsBattery(
-  name: string,
-  make: (options?: { dispatcher: { ackTimeoutMs: number } }) => Promise<World> | World,
-): void {
+export function findingsBattery(name: string, make: (options?: WorldOptions) => Promise<World> | World): void {
   describe(`findings over ${name}`, () => {
     const create = async (...options: Parameters<typeof make>) => {
       const world = await make(...options)
@@ -138,6 +142,32 @@ export function findingsBattery(
       child.kill('SIGCONT')
       await expect.poll(found, wait).toEqual([])
       expect((await dispatch('during')).acknowledgement.state).toBe('acknowledged')
+    })
+
+    it('name a silent node, and the count says how many connected clients are of it', async () => {
+      const clock = createClock()
+      const world = await create({ nodeId: 'node-1', now: clock.now })
+      const { connections, dispatcher } = world.facilities
+      for (const client_id of ['laptop', 'phone'])
+        await connections.connect({ user_id: 'ada', client_id, instance_id: 'run-1', client_type: 'console' })
+      await dispatcher.reconcile()
+      const counted = async (query = '') => {
+        const { status, body } = await world.get(`/connections/count${query}`)
+        const { by_status, of_silent_nodes } = body as unknown as Record<string, unknown>
+        return [status, by_status, of_silent_nodes]
+      }
+      const by_status = { connected: 2, disconnected: 0 }
+      expect(await counted()).toEqual([200, by_status, 0])
+      // Nobody is left to report.
+      await dispatcher.close()
+      clock.advance(6_000)
+      expect(await counted()).toEqual([200, by_status, 2])
+      expect(await counted('?client_id=phone&user_id=ada')).toEqual([200, { ...by_status, connected: 1 }, 1])
+      expect(await counted('?node_id=node-2')).toEqual([200, { ...by_status, connected: 0 }, 0])
+      expect(await counted('?status=disconnected')).toEqual([200, { ...by_status, connected: 0 }, 0])
+      expect((await allFindings(world)).map(({ kind, subject }) => [kind, subject])).toEqual([
+        ['silent_node_holds', { node_id: 'node-1' }],
+      ])
     })
 
     it('are what a broken one contradicts', async () => {

@@ -6,7 +6,8 @@ import { findingsBattery } from '../contract/findings.js'
 
 findingsBattery('memory', (options) => {
   const facilities = createMemoryFacilities(options)
-  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
+  const now = options?.now ?? Date.now
+  const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), now })
   return {
     facilities,
     async get(path) {

@@ -10,7 +10,6 @@ import { createSubject, get } from '../diagnostics/subject.js'
 
 const LISTS = [
   '/connections',
-  '/connections/count',
   '/contexts',
   '/contexts/count',
   '/browser-windows',

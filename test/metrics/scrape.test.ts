@@ -138,6 +138,19 @@ describe('a scrape', () => {
     expect(seriesValue(whole, 'relayscope_source_complete', { source: 'sites' })).toBe(1)
   })
 
+  it('counts connected connections alone by the type of their client', async () => {
+    const client = { user_id: 'ada', instance_id: 'run-1', client_type: 'mobile' }
+    const connections = ['connected', 'connected', 'disconnected'].map((status, i) => ({
+      ...client,
+      connection_id: `c-${i}`,
+      client_id: `phone-${i}`,
+      status,
+    }))
+    const families = await scrape({ inspectors: createFakeInspectors({ connections } as never) })
+    expect(seriesValue(families, 'relayscope_connections', { status: 'disconnected' })).toBe(1)
+    expect(seriesValue(families, 'relayscope_connections_by_client_type', { client_type: 'mobile' })).toBe(2)
+  })
+
   it('says of counts that a source cut short that they are a sample', async () => {
     const counts = { total: 7, by_status: { connected: 5, disconnected: 2 } }
     const by_client_type = { browser: 7, console: 0, mobile: 0, web: 0 }

@@ -7,7 +7,7 @@ describeStores('the findings over Redis', (kind, place) => {
   findingsBattery(kind, (options) => {
     const where = place()
     const facilities = createRedisFacilities({ ...where, ...options })
-    const observer = createObserver(where)
+    const observer = createObserver({ ...where, now: options?.now })
     return { facilities, get: (path) => get(observer, path) }
   })
 })

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { BrowserWindow } from '../../src/contract/browser-windows.js'
 import type { Context, ContextRegistryInspector } from '../../src/contract/contexts.js'
+import type { DeliveryInspector } from '../../src/contract/delivery.js'
+import type { Inspectors } from '../../src/contract/families.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { listActions } from '../../src/views/actions.js'
 import { withLiveCounts } from '../../src/views/window-counts.js'
 import { countWorkers, listWorkers, pageWorkers } from '../../src/views/workers.js'
 import { createRandom } from '../campaign/fuzz-random.js'
-import { createSubject, get } from '../diagnostics/subject.js'
-import { browserWindow, connection, context } from '../diagnostics/world.js'
+import { createSubject, get, type RouterOptions } from '../diagnostics/subject.js'
+import { browserWindow, connection, context, node } from '../diagnostics/world.js'
 import { describeWorlds } from '../plugs/world.js'
 import { createAsk, FIRST, listOf, many, never } from './subject.js'
 
@@ -333,6 +335,42 @@ describe('counts', () => {
     expect((await get(router, '/connections/count?status=disconnected')).body).toMatchObject({
       total: 0,
       by_status: { connected: 0, disconnected: 0 },
+    })
+  })
+
+  describe('of connections of silent nodes', () => {
+    const connections = [
+      connection({ node_id: 'node-1' }),
+      connection({ connection_id: 'conn-2', node_id: 'node-1', status: 'disconnected' }),
+      connection({ connection_id: 'conn-3', node_id: 'node-2' }),
+    ]
+    const silent = node({ node_id: 'node-1', stale: true })
+    const countedOf = async (delivery: Inspectors['delivery'], options: RouterOptions = {}) => {
+      const inspectors = { ...createFakeInspectors({ connections }), delivery }
+      const { status, body } = await get(createSubject({ inspectors, ...options }), '/connections/count')
+      return [status, body.by_status?.connected, body.of_silent_nodes]
+    }
+    const deliveryOf = (nodes: object[]) => createFakeInspectors({ delivery: { nodes } }).delivery as DeliveryInspector
+
+    it('are those that are connected', async () => {
+      expect(await countedOf(deliveryOf([silent, node({ node_id: 'node-2' })]))).toEqual([200, 2, 1])
+    })
+
+    it.each([
+      ['there is no delivery', undefined],
+      ['delivery lists no node', deliveryOf([])],
+      ['a node does not say whether it is silent', deliveryOf([silent, node({ node_id: 'node-2', stale: null })])],
+      ['delivery fails', { ...deliveryOf([silent]), listNodes: () => Promise.reject(new Error('down')) }],
+      ['delivery hangs', { ...deliveryOf([silent]), listNodes: () => new Promise<never>(() => {}) }],
+    ])('are unknown where %s', async (_, delivery) => {
+      expect(await countedOf(delivery, { onError: null })).toEqual([200, 2, null])
+    })
+
+    it('are unknown for callers that see some users only, without an error', async () => {
+      const onError: unknown[] = []
+      const options = { authorize: () => ({ user_ids: ['alice'] }), onError: (error: unknown) => onError.push(error) }
+      expect(await countedOf(deliveryOf([silent]), options)).toEqual([200, 2, null])
+      expect(onError).toEqual([])
     })
   })
 

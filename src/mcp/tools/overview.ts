@@ -41,7 +41,7 @@ const PARTS: Record<string, Part> = {
   },
   connections: {
     route: '/connections/count',
-    read: (value) => only(value, 'total', 'by_status', 'by_client_type'),
+    read: (value) => only(value, 'total', 'by_status', 'by_client_type', 'of_silent_nodes'),
     notes: (value) => partNotes('connections', value),
   },
   calls: { route: '/rpc/summary', read: (value) => value },

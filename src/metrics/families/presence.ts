@@ -1,10 +1,18 @@
 /** The families about what is there now: connections and how they came and went, contexts, browser windows. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../../contract/browser-windows.js'
-import { CONNECTION_FAMILY, Connection, ConnectionChurn, MINUTE_MS, minuteOf } from '../../contract/connections.js'
+import {
+  CONNECTION_FAMILY,
+  Connection,
+  ConnectionChurn,
+  type ConnectionFilter,
+  MINUTE_MS,
+  minuteOf,
+  type RegistryInspector,
+} from '../../contract/connections.js'
 import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
 import { Counters } from '../../contract/delivery.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
-import { about, counted, type Group, instant, samplesBy } from '../family.js'
+import { about, counted, type Group, instant, type Scrape, samplesBy } from '../family.js'
 
 const BY_CONNECTION = ConnectionCount.pick({ by_status: true, by_client_type: true })
 const BY_CONTEXT = ContextCount.pick({ by_status: true, by_ownership: true })
@@ -15,40 +23,42 @@ const SAMPLE_SIZE = { read: ({ sampleSize }: { sampleSize: number | null }) => s
 const sampleOf = (what: string) =>
   `${what} that the counts are made of, where they are a sample; absent: they are exact.`
 
-const CONNECTIONS = about(
+const connectionsUnder = (filter: ConnectionFilter) => ({
+  of: 'registry' as const,
+  calls: 'registry.countConnections or registry.listConnections',
+  ask: (registry: RegistryInspector, scrape: Scrape) =>
+    counted(
+      'registry',
+      CONNECTION_FAMILY.counted,
+      {
+        exact: () => registry.countConnections?.(filter, scrape.view.ask),
+        counts: BY_CONNECTION,
+        entry: Connection,
+        id: 'connection_id',
+        list: (page, ask) => registry.listConnections(filter, page, ask),
+      },
+      scrape,
+    ),
+})
+
+const CONNECTIONS = about(connectionsUnder({}), [
   {
-    of: 'registry',
-    calls: 'registry.countConnections or registry.listConnections',
-    ask: (registry, scrape) =>
-      counted(
-        'registry',
-        CONNECTION_FAMILY.counted,
-        {
-          exact: () => registry.countConnections?.({}, scrape.view.ask),
-          counts: BY_CONNECTION,
-          entry: Connection,
-          id: 'connection_id',
-          list: (page, ask) => registry.listConnections({}, page, ask),
-        },
-        scrape,
-      ),
+    name: 'relayscope_connections',
+    help: 'Connections, those that went and are retained among them.',
+    labels: ['status'],
+    read: ({ counts }) => samplesBy('status', counts.by_status),
   },
-  [
-    {
-      name: 'relayscope_connections',
-      help: 'Connections, those that went and are retained among them.',
-      labels: ['status'],
-      read: ({ counts }) => samplesBy('status', counts.by_status),
-    },
-    {
-      name: 'relayscope_connections_by_client_type',
-      help: 'The same connections by the type of their client, whatever their status.',
-      labels: ['client_type'],
-      read: ({ counts }) => samplesBy('client_type', counts.by_client_type),
-    },
-    { name: 'relayscope_connections_sample_size', help: sampleOf('Connections'), ...SAMPLE_SIZE },
-  ],
-)
+  { name: 'relayscope_connections_sample_size', help: sampleOf('Connections'), ...SAMPLE_SIZE },
+])
+
+const CONNECTED = about(connectionsUnder({ status: 'connected' }), [
+  {
+    name: 'relayscope_connections_by_client_type',
+    help: 'Connected connections by the type of their client.',
+    labels: ['client_type'],
+    read: ({ counts }) => samplesBy('client_type', counts.by_client_type),
+  },
+])
 
 const CHURN = about(
   {
@@ -147,4 +157,4 @@ const WINDOWS = about(
   ],
 )
 
-export const PRESENCE_GROUPS: readonly Group[] = [CONNECTIONS, CHURN, CONTEXTS, WINDOWS]
+export const PRESENCE_GROUPS: readonly Group[] = [CONNECTIONS, CONNECTED, CHURN, CONTEXTS, WINDOWS]

@@ -128,14 +128,17 @@ const Findings = ({ answer }: { answer: Answered<FindingPage> }): JSX.Element =>
 )
 
 function Connections(): JSX.Element {
-  const counts = useAnswer<ConnectionCounts>('/connections/count?status=connected')
+  const counts = useAnswer<ConnectionCounts & { of_silent_nodes: number | null }>('/connections/count?status=connected')
   const churn = useAnswer<ConnectionChurn>('/connections/churn')
   return (
     <>
       <Card title="Connected clients" href={hrefOf('/connections', { status: 'connected' })} answer={counts}>
-        {({ total, by_client_type }) => (
+        {({ total, by_client_type, of_silent_nodes }) => (
           <>
             <p class="figure">{countOf(total)}</p>
+            {of_silent_nodes !== null && of_silent_nodes > 0 && (
+              <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
+            )}
             <ul class="bars">
               {Object.entries(by_client_type).map(([type, count]) => (
                 <li key={type}>
