@@ -1,0 +1,65 @@
+/**
+ * The library as one function of a simulated platform: bundled from src, with its clocks, timers, random numbers, ids
+ * and digests replaced. A node is one call of it, with modules of its own.
+ */
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { SimulatedPlatform } from './node.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const ENTRY = `
+export * from './src/redis/index.ts'
+export * from './src/memory/index.ts'
+export { createDiagnosticsRouter, noopAuth, Refusal } from './src/index.ts'
+export {
+  createActionHandlers, createCooperativeSiteRouter, createDispatchConnector, createIdempotencyStore,
+  createSessionPolicy, ingestCooperativeSiteMessage,
+} from './src/cooperative-site/index.ts'
+`
+
+const TIMERS = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate']
+
+const PLATFORM: Record<string, string> = {
+  ...Object.fromEntries(
+    TIMERS.flatMap((name) => [
+      [name, `platform.${name}`],
+      [`globalThis.${name}`, `platform.${name}`],
+    ]),
+  ),
+  'performance.now': 'platform.performanceNow',
+  'Date.now': 'platform.dateNow',
+  'Math.random': 'platform.random',
+  'crypto.randomUUID': 'platform.randomUUID',
+  'crypto.getRandomValues': 'platform.getRandomValues',
+  'crypto.subtle.digest': 'platform.digest',
+}
+
+export type Library = typeof import('../../src/index.js') &
+  typeof import('../../src/memory/index.js') &
+  typeof import('../../src/redis/index.js') &
+  typeof import('../../src/cooperative-site/index.js')
+export type Load = (platform: SimulatedPlatform) => Library
+
+/** @param edit Plants a defect: gets the text of the bundle and gives another one. */
+export async function bundleLibrary(edit: (text: string) => string = (text) => text): Promise<Load> {
+  const { outputFiles } = await build({
+    stdin: { contents: ENTRY, resolveDir: root, loader: 'ts' },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    write: false,
+    define: { ...PLATFORM, RELAYSCOPE_VERSION: '"simulated"' },
+    logLevel: 'error',
+  })
+  const text = edit((outputFiles[0] as { text: string }).text)
+  const body = new Function('platform', 'module', 'exports', 'require', text)
+  const require = createRequire(import.meta.url)
+  return (platform) => {
+    const module = { exports: {} as Library }
+    body(platform, module, module.exports, require)
+    return module.exports
+  }
+}

@@ -1,0 +1,28 @@
+/** Bundles the simulator and runs it: `npm run simulate -- --seed 345`. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+const dir = join(dirname(fileURLToPath(import.meta.url)), '..', 'test', 'simulation')
+const out = await mkdtemp(join(dir, '.made-'))
+try {
+  const outfile = join(out, 'simulate.mjs')
+  const define = { 'import.meta.url': JSON.stringify(pathToFileURL(join(dir, 'simulate.ts')).href) }
+  await build({
+    entryPoints: [join(dir, 'simulate.ts')],
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    define,
+  })
+  const { main } = await import(pathToFileURL(outfile).href)
+  process.exitCode = await main(process.argv.slice(2)).catch((error) => {
+    console.error(error.message)
+    return 2
+  })
+} finally {
+  await rm(out, { recursive: true, force: true })
+}
