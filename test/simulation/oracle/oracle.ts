@@ -9,7 +9,7 @@ import { judgeMessages } from './messages.js'
 import { judgeSessions } from './sessions.js'
 
 const ACCEPTED = new Set(['event', 'ingest', 'attach'])
-const COUNTED = new Set(['acknowledge', 'settle', 'reply'])
+const COUNTED = new Set(['acknowledge', 'settle'])
 
 /** An instance that was superseded counts for nothing, and nobody else is refused as one. */
 function judgeInstances(facts: Facts): void {
