@@ -103,7 +103,7 @@ export class Stage {
     const { code, message = `${error}`, stack } = (error ?? {}) as { code?: string; message?: string; stack?: string }
     // What a store that is away makes the library report is as it should be.
     if (code === 'unavailable' || UNREACHABLE.test(message) || this.config.profile === 'loss') return
-    this.history.reported.push({ node, message: message.slice(0, 200), stack: stack?.split('\n')[1]?.trim() })
+    this.history.reported.push({ node, message: `${code ?? ''} ${message}`.slice(0, 200), stack: stack?.split('\n')[1]?.trim() })
   }
 
   private clientOf(node: SimulatedNode): Any {

@@ -1,0 +1,141 @@
+/** Defects planted one at a time into the bundle: the oracle must find each of them. They are its negative controls. */
+import type { Profile, StoreKind } from './config.js'
+
+export interface Defect {
+  name: string
+  /** What the text of the bundle has exactly once or more, and what stands there instead; every occurrence is replaced. */
+  from: string
+  to: string
+  /** A rule that finds it. */
+  rules: readonly string[]
+  store: StoreKind
+  profile?: Profile
+  /** Where the search begins: a seed that finds it soon. */
+  seed: number
+}
+
+export const DEFECTS: readonly Defect[] = [
+  {
+    name: 'words of a former instance count',
+    from: "if asked ~= '' then return current ~= instance end",
+    to: "if asked ~= '' then return false end",
+    rules: ['stale_word'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a full scope takes one more',
+    from: 'if isNew and held > capacity then',
+    to: 'if isNew and held > capacity + 1 then',
+    rules: ['capacity_exceeded'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'an acknowledgement is lost',
+    from: "c.phase, c.acknowledged = 'acknowledged', state .. '\\\\n' .. now_text .. '\\\\n' .. instance",
+    to: "c.phase = 'acknowledged'",
+    rules: ['acknowledgement_lost'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a command is handed over again after its acknowledgement',
+    from: "if c and c.phase == 'attempted' then give_up(c)",
+    to: "if c and (c.phase == 'attempted' or c.phase == 'acknowledged') then give_up(c)",
+    rules: ['handed_over_after_word', 'attempted_after_acknowledgement'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'an event is published twice',
+    from: "if redis.call('ZSCORE', had, event_id) then return",
+    to: 'if false then return',
+    rules: ['published_twice'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a gap is not told',
+    from: 'if (found === this.ahead) return void 0;',
+    to: 'if (found === this.ahead || found === oldest) { this.ahead = found; return void 0; }',
+    rules: ['lost_without_gap', 'published_unheard'],
+    store: 'memory',
+    seed: 1,
+  },
+  {
+    name: 'a gap is counted one short',
+    from: 'const lost = { dropped: found - this.ahead,',
+    to: 'const lost = { dropped: Math.max(1, found - this.ahead - 1),',
+    rules: ['gap_miscounted'],
+    store: 'memory',
+    seed: 1,
+  },
+  {
+    name: 'a write runs however late it comes',
+    from: 'if stored_now >= tonumber(ends) then return',
+    to: 'if false then return',
+    rules: ['there_though_refused', 'stale_word', 'ended_twice', 'heard_though_denied', 'ran_though_denied'],
+    store: 'redis',
+    profile: 'all',
+    seed: 1,
+  },
+  {
+    name: 'what was sent is called not run',
+    from: 'const outcome = isSent ? "unknown" : "not_run";',
+    to: 'const outcome = "not_run";',
+    rules: ['there_though_refused', 'ran_though_denied'],
+    store: 'redis',
+    profile: 'links',
+    seed: 1,
+  },
+  {
+    name: 'the reply of another client counts',
+    from: "if has_sender == '1' and is_foreign(call) then",
+    to: 'if false then',
+    rules: ['foreign_counted'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a message that arrives again is new',
+    from: '  if before then\n    local reply = cjson.decode(before)',
+    to: '  if false then\n    local reply = cjson.decode(before)',
+    rules: ['claimed_twice', 'retained_twice', 'new_twice', 'rpc_sum'],
+    store: 'redis',
+    profile: 'links',
+    seed: 1,
+  },
+  {
+    name: 'a reservation outlives its command',
+    from: "if c.scope_shard == '' then release(c.scope_id, c.ref) end",
+    to: "if c.scope_shard == '' and state ~= 'expired' then release(c.scope_id, c.ref) end",
+    rules: ['left_reserved', 'refused_with_room'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a reservation is given back twice',
+    from: "  count('acknowledgement ' .. state)\n",
+    to: "  count('acknowledgement ' .. state)\n  if c.scope_shard == '' then release(c.scope_id, c.ref) end\n",
+    rules: ['capacity_exceeded'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
+    name: 'a command ends twice in memory',
+    from: 'return command2?.terminal ? void 0 : command2;',
+    to: 'return command2;',
+    rules: ['ended_twice'],
+    store: 'memory',
+    seed: 1,
+  },
+]
+
+/** @throws Error where the library no longer has what the defect changes. */
+export function plant({ name, from, to }: Defect): (text: string) => string {
+  return (text) => {
+    if (!text.includes(from)) throw new Error(`cannot plant "${name}": the bundle has no ${JSON.stringify(from)}`)
+    return text.replaceAll(from, () => to)
+  }
+}
