@@ -3,6 +3,10 @@
 /** The reason with which a signal of ours aborts when time is up. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
+
+  constructor() {
+    super('the time for this answer is over')
+  }
 }
 
 function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {

@@ -30,7 +30,7 @@ export interface RelayClient {
 }
 
 const DEPLOYMENT = 'simulated'
-const UNREACHABLE = /unavailable|closed|timeout/
+const UNREACHABLE = /unavailable|closed|timeout|the time for this answer is over/
 
 export class Stage {
   readonly nodes: SimulatedNode[]
@@ -103,7 +103,11 @@ export class Stage {
     const { code, message = `${error}`, stack } = (error ?? {}) as { code?: string; message?: string; stack?: string }
     // What a store that is away makes the library report is as it should be.
     if (code === 'unavailable' || UNREACHABLE.test(message) || this.config.profile === 'loss') return
-    this.history.reported.push({ node, message: `${code ?? ''} ${message}`.slice(0, 200), stack: stack?.split('\n')[1]?.trim() })
+    this.history.reported.push({
+      node,
+      message: `${code ?? ''} ${message}`.slice(0, 200),
+      stack: stack?.split('\n')[1]?.trim(),
+    })
   }
 
   private clientOf(node: SimulatedNode): Any {
