@@ -33,7 +33,7 @@ const run = (kind: StoreKind, seed: number, library = load): Promise<Outcome> =>
 
 const violationsOf = ({ history }: Outcome) => history.violations.map(({ rule, about }) => `${rule}: ${about}`)
 
-describe.sequential('a simulated deployment', () => {
+describe('a simulated deployment', () => {
   it.each([
     ['memory', 60],
     ['redis', 15],

@@ -36,7 +36,7 @@ export interface DispatchConnector extends ActionConnector, ReplyTarget {
   acknowledge(input: AcknowledgeInput): Promise<boolean>
   /**
    * Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped, and so is
-   * `undefined`. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
+   * `undefined`. An instance that was superseded in the meantime may still reply: it ran the action. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
    * `handler_error`. One that rejects is to be sent again, until it is answered: then call, command and history agree.
    *
    * @throws Refusal `invalid_input` for what is not an outcome; the call goes on waiting. What the history refuses it
