@@ -18,7 +18,7 @@ Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K)
 }
 
 /** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
-const LONG = ['test/package/', 'test/redis/losses/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
+const LONG = ['test/package/', 'test/simulation/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -287,13 +287,6 @@ export const MUTANTS = [
       'if not call then',
     ],
   ]),
-  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/losses/messages.test.ts', [
-    [
-      'a reply that is dropped counts once, however often it arrives',
-      "if redis.call('SET', K(t, 'dropped', name), 1, 'NX', 'PX', ${NAMED_MS}) then tally(why) end",
-      'tally(why)',
-    ],
-  ]),
   ...weaken('src/redis/sessions/scripts.ts', 'test/redis/versions.test.ts', [
     [
       'a move of a session is a change',
