@@ -12,6 +12,7 @@ export default {
     'bench/*.{ts,mjs}',
     'test/adapters/hosts/*.ts',
     'test/plugs/inferred-types.ts',
+    'test/simulation/simulate.ts',
     'test/campaign/{fuzz.mjs,fuzz-run.ts,faults.mjs,faults-run.ts,faults-node.ts}',
   ],
   project: ['src/**/*.{ts,tsx}', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],

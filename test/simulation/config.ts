@@ -18,7 +18,7 @@ export type Fault =
   | 'store loses writes'
   | 'store is full'
 
-export const PROFILES = {
+const PROFILES = {
   calm: [],
   links: ['link breaks', 'reply is lost', 'link stalls', 'replies stall', 'subscriber breaks', 'subscriber goes deaf'],
   nodes: ['node dies', 'node stands still', 'node clock steps', 'link breaks'],

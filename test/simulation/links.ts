@@ -149,7 +149,7 @@ class CommandLink extends EventEmitter implements Link {
 
 type Listener = (message: string, channel: string) => void
 
-export class SubscriberLink extends EventEmitter implements Link, Hearer {
+class SubscriberLink extends EventEmitter implements Link, Hearer {
   readonly isSubscriber = true
   readonly handlers = new Map<string, Set<Listener>>()
   /** The link is up, but no message comes through: as behind a proxy that has forgotten it. */

@@ -11,7 +11,7 @@ export interface Dice {
 }
 
 /** A 32-bit number for a text, to give every part of a history dice of its own. */
-export function hash32(text: string): number {
+function hash32(text: string): number {
   let hash = 2_166_136_261
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16_777_619)
   return hash | 0

@@ -39,8 +39,7 @@ export const msOf = (iso: string | null): number => (iso ? Date.parse(iso) - EPO
 
 export const round = (ms: number | undefined): string => (ms === undefined ? '?' : ms.toFixed(0))
 
-export const clientOf = ({ user_id, client_id }: { user_id?: string; client_id?: string }): string =>
-  `${user_id} ${client_id}`
+const clientOf = ({ user_id, client_id }: { user_id?: string; client_id?: string }): string => `${user_id} ${client_id}`
 
 export const commandOf = (one: { user_id?: string; client_id?: string; command_id?: string }): string =>
   `${clientOf(one)} ${one.command_id}`
