@@ -125,10 +125,11 @@ export function writesOf(facilities: Facilities): Write[] {
       () =>
         bus.publish(siteStream('ann', 'notes'), {
           event_id: 'e',
-          event: 'changed',
+          name: 'changed',
+          site_id: 'notes',
           data: null,
           published_at: '2026-01-01T00:00:00.000Z',
-        } as never),
+        }),
     ],
     'a session': [
       'sessions',
