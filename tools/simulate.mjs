@@ -1,11 +1,13 @@
 /** Bundles the simulator and runs it: `npm run simulate -- --seed 345`. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
 const dir = join(dirname(fileURLToPath(import.meta.url)), '..', 'test', 'simulation')
-const out = await mkdtemp(join(dir, '.made-'))
+const cache = join(dir, '..', '..', 'node_modules', '.cache')
+await mkdir(cache, { recursive: true })
+const out = await mkdtemp(join(cache, 'simulate-'))
 try {
   const outfile = join(out, 'simulate.mjs')
   const define = { 'import.meta.url': JSON.stringify(pathToFileURL(join(dir, 'simulate.ts')).href) }

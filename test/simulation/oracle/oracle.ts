@@ -29,7 +29,8 @@ function judgeInstances(facts: Facts): void {
     const wasSuperseded = connects.some(
       (c) => c.instance_id !== one.instance_id && mayRun(c) && endOf(c) > own.call && c.call < one.ret,
     )
-    const hasLeft = facts.all('disconnect').some((d) => d.connection_id === own.connection_id && d.call < one.ret)
+    // Of whichever of its connections: the last one may have begun while the operation was under way.
+    const hasLeft = facts.all('disconnect').some((d) => d.instance_id === one.instance_id && d.call < one.ret)
     const beats = facts
       .all('heartbeat')
       .filter((b) => b.connection_id === own.connection_id && isYes(b) && b.ret < one.ret)
