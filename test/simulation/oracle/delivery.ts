@@ -94,7 +94,7 @@ function judgeAttempts(facts: Facts, command: Command, blame: (rule: string, abo
       (one) => mayRun(one) && one.instance_id === acknowledgement.instance_id && one.what !== 'dispatch',
     )
     if (!isSaid) blame('acknowledgement_from_nowhere', JSON.stringify(acknowledgement))
-    if (!facts.hasClockSteps && attempts.last_at > acknowledgement.at)
+    if (attempts.last_at > acknowledgement.at)
       blame('attempted_after_acknowledgement', `${attempts.last_at} > ${acknowledgement.at}`)
   }
   const quietFrom = Math.min(...[...counted, ...endings.filter(isYes)].map(({ ret }) => ret))
@@ -117,7 +117,8 @@ function judgeCommand(facts: Facts, command: Command): void {
   for (const one of own)
     if (one.what === 'acknowledge' && isYes(one) && one.call > endedAt)
       blame('acknowledged_after_end', `${round(one.call)} > ${round(endedAt)}`)
-  if (record) judgeAttempts(facts, command, blame)
+  // Where the store's clock stepped back, commands live on after the last reading.
+  if (record && !facts.hasClockSteps) judgeAttempts(facts, command, blame)
   for (const { action, command_id, payload, instance_id, at, node } of handovers) {
     if (action === 'sync' && !command_id.startsWith('probe') && payload !== JSON.stringify({ of: command_id }))
       blame('other_payload', payload)
