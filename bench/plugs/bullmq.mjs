@@ -57,7 +57,7 @@ function questionsTo(queue, count) {
     identify: ({ data }) => ({ user_id: data.user }),
   }).delivery
   const page = (inspector, filter, cursor) => () => inspector.listCommands(filter, { limit: PAGE, cursor }, ASK)
-  const waiting = (place) => `4/${place}///0/${queue.name}`
+  const waiting = (place) => `4/${place}/0/${queue.name}`
   const key = (id) => ({ user_id: queue.name, client_id: queue.name, command_id: `${queue.name}:${id}` })
   return {
     summary: () => delivery.summary(ASK),
@@ -65,12 +65,12 @@ function questionsTo(queue, count) {
     nodes: () => delivery.listNodes({ limit: PAGE, cursor: null }, ASK),
     'commands, the first page': page(delivery, {}, null),
     'commands, a page in the middle': page(delivery, {}, waiting(Math.floor(count * 0.35))),
-    'commands, the last of those waiting': page(delivery, { state: 'waiting' }, waiting(count * 0.7 - PAGE)),
+    'commands, the oldest of those waiting': page(delivery, { state: 'waiting' }, waiting(count * 0.7 - PAGE)),
     'commands that have ended': page(delivery, { state: 'resulted' }, null),
     'commands with whose they are': page(identified, {}, null),
     'status of one that has ended': () => delivery.status(key(1), ASK),
     'status of one that waits': () => delivery.status(key(Math.floor(count * 0.9)), ASK),
-    'BullMQ: getJobs of a page': () => queue.getJobs(['wait'], 0, PAGE - 1, true),
+    'BullMQ: getJobs of a page': () => queue.getJobs(['wait'], 0, PAGE - 1),
     'BullMQ: getJobCounts': () => queue.getJobCounts(),
   }
 }

@@ -1,83 +1,101 @@
-/** Jobs as commands: a page of them index by index, and one by its name. */
+/** Jobs as commands: a page of them, state by state, and one by its id. */
 import { raceAbort } from '../async/abort.js'
 import { BadRecord } from '../contract/bad-record.js'
 import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
 import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
-import { type Identify, PAYLOAD_BYTES } from './identity.js'
-import { jobOf } from './ids.js'
-import { type JobRow, nameOf, readJob, toRow } from './jobs.js'
-import { behind, type Position, parseToken, startOf, tokenOf } from './position.js'
-import type { Link } from './queue.js'
-import { INDEXES, type Index, READ_JOB_BY_ID, READ_JOBS } from './scripts.js'
+import { Refusal } from '../refusal.js'
+import type { Identify } from './identity.js'
+import { commandIdOf, jobOf, nameOf, readJob } from './jobs.js'
+import { type BullmqQueueJob, type JobState, type Link, STATES } from './queue.js'
 
-/** Jobs of one question: some milliseconds of the store at most. */
-const CHUNK = 500
-/** Jobs of one question where a filter may pass over most of them. */
-const CHUNK_FILTERED = 100
-/** After which a page ends with what it has. With one more stretch it is within the router's 5 s, however slow `identify` is. */
+/** Most jobs of one call, which BullMQ reads with their payloads. */
+const CHUNK = 100
+/** Jobs before the position that are read once more, to find the one that was shown last where others have left its state. */
+const OVERLAP = 10
+/** After which a page ends with what it has. With one more chunk it is within the router's 5 s, however slow `identify` is. */
 const PAGE_MS = 1_500
-/** Bytes of the payloads of one question, all of them together. */
-const CHUNK_BYTES = 4_194_304
 
-/** The queues of a host by their names, and who says whose a job is. */
+/** The queues of a host, and whose their jobs are. */
 export interface Queues {
   readonly links: readonly Link[]
   readonly identify: Identify | undefined
 }
 
-/** Which indexes hold the jobs that stand there. */
-const INDEXES_OF: Partial<Record<NonNullable<CommandFilter['state']>, readonly Index[]>> = {
-  waiting: ['waiting-children', 'delayed', 'prioritized', 'paused', 'wait'],
-  attempted: ['waiting-children', 'delayed', 'prioritized', 'paused', 'wait', 'active'],
-  resulted: ['completed'],
-  failed: ['failed'],
-}
+const OPEN: readonly JobState[] = ['waiting-children', 'delayed', 'prioritized', 'paused', 'waiting']
 
-const payloadBytes = ({ identify }: Queues) => (identify === undefined ? 0 : PAYLOAD_BYTES)
-
-/** The indexes that can hold what the filter admits. */
-function indexesFor({ state, overdue, user_id, client_id }: CommandFilter, { identify }: Queues): readonly Index[] {
-  // No job has a deadline, and without `identify` none is anybody's.
+/** The states that can hold what the filter admits. */
+function statesFor({ state, overdue, user_id, client_id }: CommandFilter, { identify }: Queues): readonly JobState[] {
+  // No job has a deadline, and without `identify` none belongs to anyone.
   if (overdue || (identify === undefined && (user_id !== undefined || client_id !== undefined))) return []
-  return state === undefined ? INDEXES : (INDEXES_OF[state] ?? [])
+  if (state === undefined) return STATES
+  if (state === 'waiting') return OPEN
+  if (state === 'attempted') return [...OPEN, 'active']
+  return state === 'resulted' ? ['completed'] : state === 'failed' ? ['failed'] : []
 }
 
-/** A stretch of one queue from `from`, and where it goes on; `null` at the end of the queue. */
-async function readStretch(
-  queues: Queues,
-  from: Position,
-  indexes: readonly Index[],
-  count: number,
-  ask: Ask,
-): Promise<{ rows: JobRow[]; next: Position | null }> {
-  const link = queues.links[from.queue] as Link
-  const left = indexes.filter((index) => INDEXES.indexOf(index) >= INDEXES.indexOf(from.index))
-  const { place, left: unseen, score, last } = left[0] === from.index ? from : startOf(from.queue, from.index)
-  const reply = await link.run(
-    READ_JOBS,
-    {
-      wanted: count,
-      payload_bytes: payloadBytes(queues),
-      all_bytes: CHUNK_BYTES,
-      ...{ place, left: unseen, score, last },
-      indexes: left,
-    },
-    ask,
+/** Where a walk goes on. */
+interface Position {
+  readonly queue: number
+  readonly state: JobState
+  /** Jobs of the state before it. */
+  readonly start: number
+  /** The id of the job that was shown last in this state; `''` for none. */
+  readonly last: string
+}
+
+const TOKEN = /^([0-7])\/(0|[1-9][0-9]{0,9})\/(0|[1-9][0-9]{0,2})\/(.+)$/s
+
+/** The id of a job and the name of its queue may have any character: the length of the first tells them apart. */
+const tokenOf = ({ queue, state, start, last }: Position, links: readonly Link[]) =>
+  `${STATES.indexOf(state)}/${start}/${last.length}/${last}${links[queue]?.name}`
+
+/** @throws Refusal `invalid_cursor` */
+function parseToken(token: string, links: readonly Link[]): Position {
+  const [, state, start, length, rest = ''] = TOKEN.exec(token) ?? []
+  const queue = links.findIndex(({ name }) => name === rest.slice(Number(length)))
+  if (queue < 0) throw new Refusal('invalid_cursor')
+  return { queue, state: STATES[Number(state)] as JobState, start: Number(start), last: rest.slice(0, Number(length)) }
+}
+
+/** Jobs one by one, where BullMQ could not read some of them together. */
+function readOneByOne(link: Link, state: JobState, from: number, end: number, ask: Ask) {
+  return Promise.all(
+    Array.from({ length: end - from + 1 }, async (_, i) => {
+      try {
+        const [job] = await link.jobs(state, from + i, from + i, false, ask)
+        return job ?? null
+      } catch (error) {
+        if (error instanceof Refusal || ask.signal.aborted) throw error
+        return new BadRecord(`a job of the queue ${link.name} was left out: it could not be read`, undefined, {
+          cause: error,
+        })
+      }
+    }),
   )
-  const [index, told]: unknown[] = Array.isArray(reply) ? reply : []
-  if (!Array.isArray(told)) throw new TypeError('the store of a queue answered what is no page of jobs')
-  const rows = told.map(toRow)
-  const shown = rows.at(-1)
-  if (index === '') return { rows, next: null }
-  const next =
-    shown && shown.index === index ? behind(from.queue, link.name, shown) : startOf(from.queue, index as Index)
-  return { rows, next }
+}
+
+/** Up to `count` jobs from a position, newest first, and the place of each among those of its state. */
+async function readChunk(link: Link, { state, start, last }: Position, count: number, ask: Ask) {
+  const from = last === '' ? start : Math.max(0, start - OVERLAP)
+  const end = start + count - 1
+  let read: readonly (BullmqQueueJob | BadRecord | null)[]
+  try {
+    read = await link.jobs(state, from, end, false, ask)
+  } catch (error) {
+    if (error instanceof Refusal || ask.signal.aborted) throw error
+    read = await readOneByOne(link, state, from, end, ask)
+  }
+  const shown = read.findIndex((job) => job !== null && 'id' in job && job.id === last)
+  // Where the last one has moved on, jobs before the position may not have been shown: rather twice than not at all.
+  const skipped = shown < 0 ? Math.max(0, start - from - (count - 1)) : shown + 1
+  const fresh = read.map((job, i) => ({ job, place: from + i })).slice(skipped)
+  return fresh.filter((one): one is { job: BullmqQueueJob | BadRecord; place: number } => one.job !== null)
 }
 
 /**
- * A page of the jobs under `filter`, queue by queue and index by index. No snapshot: a job that goes on while a walk is under way
- * may be shown twice, and one that comes back to an index before is missed.
+ * A page of the jobs under `filter`, queue by queue and state by state, the newest first. No snapshot: a job that moves while a
+ * walk is under way may be shown twice, and one that returns to an earlier state is missed.
  */
 export async function listCommands(
   queues: Queues,
@@ -87,55 +105,88 @@ export async function listCommands(
   now: () => number,
 ): Promise<Page<DeliveryCommand>> {
   const { links, identify } = queues
-  const indexes = indexesFor(filter, queues)
+  const states = statesFor(filter, queues)
   const isFiltered = Object.keys(filter).length > 0
   const only = filter.scope_id === undefined ? null : links.findIndex(({ name }) => name === filter.scope_id)
-  const first = only ?? 0
-  const end = only === null ? links.length : only < 0 ? 0 : only + 1
-  const start = (queue: number): Position | null =>
-    queue < end && indexes.length > 0 && queue >= 0 ? startOf(queue, indexes[0] as Index) : null
+  const end = only === null ? links.length : only + 1
+  const startOf = (queue: number): Position | null =>
+    queue >= 0 && queue < end && states[0] !== undefined ? { queue, state: states[0], start: 0, last: '' } : null
+  const after = ({ queue, state }: Position): Position | null => {
+    const next = states.find((one) => STATES.indexOf(one) > STATES.indexOf(state))
+    return next === undefined ? startOf(queue + 1) : { queue, state: next, start: 0, last: '' }
+  }
 
-  let position = cursor === null ? start(first) : parseToken(cursor, links)
+  let position = cursor === null ? startOf(only ?? 0) : parseToken(cursor, links)
+  const counts = new Map<Link, Readonly<Record<string, number>>>()
   const items: DeliveryCommand[] = []
   const most = examinable(ask)
   const startedAt = performance.now()
   const isInTime = () => performance.now() - startedAt < PAGE_MS
   let [examined, omitted] = [0, 0]
   while (position !== null && items.length < limit && examined < most && (examined === 0 || isInTime())) {
-    const wanted = Math.max(limit - items.length, isFiltered ? CHUNK_FILTERED : 1)
-    const { queue }: Position = position
-    const link = links[queue] as Link
-    const { rows, next } = await readStretch(queues, position, indexes, Math.min(CHUNK, wanted, most - examined), ask)
-    const records = await raceAbort(Promise.all(rows.map((row) => readJob(link.name, row, identify, ask))), ask.signal)
-    position = next ?? start(queue + 1)
+    const at: Position = position
+    const link = links[at.queue] as Link
+    const counted = counts.get(link) ?? (await link.call((queue) => queue.getJobCounts(), ask))
+    counts.set(link, counted)
+    if (at.start >= (counted[at.state] ?? 0)) {
+      position = after(at)
+      continue
+    }
+    const wanted = Math.min(CHUNK, isFiltered ? CHUNK : limit - items.length, most - examined)
+    const chunk = await readChunk(link, at, wanted, ask)
+    const records = await raceAbort(
+      Promise.all(
+        chunk.map(({ job }) => (job instanceof BadRecord ? job : readJob(link.name, job, at.state, identify, ask))),
+      ),
+      ask.signal,
+    )
+    position = { ...at, start: at.start + wanted, last: lastOf(link, chunk.at(-1)?.job) }
     for (const [i, record] of records.entries()) {
+      const { job, place } = chunk[i] as (typeof chunk)[number]
       examined += 1
-      if (record instanceof BadRecord) {
+      if (record instanceof BadRecord || job instanceof BadRecord) {
         omitted += 1
         ask.onError?.(record)
-        continue
+      } else {
+        const command = toDeliveryCommand(record, now(), nameOf(job))
+        if (admitsCommand(filter, command)) items.push(command)
       }
-      const command = toDeliveryCommand(record, now(), nameOf(rows[i] as JobRow))
-      if (!admitsCommand(filter, command)) continue
-      items.push(command)
-      if (items.length < limit || i === rows.length - 1) continue
-      position = behind(queue, link.name, rows[i] as JobRow)
+      if (items.length < limit || i === records.length - 1) continue
+      // Always further than before: the overlap finds the last one where it stands before its position.
+      position = { ...at, start: Math.max(place, at.start) + 1, last: lastOf(link, job) }
       break
     }
+    if (position.start >= (counted[at.state] ?? 0)) position = after(position)
   }
   const next_cursor = position === null ? null : tokenOf(position, links)
-  return { items, next_cursor, has_more: position !== null, examined, ...omitting(omitted) }
+  return { items, next_cursor, has_more: position !== null, examined: Math.min(examined, most), ...omitting(omitted) }
 }
 
-/** The evidence about the job that the key names; `null` where there is none. */
+/** The id of `job` for a token; `''` if it is too long for one. */
+function lastOf(link: Link, job: BullmqQueueJob | BadRecord | undefined): string {
+  if (job === undefined || job instanceof BadRecord || job.id === undefined) return ''
+  return commandIdOf(link.name, job.id) === null ? '' : job.id
+}
+
+/** Returns the evidence about the job that the key names; `null` if there is none. */
 export async function readStatus(queues: Queues, key: CommandKey, ask: Ask): Promise<DeliveryStatus | null> {
   const named = jobOf(key.command_id)
   const link = queues.links.find(({ name }) => name === named?.queue)
   if (!named || !link) return null
-  const reply = await link.run(READ_JOB_BY_ID, { id: named.job, payload_bytes: payloadBytes(queues) }, ask)
-  const record = await readJob(link.name, toRow(reply), queues.identify, ask)
-  // What has no instant is no job: there is none, or it is another key of the queue.
+  const [job, state] = await link.call(
+    // An id may name another key of the queue, which is no job.
+    async (queue) => Promise.all([queue.getJob(named.job), queue.getJobState(named.job)]).catch(unlessWrongType),
+    ask,
+  )
+  if (!job) return null
+  const known = STATES.find((one) => one === state) ?? 'waiting'
+  const record = await readJob(link.name, job, known, queues.identify, ask)
   if (record instanceof BadRecord) return null
   const { user_id, client_id } = addressOf(record)
   return user_id === key.user_id && client_id === key.client_id ? record : null
+}
+
+function unlessWrongType(error: unknown): [undefined, string] {
+  if (error instanceof Error && /\bWRONGTYPE\b/.test(error.message)) return [undefined, 'unknown']
+  throw error
 }

@@ -3,8 +3,6 @@ import { runWithin } from '../async/time-limit.js'
 import { checkId } from '../contract/ids.js'
 import type { Ask, Awaitable } from '../contract/page.js'
 
-/** Bytes of a payload that `identify` is shown; a page reads up to as many jobs as it shows. */
-export const PAYLOAD_BYTES = 65_536
 /** After which a job is nobody's, for the answer at hand. */
 const IDENTIFY_MS = 1_000
 
@@ -13,7 +11,7 @@ export interface BullmqJob {
   readonly queue: string
   readonly id: string
   readonly name: string
-  /** The payload; `undefined` where it is over 64 KiB, or no JSON. Nothing of it leaves but what `identify` answers. */
+  /** The payload. Nothing of it leaves except the ids that `identify` returns. */
   readonly data: unknown
 }
 
@@ -34,14 +32,6 @@ export interface Owner {
 
 const NOBODY: Owner = { user_id: null, client_id: null }
 
-function parse(payload: string | null): unknown {
-  try {
-    return payload === null ? undefined : JSON.parse(payload)
-  } catch {
-    return undefined
-  }
-}
-
 function idOf(given: unknown, name: string): string | null {
   if (given === null || given === undefined) return null
   const reason = typeof given === 'string' ? checkId(given) : 'must be a string'
@@ -59,16 +49,11 @@ function identityOf(told: unknown): BullmqIdentity {
 }
 
 /** Whose the job is; nobody's without `identify`, and where that fails. */
-export async function ownerOf(
-  identify: Identify | undefined,
-  job: Omit<BullmqJob, 'data'>,
-  payload: string | null,
-  ask: Ask,
-): Promise<Owner> {
+export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ask: Ask): Promise<Owner> {
   if (identify === undefined) return NOBODY
   try {
     const told = identityOf(
-      await runWithin(() => identify({ ...job, data: parse(payload) }), {
+      await runWithin(() => identify(job), {
         ms: IDENTIFY_MS,
         late: () => new Error(`identify did not answer within ${IDENTIFY_MS} ms`),
         signal: ask.signal,

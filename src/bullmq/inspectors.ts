@@ -19,15 +19,13 @@ import {
 import { listCommands, readStatus } from './commands.js'
 import type { Identify } from './identity.js'
 import { listNodes } from './nodes.js'
-import { type BullmqQueue, createLink, TIMEOUT_MS } from './queue.js'
+import { type BullmqQueue, createLink, QUEUE_METHODS, TIMEOUT_MS } from './queue.js'
 import { listScopes, readScope, readSummary } from './scopes.js'
 
 export interface BullmqOptions {
   /** The host's own queues, each name once; they stay the host's, and are never closed or written to. */
   queues: readonly BullmqQueue[]
-  /**
-   * Says whose a job is, by its payload for example, of which up to 64 KiB are read then, and only then. @default nobody knows
-   */
+  /** Says whose a job is, by its payload for example. @default unknown */
   identify?: Identify | undefined
   /** What the deployment is called in the summary. @default null */
   deploymentId?: string | null | undefined
@@ -47,21 +45,13 @@ const OPTIONS: Shape<BullmqOptions> = {
   now: FUNCTION,
 }
 
-const QUEUE = having('toKey', 'getWorkers')
-
-/** Whether there is a promise of a client: a queue of BullMQ 6 may have none, for its jobs may stand elsewhere. */
-function hasClient(queue: BullmqQueue): boolean {
-  const { client }: Partial<BullmqQueue> = queue
-  // That it fails is heard when it is asked.
-  client?.then?.(undefined, () => {})
-  return typeof client?.then === 'function'
-}
+const QUEUE = having(...QUEUE_METHODS)
 
 function checkQueues(queues: readonly BullmqQueue[]): void {
   const names = new Set<string>()
   for (const [i, queue] of queues.entries()) {
-    if (!QUEUE.test(queue) || typeof queue.name !== 'string' || !hasClient(queue))
-      throw new TypeError(`queues.${i} must be a Queue of bullmq 5, not ${shown(queue)}`)
+    if (!QUEUE.test(queue) || typeof queue.name !== 'string')
+      throw new TypeError(`queues.${i} must be a Queue of bullmq 5 or 6, not ${shown(queue)}`)
     const reason = checkId(queue.name)
     if (reason) throw new TypeError(`the name of queues.${i} ${reason}`)
     if (names.has(queue.name)) throw new TypeError(`queues.${i} is a second queue of the name ${shown(queue.name)}`)
@@ -70,8 +60,8 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
 }
 
 /**
- * Inspectors over queues of BullMQ 5, as they are in their store: jobs are commands, queues are scopes, workers are nodes. They
- * only read, a bounded part each time, and never add, move or clean a job. What BullMQ cannot tell is `null`.
+ * Creates inspectors over queues of BullMQ 5 and 6: jobs are commands, queues are scopes, workers are nodes. They call the public
+ * getters of the queues, for a bounded part each time, and never add, move or clean a job. What BullMQ does not say is `null`.
  *
  * @returns `delivery` alone: nothing in the store says that somebody waits for the result of a job.
  * @throws TypeError or RangeError that names the option.
@@ -89,11 +79,11 @@ export function createBullmqInspectors(options: BullmqOptions): { delivery: Deli
   const queues = { links, identify }
   return {
     delivery: {
-      ping: (ask) => Promise.all(links.map(({ name }) => readScope(links, name, ask, now))),
+      ping: (ask) => Promise.all(links.map(({ name }) => readScope(links, name, ask))),
       summary: (ask) => readSummary(links, deploymentId, ask, now),
       listNodes: (page, ask) => listNodes(links, page, ask),
-      listTenants: (page, ask) => listScopes(links, page, ask, now),
-      getTenant: (scopeId, ask) => readScope(links, scopeId, ask, now),
+      listTenants: (page, ask) => listScopes(links, page, ask),
+      getTenant: (scopeId, ask) => readScope(links, scopeId, ask),
       status: (key, ask) => readStatus(queues, key, ask),
       listCommands: (filter, page, ask) => listCommands(queues, filter, page, ask, now),
     },

@@ -1,131 +1,129 @@
-/** What a job of BullMQ proves, in the words of delivery: its worker's processor stands where `deliver` does. */
+/** A job of BullMQ as a command: its id, and what the job proves in the terms of delivery. A processor stands for `deliver`. */
 import { BadRecord } from '../contract/bad-record.js'
 import type { DeliveryStatus } from '../contract/delivery.js'
-import { Id, toTimestamp } from '../contract/ids.js'
+import { checkId, Id, toTimestamp } from '../contract/ids.js'
 import type { Ask } from '../contract/page.js'
 import { type Identify, ownerOf } from './identity.js'
-import { commandIdOf } from './ids.js'
-import { INDEXES, type Index, ROW } from './scripts.js'
+import type { BullmqQueueJob, JobState } from './queue.js'
 
-type Field = (typeof ROW)[number]
+// What an id cannot have; `%` besides, which marks them. A queue's name has no colon, a job's id may.
+const MARKED = /[%/\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** A job as its queue's store has told it. */
-export interface JobRow {
-  readonly index: Index
-  readonly place: number
-  readonly left: number
-  readonly id: string
-  text(field: Field): string | null
-  /** A whole number from 0; 0 for what is none. */
-  count(field: Field): number
-  /** An instant as it is written on the wire; `null` for what is none. */
-  instant(field: Field): string | null
+const encode = (text: string): string => text.replace(MARKED, (mark) => encodeURIComponent(mark))
+
+/** The command id of a job, `<queue>:<job>`; `null` if it is too long for an id. */
+export function commandIdOf(queue: string, job: string): string | null {
+  if (/\p{Cs}/u.test(job)) return null
+  const id = `${encode(queue)}:${encode(job)}`
+  return checkId(id) === undefined ? id : null
+}
+
+/** The queue and job that `commandIdOf` was given; `null` for what it never returns. */
+export function jobOf(commandId: string): { queue: string; job: string } | null {
+  const at = commandId.indexOf(':')
+  if (at < 1) return null
+  try {
+    const queue = decodeURIComponent(commandId.slice(0, at))
+    const job = decodeURIComponent(commandId.slice(at + 1))
+    return job !== '' && commandIdOf(queue, job) === commandId ? { queue, job } : null
+  } catch {
+    return null
+  }
 }
 
 const DATE_MAX_MS = 8.64e15
 
-/** @throws TypeError for what no script of ours answers. */
-export function toRow(reply: unknown): JobRow {
-  const values: unknown[] = Array.isArray(reply) ? reply : []
-  const valueAt = (field: Field) => values[ROW.indexOf(field)]
-  const text = (field: Field) => {
-    const value = valueAt(field)
-    return typeof value === 'string' ? value : null
-  }
-  const number = (field: Field) => {
-    const value = Number(text(field) ?? Number.NaN)
-    return value >= 0 && value <= DATE_MAX_MS ? Math.floor(value) : null
-  }
-  const [index, id] = [text('index') as Index, text('id')]
-  const [place, left] = [Number(valueAt('place')), Number(valueAt('left'))]
-  if (!INDEXES.includes(index) || !Number.isSafeInteger(place) || !Number.isSafeInteger(left) || id === null)
-    throw new TypeError('the store of a queue answered what is no job')
+const numberOf = (value: unknown): number | null =>
+  typeof value === 'number' && value >= 0 && value <= DATE_MAX_MS ? Math.floor(value) : null
+
+const instantOf = (value: unknown): string | null => {
+  const at = numberOf(value)
+  return at === null ? null : toTimestamp(at)
+}
+
+/** The name of a job, where it is short enough to be shown. */
+export function nameOf({ name }: BullmqQueueJob): string | null {
+  const { data = null } = Id.safeParse(name)
+  return data
+}
+
+/** The counts and flags of a job that the evidence is derived from. */
+function readFacts(job: BullmqQueueJob, state: JobState) {
+  const { failedReason } = job
   return {
-    index,
-    place,
-    left,
-    id,
-    text,
-    count: (field) => number(field) ?? 0,
-    instant(field) {
-      const at = number(field)
-      return at === null ? null : toTimestamp(at)
-    },
+    state,
+    started: numberOf(job.attemptsStarted) ?? 0,
+    ended: numberOf(job.attemptsMade) ?? 0,
+    stalls: numberOf(job.stalledCounter) ?? 0,
+    attempts: numberOf(job.opts?.attempts) ?? 0,
+    isTerminal: state === 'completed' || state === 'failed',
+    hasFailed: typeof failedReason === 'string',
+    isStalled: typeof failedReason === 'string' && failedReason.startsWith('job stalled more than allowable limit'),
   }
 }
+type Facts = ReturnType<typeof readFacts>
 
-/** What a job is of, where its name is short enough to be shown. */
-export function nameOf(row: JobRow): string | null {
-  const { data: name = null } = Id.safeParse(row.text('name'))
-  return name
+/** The outcome of the latest attempt, as far as the counts of the job leave no doubt. */
+function outcomeOf({ state, started, ended, stalls, hasFailed, isStalled }: Facts) {
+  if (state === 'completed') return 'handed_over'
+  if (state === 'failed') return isStalled ? 'timed_out' : 'rejected'
+  if (started === 0 || state === 'active') return null
+  if (started === stalls) return 'timed_out'
+  // `job.retry()` removes the reason: then it is not known whether the last attempt failed.
+  return started === ended && hasFailed ? 'rejected' : 'other'
 }
 
-const isTerminal = ({ index }: JobRow) => index === 'completed' || index === 'failed'
-
-/** What became of the latest attempt, as far as the counts of the job leave no doubt. */
-function outcomeOf(row: JobRow): DeliveryStatus['attempts']['last_outcome'] {
-  const [started, ended, stalled] = [row.count('ats'), row.count('atm'), row.count('stc')]
-  if (row.index === 'completed') return 'handed_over'
-  if (row.index === 'failed') return row.text('stalled') === '1' ? 'timed_out' : 'rejected'
-  if (started === 0 || row.index === 'active') return null
-  if (started === stalled) return 'timed_out'
-  // A job that is sent through again by hand has lost its reason: that its last attempt failed is not known then.
-  return started === ended && row.text('stalled') !== null ? 'rejected' : 'other'
-}
-
-function recoveryOf(row: JobRow): DeliveryStatus['recovery'] {
-  const [ended, stalled] = [row.count('atm'), row.count('stc')]
+function recoveryOf({ state, ended, stalls, attempts, isTerminal, hasFailed }: Facts): DeliveryStatus['recovery'] {
   // The last end needs no further attempt.
-  const failed = Math.max(0, isTerminal(row) ? ended - 1 : ended)
-  const count = failed + stalled
-  // An attempt that ended well counts, too, when the job is sent through again by hand, which takes the reason of a failure away;
-  // and without further attempts nothing else sends one through again.
-  const isRejected = row.index === 'failed' ? row.count('attempts') > 1 : row.text('stalled') !== null
+  const failed = Math.max(0, isTerminal ? ended - 1 : ended)
+  const count = failed + stalls
+  // An attempt that ended well counts, too, when the job is retried by hand, which removes the reason of a failure.
+  const isRejected = state === 'failed' ? attempts > 1 : hasFailed
   const endedBy = isRejected ? 'deliver_rejected' : 'other'
-  const only = stalled === 0 ? endedBy : failed === 0 ? 'lease_expired' : 'other'
+  const only = stalls === 0 ? endedBy : failed === 0 ? 'lease_expired' : 'other'
   return { count, last_at: null, reason: count === 0 ? null : only }
 }
 
-function terminalOf(row: JobRow): DeliveryStatus['terminal'] {
-  if (!isTerminal(row)) return null
-  const at = row.instant('finishedOn') as string
-  if (row.index === 'completed') return { state: 'resulted', at, reason: null }
-  if (row.text('stalled') === '1') return { state: 'failed', at, reason: 'stalled' }
-  const isExhausted = row.count('atm') >= Math.max(1, row.count('attempts'))
-  return { state: 'failed', at, reason: isExhausted ? 'attempts_exhausted' : null }
+function terminalOf({ state, ended, attempts, isTerminal, isStalled }: Facts, at: string | null) {
+  if (!isTerminal || at === null) return null
+  if (state === 'completed') return { state: 'resulted', at, reason: null } as const
+  if (isStalled) return { state: 'failed', at, reason: 'stalled' } as const
+  return { state: 'failed', at, reason: ended >= Math.max(1, attempts) ? 'attempts_exhausted' : null } as const
 }
 
-/** The evidence about one job, or what is wrong with it. */
+/** Returns the evidence about one job, or what is wrong with it. */
 export async function readJob(
   queue: string,
-  row: JobRow,
+  job: BullmqQueueJob,
+  state: JobState,
   identify: Identify | undefined,
   ask: Ask,
 ): Promise<DeliveryStatus | BadRecord> {
-  const command_id = commandIdOf(queue, row.id)
-  const at = row.instant('timestamp')
+  const { id = '', name, data } = job
+  const command_id = commandIdOf(queue, id)
   const bad = (path: string, expected: string) =>
-    new BadRecord(`a job of the queue ${queue} was left out: ${path || 'job'}: expected ${expected}`, {
+    new BadRecord(`a job of the queue ${queue} was left out: ${path}: expected ${expected}`, {
       id: command_id,
       fields: [{ path, expected }],
     })
+  const facts = readFacts(job, state)
+  const [at, finishedAt] = [instantOf(job.timestamp), instantOf(job.finishedOn)]
   if (command_id === null) return bad('id', 'at most 256 bytes with the name of its queue')
-  if (at === null) return bad('', 'a job that is still there')
-  if (isTerminal(row) && row.instant('finishedOn') === null) return bad('finishedOn', 'an instant')
-  const count = row.count('ats')
+  if (at === null) return bad('timestamp', 'a time')
+  if (facts.isTerminal && finishedAt === null) return bad('finishedOn', 'a time')
   return {
-    ...(await ownerOf(identify, { queue, id: row.id, name: row.text('name') ?? '' }, row.text('data'), ask)),
+    ...(await ownerOf(identify, { queue, id, name, data }, ask)),
     command_id,
     admission: { state: 'admitted', at, scope_id: queue, deadline_at: null },
     attempts: {
-      count,
-      confirmed: row.index === 'completed' ? 1 : 0,
-      last_at: count === 0 ? null : row.instant('processedOn'),
-      last_node_id: row.text('pb'),
-      last_outcome: outcomeOf(row),
+      count: facts.started,
+      confirmed: state === 'completed' ? 1 : 0,
+      last_at: facts.started === 0 ? null : instantOf(job.processedOn),
+      last_node_id: job.processedBy ?? null,
+      last_outcome: outcomeOf(facts),
     },
     acknowledgement: { state: 'none', at: null, instance_id: null },
-    recovery: recoveryOf(row),
-    terminal: terminalOf(row),
+    recovery: recoveryOf(facts),
+    terminal: terminalOf(facts, finishedAt),
   }
 }

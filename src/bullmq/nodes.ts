@@ -1,17 +1,21 @@
-/** Workers as nodes: connections of the store that bear the name of a worker of a queue, and nothing more. */
+/** Workers as nodes: connections of the store that have the name of a worker of a queue, and nothing more. */
 import type { DeliveryNode } from '../contract/delivery.js'
 import { checkId } from '../contract/ids.js'
 import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Link } from './queue.js'
-import { type Connected, type Told, workerName } from './store-connections.js'
+
+type Connected = Readonly<Record<string, string>>
 
 const CLIENT_ID = /^[0-9]{1,15}$/
 const TOKEN = /^([0-9]{1,15})\.(.+)$/s
 const NO_COUNTERS = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
+/** What stands before the name of a worker that has one. */
+const NAMED = ':w:'
 
 function toNode(queue: string, { id = '', rawname = '', addr }: Connected): DeliveryNode | null {
-  const name = workerName(rawname)
+  const at = rawname.indexOf(NAMED)
+  const name = at < 0 ? null : rawname.slice(at + NAMED.length)
   const node_id = `${queue}:${name ?? ''}:${id}`
   if (checkId(node_id) !== undefined) return null
   return {
@@ -29,7 +33,7 @@ function toNode(queue: string, { id = '', rawname = '', addr }: Connected): Deli
 }
 
 /**
- * The workers of the queues, queue by queue, those that connected first before the others. A store that does not tell of its
+ * The workers of the queues, queue by queue, those that connected first before the others. A store that does not list its
  * connections leaves a gap: one record of that queue counts as left out.
  */
 export async function listNodes(
@@ -44,16 +48,22 @@ export async function listNodes(
   const items: DeliveryNode[] = []
   const most = examinable(ask)
   let [examined, omitted] = [0, 0]
-  // A store tells of all its connections or of none: they are read once for a request, and count whosoever they are.
-  const told: Told = { lists: new Map(), count: 0 }
+  const page = (next_cursor: string | null): Page<DeliveryNode> => ({
+    items,
+    next_cursor,
+    has_more: next_cursor !== null,
+    examined: Math.min(examined, most),
+    ...omitting(omitted),
+  })
   for (const begin = queue; queue < links.length; queue++, after = 0) {
     const link = links[queue] as Link
-    if (queue > begin && seen() >= most) return on(link)
-    const connected = await workersOf(link, told, ask)
+    // A queue without workers costs its store a list of connections, too. Their numbers begin at 1.
+    if (queue > begin && ++examined >= most) return page(`0.${link.name}`)
+    const connected = await workersOf(link, ask)
     if (connected === null) omitted += 1
     for (const [id, client] of connected ?? []) {
       if (id <= after) continue
-      if (items.length >= limit || examined >= most) return on(link)
+      if (items.length >= limit || examined >= most) return page(`${after}.${link.name}`)
       examined += 1
       after = id
       const node = toNode(link.name, client)
@@ -61,28 +71,19 @@ export async function listNodes(
       else omitted += 1
     }
   }
-  return { items, next_cursor: null, has_more: false, examined: seen(), ...omitting(omitted) }
-
-  /** A page that goes on behind the last connection of this queue that was looked at; their numbers begin at 1. */
-  function on({ name }: Link): Page<DeliveryNode> {
-    return { items, next_cursor: `${after}.${name}`, has_more: true, examined: seen(), ...omitting(omitted) }
-  }
-
-  function seen(): number {
-    return Math.min(most, Math.max(examined, told.count))
-  }
+  return page(null)
 }
 
-/** The workers by the numbers of their connections, which only grow; `null` where the store does not tell. */
-async function workersOf(link: Link, told: Told, ask: Ask): Promise<[id: number, client: Connected][] | null> {
+/** The workers by the numbers of their connections, which only grow; `null` where the store does not list them. */
+async function workersOf(link: Link, ask: Ask): Promise<[id: number, client: Connected][] | null> {
   try {
-    const connected = await link.workers(ask, told)
-    // Where CLIENT is no command, BullMQ answers one entry that says so.
+    const connected = await link.call((queue) => queue.getWorkers(), ask)
+    // Where CLIENT is no command, BullMQ returns one entry that says so.
     if (connected.some(({ id }) => !CLIENT_ID.test(id ?? ''))) throw new Error('it has no CLIENT LIST')
     return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)
   } catch (error) {
     if (error instanceof Refusal || ask.signal.aborted) throw error
-    ask.onError?.(new Error(`the store of the queue ${link.name} does not tell of its connections`, { cause: error }))
+    ask.onError?.(new Error(`the store of the queue ${link.name} does not list its connections`, { cause: error }))
     return null
   }
 }

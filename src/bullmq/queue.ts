@@ -1,84 +1,131 @@
-/** The queues of a host, known by their shape, and how one is asked: within a time, and only so much at once. */
+/** The public methods of a BullMQ queue that this plug calls, each within a timeout and a bounded number at once. */
 import { runWithin } from '../async/time-limit.js'
 import type { Ask } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
-import type { Script } from './scripts.js'
-import { type Connected, connectionsOf, type Told, workersAmong } from './store-connections.js'
 
-/** What is used of a `Queue` of BullMQ 5. The library never closes it. */
+/** What is read of a `Job` of BullMQ. */
+export interface BullmqQueueJob {
+  readonly id?: string | undefined
+  readonly name: string
+  readonly data: unknown
+  readonly opts: { readonly attempts?: number | undefined }
+  readonly timestamp: number
+  readonly attemptsStarted: number
+  readonly attemptsMade: number
+  readonly stalledCounter: number
+  readonly processedOn?: number | undefined
+  readonly finishedOn?: number | undefined
+  readonly processedBy?: string | undefined
+  readonly failedReason?: string | undefined
+}
+
+/** The states that both versions of BullMQ list. */
+type ListedState = 'wait' | 'active' | 'delayed' | 'prioritized' | 'waiting-children' | 'completed' | 'failed'
+
+/** What is called of a `Queue` of BullMQ 5 or 6: its documented getters. The library never closes it. */
 export interface BullmqQueue {
   readonly name: string
-  /** The client of the queue's own connection, once there is one. */
-  readonly client: Promise<object>
-  /** The key of a part of the queue; of `''`, what the keys of its jobs begin with. */
-  toKey(part: string): string
-  /** The clients of the store that bear the name of a worker of this queue. */
-  getWorkers(): Promise<readonly Connected[]>
+  getJob(id: string): Promise<BullmqQueueJob | undefined>
+  getJobState(id: string): Promise<string>
+  getJobs(types: ListedState[], start: number, end: number, asc: boolean): Promise<readonly BullmqQueueJob[]>
+  getJobCounts(): Promise<Readonly<Record<string, number>>>
+  isPaused(): Promise<boolean>
+  /** The queue's global limits; absent in the first versions of BullMQ 5. */
+  getMeta?(): Promise<{ concurrency?: number | undefined; max?: number | undefined; duration?: number | undefined }>
+  getMetrics(
+    type: 'completed' | 'failed',
+    start: number,
+    end: number,
+  ): Promise<{ meta: { count: number; prevTS: number } }>
+  /** The connection, of which only `status` is read. In BullMQ 6 its backend has it. */
+  readonly client?: PromiseLike<unknown>
+  getBackend?(): unknown
+  /** Clients of the store that have the name of a worker of this queue. */
+  getWorkers(): Promise<readonly Readonly<Record<string, string>>[]>
 }
 
-/** What is used of the client, whichever library it is of: BullMQ has made them alike since 5.7x. */
-interface Client {
-  readonly status?: string
-  defineCommand(name: string, definition: { numberOfKeys: number; lua: string }): unknown
-  runCommand?(name: string, args: readonly string[]): Promise<unknown>
-  readonly isCluster?: boolean
-  /** All connections of the store, one a line. A client of ioredis as such has it under another name. */
-  clientList?(): Promise<string>
-}
+/** The methods that every queue must have. */
+export const QUEUE_METHODS = [
+  'getJob',
+  'getJobState',
+  'getJobs',
+  'getJobCounts',
+  'isPaused',
+  'getMetrics',
+  'getWorkers',
+] as const satisfies readonly (keyof BullmqQueue)[]
+
+/**
+ * The states of jobs, in the order in which a job goes through them: one that moves to a later state while a list is walked is
+ * met there. `paused` exists in BullMQ 5 alone, where it holds the waiting jobs of a paused queue.
+ */
+export const STATES = [
+  'waiting-children',
+  'delayed',
+  'prioritized',
+  'paused',
+  'waiting',
+  'active',
+  'completed',
+  'failed',
+] as const
+export type JobState = (typeof STATES)[number]
 
 /** Below the router's 5 s, so that a queue that hangs is unavailable and not only late. */
 export const TIMEOUT_MS = 2_000
-/** Questions to one queue that have no answer yet; with more, a store that hangs would gather them. */
+/** Unanswered calls to one queue; with more, a store that hangs would gather them. */
 const OPEN_MAX = 1_000
 
-// A Cluster of ioredis is connected before it is ready, and BullMQ takes it for ready then.
-const LINKED = ['ready', 'connect']
-// What a server of Redis says no with: a word in capitals.
+/** An error reply of Redis: a word in capitals first. */
 const REPLY = /^-?[A-Z]{2,}\b/
-/** Words of a server that cannot answer now. */
+/** Error replies of a server that cannot answer now. */
 const UNAVAILABLE = /^-?(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS)\b/
 
-/** One queue that can be asked. */
-export interface Link {
-  readonly name: string
-  /** @throws Refusal `unavailable`; the reason of the signal when it aborts; an `Error` for a script that failed. */
-  run<Given>(script: Script<Given>, given: Given, ask: Ask): Promise<unknown>
-  /**
-   * @param told What stores have told in the same request: queues of one client share it.
-   * @throws as `run`
-   */
-  workers(ask: Ask, told: Told): Promise<readonly Connected[]>
+// A Cluster of ioredis is connected before it is ready, and BullMQ takes it for ready then.
+const CONNECTED = ['ready', 'connect']
+
+/**
+ * Refuses a call that the client of a disconnected queue would keep until it is connected again: with such calls, the host's own
+ * `queue.close()` waits, too.
+ */
+async function checkConnected(queue: BullmqQueue): Promise<void> {
+  const holder = (queue.client === undefined ? queue.getBackend?.() : queue) as BullmqQueue | undefined
+  const client = (await holder?.client) as { status?: unknown } | undefined
+  const status = client?.status
+  if (typeof status === 'string' && !CONNECTED.includes(status))
+    throw new Refusal('unavailable', `the connection of the queue ${queue.name} is ${status}`)
 }
 
-/** What a rejection of the queue's client means. Its text is for a host's hook, never for an answer. */
+/** A queue, and how it is called. */
+export interface Link {
+  readonly name: string
+  /** @throws Refusal `unavailable`; the signal's reason when it aborts; an `Error` for a reply or job that cannot be read. */
+  call<T>(method: (queue: BullmqQueue) => Promise<T>, ask: Ask): Promise<T>
+  /** Jobs of one state from place `start` to `end`, both included. @param oldestFirst for sorted states: lowest score first */
+  jobs(state: JobState, start: number, end: number, oldestFirst: boolean, ask: Ask): Promise<readonly BullmqQueueJob[]>
+}
+
+/** The text is for the `onError` of the router, never for an answer. */
 function toError(cause: unknown): Error {
   if (cause instanceof Refusal) return cause
   const message = cause instanceof Error ? cause.message : ''
-  if (REPLY.test(message) && !UNAVAILABLE.test(message))
-    return new Error(`the store of a queue refused a command: ${message}`, { cause })
+  const isReply = REPLY.test(message) && !UNAVAILABLE.test(message)
+  if (isReply || cause instanceof SyntaxError || cause instanceof TypeError)
+    return new Error(`the queue could not be read: ${message}`, { cause })
   return new Refusal('unavailable', message, { cause })
 }
 
 export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
   const { name } = queue
-  const defined = new WeakMap<object, Set<string>>()
   let open = 0
 
-  async function linked(): Promise<Client> {
-    const client = (await queue.client) as Client
-    // What waits in a client's own queue is sent after all, long after it was given up.
-    if (typeof client.status === 'string' && !LINKED.includes(client.status))
-      throw new Refusal('unavailable', `the connection of the queue ${name} is ${client.status}`)
-    return client
-  }
-
-  /** `work`, which goes on counting as open for as long as it has not ended. */
-  async function within<T>(work: (client: Client) => Promise<T>, { signal }: Ask): Promise<T> {
+  async function call<T>(method: (queue: BullmqQueue) => Promise<T>, { signal }: Ask): Promise<T> {
     signal.throwIfAborted()
-    if (open >= OPEN_MAX) throw new Refusal('unavailable', `${open} questions to the queue ${name} are unanswered`)
+    if (open >= OPEN_MAX) throw new Refusal('unavailable', `${open} calls to the queue ${name} are unanswered`)
     open += 1
-    const done = linked()
-      .then(work)
+    // A call that was given up counts as open until it ends.
+    const done = checkConnected(queue)
+      .then(() => method(queue))
       .catch((error) => {
         throw toError(error)
       })
@@ -91,23 +138,9 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
 
   return {
     name,
-    run: (script, given, ask) =>
-      within((client) => {
-        const known = defined.get(client) ?? new Set()
-        defined.set(client, known)
-        if (!known.has(script.name)) client.defineCommand(script.name, { numberOfKeys: 1, lua: script.lua })
-        known.add(script.name)
-        const args = [queue.toKey(''), ...script.argv(given)]
-        if (client.runCommand) return client.runCommand(script.name, args)
-        // A client of ioredis as such has the command as a method.
-        return (Reflect.get(client, script.name) as (args: unknown) => Promise<unknown>).call(client, args)
-      }, ask),
-    workers: (ask, told) =>
-      within(async (client) => {
-        // Which node of a cluster to believe, BullMQ knows.
-        if (client.isCluster || !client.clientList) return queue.getWorkers()
-        const list = client.clientList.bind(client)
-        return workersAmong(await connectionsOf(told, client, list), queue)
-      }, ask),
+    call,
+    jobs: (state, start, end, oldestFirst, ask) =>
+      // Asked for `waiting`, BullMQ 5 adds the jobs of `paused`.
+      call((it) => it.getJobs([(state === 'waiting' ? 'wait' : state) as ListedState], start, end, oldestFirst), ask),
   }
 }

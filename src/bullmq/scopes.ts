@@ -4,60 +4,76 @@ import { AGE_SAMPLE } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { Ask, Page, PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
-import type { Link } from './queue.js'
-import { COUNTS, INDEXES, type Index, READ_COUNTS } from './scripts.js'
+import { type JobState, type Link, STATES } from './queue.js'
 
-/** Where jobs stand that have not ended. */
-const TRACKED = INDEXES.filter((index) => index !== 'completed' && index !== 'failed')
+/** The states of jobs that have not ended. */
+const TRACKED = STATES.filter((state) => state !== 'completed' && state !== 'failed')
+/** Jobs of one state whose age is looked at. */
+const SAMPLED = 5
 
-/** What BullMQ calls the indexes where it counts jobs. */
-const nameOf = (index: Index) => (index === 'wait' ? 'waiting' : index)
-
-/** What one queue counts, of one instant. */
+/** What BullMQ counts of one queue, at about one moment. */
 interface QueueCounts {
-  readonly jobs: Readonly<Record<Index, number>>
+  readonly jobs: Readonly<Record<string, number>>
   readonly tracked: number
   readonly due: number
-  readonly settings: Readonly<Record<(typeof COUNTS)[number], string | null>>
-  /** When the sampled jobs that have not ended were added, in epoch ms. */
-  readonly sampled: readonly number[]
+  readonly isPaused: boolean
 }
 
-async function readCounts(link: Link, sample: number, now: number, ask: Ask): Promise<QueueCounts> {
-  // The score of a delayed job is its instant with 12 bits behind it.
-  const due_below = (now + 1) * 0x1000
-  const reply = await link.run(READ_COUNTS, { due_below, sample, indexes: TRACKED }, ask)
-  const [lengths, delayedDue, given, instants]: unknown[] = Array.isArray(reply) ? reply : []
-  if (!Array.isArray(lengths) || !Array.isArray(given) || !Array.isArray(instants))
-    throw new TypeError('the store of a queue answered what are no counts')
-  const jobs = Object.fromEntries(INDEXES.map((index, i) => [index, Number(lengths[i])])) as Record<Index, number>
-  const settings = Object.fromEntries(COUNTS.map((name, i) => [name, given[i] ?? null])) as QueueCounts['settings']
+async function readCounts(link: Link, ask: Ask): Promise<QueueCounts> {
+  const [jobs, isPaused] = await Promise.all([
+    link.call((queue) => queue.getJobCounts(), ask),
+    link.call((queue) => queue.isPaused(), ask),
+  ])
+  const countOf = (state: JobState) => jobs[state] ?? 0
   return {
     jobs,
-    tracked: TRACKED.reduce((sum, index) => sum + jobs[index], 0),
-    // Of a queue that is paused nothing is handed out.
-    due: settings.paused === null ? jobs.wait + jobs.prioritized + Number(delayedDue) : 0,
-    settings,
-    sampled: instants.map(Number).filter(Number.isFinite),
+    tracked: TRACKED.reduce((sum, state) => sum + countOf(state), 0),
+    // A paused queue hands nothing out.
+    due: isPaused ? 0 : countOf('waiting') + countOf('prioritized'),
+    isPaused,
   }
 }
 
-const numberOf = (text: string | null): number | null => (text === null ? null : Number(text))
+/** When some of the jobs that have not ended were added, in epoch ms: of each state those that are taken next. */
+async function sampleAges(link: Link, { jobs }: QueueCounts, sample: number, ask: Ask): Promise<number[]> {
+  const states = TRACKED.filter((state) => (jobs[state] ?? 0) > 0)
+  const found = await Promise.all(
+    states.map((state) =>
+      link.jobs(state, 0, sample - 1, true, ask).catch((error) => {
+        if (error instanceof Refusal || ask.signal.aborted) throw error
+        // A job that cannot be read has no age; the list of commands reports it.
+        return []
+      }),
+    ),
+  )
+  return found.flatMap((list) => list.map(({ timestamp }) => timestamp)).filter(Number.isFinite)
+}
 
-function toTenant(scope_id: string, { jobs, tracked, settings }: QueueCounts): DeliveryTenant {
-  const { paused, concurrency, max, duration, completed_total, failed_total } = settings
-  const states = Object.fromEntries(INDEXES.map((index) => [nameOf(index), jobs[index]]))
+/** The jobs that ended since the metrics began; `null` where no worker keeps metrics. */
+async function readTotal(link: Link, type: 'completed' | 'failed', ask: Ask): Promise<number | null> {
+  const { meta } = await link.call((queue) => queue.getMetrics(type, 0, 0), ask)
+  return meta.prevTS === 0 ? null : meta.count
+}
+
+async function readTenant(link: Link, ask: Ask): Promise<DeliveryTenant> {
+  const [{ jobs, tracked, isPaused }, settings, completed, failed] = await Promise.all([
+    readCounts(link, ask),
+    link.call(async (queue) => (await queue.getMeta?.()) ?? {}, ask),
+    readTotal(link, 'completed', ask),
+    readTotal(link, 'failed', ask),
+  ])
+  const { concurrency = null, max, duration } = settings
   return {
-    scope_id,
+    scope_id: link.name,
     reserved_commands: tracked,
     oldest_deadline_at: null,
     capacity: null,
     metadata: {
-      paused: paused !== null,
-      jobs: states,
-      concurrency: numberOf(concurrency),
-      rate_limit: max !== null && duration !== null ? { max: Number(max), duration_ms: Number(duration) } : null,
-      totals: { completed: numberOf(completed_total), failed: numberOf(failed_total) },
+      paused: isPaused,
+      jobs: { ...jobs },
+      concurrency,
+      rate_limit: max === undefined || duration === undefined ? null : { max, duration_ms: duration },
+      totals: { completed, failed },
     },
   }
 }
@@ -70,9 +86,15 @@ export async function readSummary(
   now: () => number,
 ): Promise<DeliverySummary> {
   const at = now()
-  const sample = Math.max(1, Math.floor(AGE_SAMPLE / (TRACKED.length * links.length)))
-  const counts = await Promise.all(links.map((link) => readCounts(link, sample, at, ask)))
-  const sampled = counts.flatMap((count) => count.sampled)
+  const sample = Math.min(SAMPLED, Math.max(1, Math.floor(AGE_SAMPLE / (TRACKED.length * links.length))))
+  const read = await Promise.all(
+    links.map(async (link) => {
+      const count = await readCounts(link, ask)
+      return { count, ages: await sampleAges(link, count, sample, ask) }
+    }),
+  )
+  const counts = read.map(({ count }) => count)
+  const sampled = read.flatMap(({ ages }) => ages)
   const sum = (of: (count: QueueCounts) => number) => counts.reduce((total, count) => total + of(count), 0)
   return {
     deployment_id,
@@ -91,14 +113,9 @@ export async function readSummary(
   }
 }
 
-export async function readScope(
-  links: readonly Link[],
-  scopeId: string,
-  ask: Ask,
-  now: () => number,
-): Promise<DeliveryTenant | null> {
+export async function readScope(links: readonly Link[], scopeId: string, ask: Ask): Promise<DeliveryTenant | null> {
   const link = links.find(({ name }) => name === scopeId)
-  return link ? toTenant(scopeId, await readCounts(link, 0, now(), ask)) : null
+  return link ? readTenant(link, ask) : null
 }
 
 /** The queues in the order in which they were given. The token is the name of the last one shown. */
@@ -106,12 +123,11 @@ export async function listScopes(
   links: readonly Link[],
   { limit, cursor }: PageQuery,
   ask: Ask,
-  now: () => number,
 ): Promise<Page<DeliveryTenant>> {
   const shown = cursor === null ? -1 : links.findIndex(({ name }) => name === cursor)
   if (cursor !== null && shown < 0) throw new Refusal('invalid_cursor')
   const page = links.slice(shown + 1, shown + 1 + limit)
-  const items = await Promise.all(page.map(async (link) => toTenant(link.name, await readCounts(link, 0, now(), ask))))
+  const items = await Promise.all(page.map((link) => readTenant(link, ask)))
   const has_more = shown + 1 + limit < links.length
   return { items, next_cursor: has_more ? (page.at(-1)?.name ?? null) : null, has_more, examined: items.length }
 }

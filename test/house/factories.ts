@@ -49,11 +49,16 @@ const browserParts = {
   browserWindows: memory.createBrowserWindowRegistry(),
   identify: () => null,
 }
+const pending = () => new Promise<never>(() => {})
 /** A queue that is not connected. */
 const queue: BullmqQueue = {
   name: 'q',
-  client: new Promise(() => {}),
-  toKey: (part) => `bull:q:${part}`,
+  getJob: pending,
+  getJobState: pending,
+  getJobs: pending,
+  getJobCounts: pending,
+  isPaused: pending,
+  getMetrics: pending,
   getWorkers: async () => [],
 }
 

@@ -68,8 +68,8 @@ const LAYERS: Record<string, Layer> = {
   'metrics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
   // They know their peer by what is used of it, and no facility but by its port.
   'plugs/': { own: ['async/', 'refusal.ts', 'contract/options.ts', 'type contract/'] },
-  // The queues themselves are known by their shape; scripts have their arguments by name as those of our own store.
-  'bullmq/': { own: ['contract/', 'refusal.ts', 'async/', 'redis/store/arguments.ts'] },
+  // The queues themselves are known by their shape.
+  'bullmq/': { own: ['contract/', 'refusal.ts', 'async/'] },
   // An agent is shown what a router answers, whichever it is: none of our views and none of our families.
   'mcp/': {
     own: [

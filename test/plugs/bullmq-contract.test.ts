@@ -1,14 +1,14 @@
 /** Holds the inspectors of queues to the contract of every delivery inspector, with and without knowing whose a job is. */
 
-import { Queue, Worker } from 'bullmq'
+import type { Queue, Worker } from 'bullmq'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createBullmqInspectors, type Identify } from '../../src/bullmq/index.js'
 import { deliveryContract } from '../../src/testing/delivery.js'
 import { ASK, FIRST } from '../contract/clock.js'
 import { get } from '../redis/router.js'
-import { describeRedis, type Server, startServer } from '../redis/server.js'
+import { type Server, startServer } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
-import { commandsOf, observe, statusPath } from './bullmq-world.js'
+import { commandsOf, describeBullmq, observe, statusPath } from './bullmq-world.js'
 
 interface Payload {
   user?: string
@@ -24,17 +24,21 @@ const identify: Identify = ({ data }) => {
 const payloadOf = (i: number): Payload =>
   i % 3 === 0 ? {} : i % 3 === 1 ? { user: 'ada' } : { user: `user-${i % 2}`, client: 'laptop' }
 
-describeRedis('the inspectors of queues', () => {
+describeBullmq('the inspectors of queues', (bullmq) => {
   let server: Server
   let queues: Queue[]
   let worker: Worker
   beforeAll(async () => {
     server = await startServer()
     const connection = { host: '127.0.0.1', port: server.port }
-    queues = ['emails', 'odd/näme %2F'].map((name) => new Queue(name, { connection }))
-    worker = new Worker('emails', async ({ id }) => (Number(id) % 5 === 0 ? Promise.reject(new Error('no')) : null), {
-      connection,
-    })
+    queues = ['emails', 'odd/näme %2F'].map((name) => new bullmq.Queue(name, { connection }))
+    worker = new bullmq.Worker(
+      'emails',
+      async ({ id }) => (Number(id) % 5 === 0 ? Promise.reject(new Error('no')) : null),
+      {
+        connection,
+      },
+    )
     for (const [i, queue] of queues.entries()) {
       await queue.addBulk(
         Array.from({ length: 30 }, (_, n) => ({

@@ -3,8 +3,7 @@ import type { Job, Queue, Worker } from 'bullmq'
 import { expect, it } from 'vitest'
 import type { DeliveryCommand } from '../../src/contract/delivery.js'
 import { get, type Router } from '../redis/router.js'
-import { describeRedis } from '../redis/server.js'
-import { observe, startWorld } from './bullmq-world.js'
+import { describeBullmq, observe, startWorld } from './bullmq-world.js'
 
 const LIMIT = 20
 
@@ -33,7 +32,7 @@ async function work(worker: Worker, count: number): Promise<void> {
   }
 }
 
-describeRedis('a walk over a queue that is worked', () => {
+describeBullmq('a walk over a queue that is worked', (bullmq) => {
   const idsIn = async (queue: Queue, ...states: Parameters<Queue['getJobs']>[0] & string[]) =>
     (await queue.getJobs(states, 0, -1)).map(({ id }) => id as string)
 
@@ -43,7 +42,7 @@ describeRedis('a walk over a queue that is worked', () => {
     ['prioritized', 'fewer than a page', { priority: 3 }, 15],
     ['prioritized', 'more than a page', { priority: 3 }, 25],
   ] as const)('misses none that stays in %s while %s are done', async (state, _how, opts, count) => {
-    const { queue, worker } = await startWorld()
+    const { queue, worker } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(200, () => ({ removeOnComplete: true, ...opts })))
     const idle = await worker('emails', null as never)
@@ -59,7 +58,7 @@ describeRedis('a walk over a queue that is worked', () => {
   })
 
   it('misses none of those that have ended, of which the oldest are taken away', async () => {
-    const { queue, worker } = await startWorld()
+    const { queue, worker } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(120))
     await work(await worker('emails', null as never), 120)
@@ -69,25 +68,49 @@ describeRedis('a walk over a queue that is worked', () => {
   })
 
   it('misses none where the job that was shown last has come back at the other end', async () => {
-    const { server, queue } = await startWorld()
+    const { server, queue } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(60))
+    const last = `j${60 - LIMIT}`
     const shown = await walk(observe({ queues: [emails] }), async (page) => {
       if (page > 1) return
-      await server.cli('LREM', 'bull:emails:wait', '0', `j${LIMIT - 1}`)
-      await server.cli('LPUSH', 'bull:emails:wait', `j${LIMIT - 1}`)
+      await server.cli('LREM', 'bull:emails:wait', '0', last)
+      await server.cli('RPUSH', 'bull:emails:wait', last)
     })
+    expect(shown[LIMIT - 1]).toBe(last)
     expect((await idsIn(emails, 'wait')).filter((id) => !shown.includes(id))).toEqual([])
     await emails.obliterate()
     await emails.addBulk(bulk(60, (i) => ({ delay: 1e6 + i * 1e3 })))
     const delayed = await walk(observe({ queues: [emails] }), async (page) => {
-      if (page === 1) await (await emails.getJob(`j${LIMIT - 1}`))?.changeDelay(1e9)
+      if (page === 1) await (await emails.getJob(last))?.changeDelay(1e5)
     })
+    expect(delayed[LIMIT - 1]).toBe(last)
     expect((await idsIn(emails, 'delayed')).filter((id) => !delayed.includes(id))).toEqual([])
   })
 
+  it('misses none of those that failed where some of them are retried', async () => {
+    const { queue, worker } = await startWorld(bullmq)
+    const emails = queue('emails')
+    await emails.addBulk(bulk(120))
+    const idle = await worker('emails', null as never)
+    for (let i = 0; i < 120; i++) {
+      const job = await idle.getNextJob('token')
+      await (job as Job).moveToFailed(new Error('no'), 'token', false)
+    }
+    let retried = 0
+    const shown = await walk(
+      observe({ queues: [emails] }),
+      async () => {
+        if (++retried > 3) return
+        for (const job of await emails.getJobs(['failed'], 0, 4)) await job.retry()
+      },
+      '&state=failed',
+    )
+    expect((await idsIn(emails, 'failed')).filter((id) => !shown.includes(id))).toEqual([])
+  })
+
   it('ends though jobs come and go faster than they are shown', async () => {
-    const { queue, worker } = await startWorld()
+    const { queue, worker } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(100, () => ({ removeOnComplete: true })))
     const idle = await worker('emails', null as never)
@@ -101,7 +124,7 @@ describeRedis('a walk over a queue that is worked', () => {
   })
 
   it('goes on behind a job of any name, and passes over one that is too long', async () => {
-    const { queue } = await startWorld()
+    const { queue } = await startWorld(bullmq)
     const [emails, odd] = [queue('emails'), queue('odd/näme %2F')]
     const names = ['a.b', '0.1.2', 'ü %25', '😀', 'x'.repeat(240), 'y'.repeat(300)]
     for (const each of [emails, odd])
@@ -120,7 +143,7 @@ describeRedis('a walk over a queue that is worked', () => {
   })
 
   it('ends a page with what it has where `identify` never answers', async () => {
-    const { queue } = await startWorld()
+    const { queue } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(1_000))
     const router = observe({ queues: [emails], identify: () => new Promise(() => {}) })
@@ -131,7 +154,7 @@ describeRedis('a walk over a queue that is worked', () => {
   })
 
   it('says of no job that it was refused where it may have ended well', async () => {
-    const { queue, worker } = await startWorld()
+    const { queue, worker } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk(bulk(2, (i) => ({ attempts: 1 + i })))
     const idle = await worker('emails', null as never)

@@ -1,5 +1,7 @@
 /** Real queues of BullMQ over a server of the test's own, and the router that looks into them. */
-import { FlowProducer, type Job, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq'
+import type { FlowProducer, Job, Queue, QueueOptions, Worker, WorkerOptions } from 'bullmq'
+import * as newest from 'bullmq'
+import * as former from 'bullmq-5'
 import { onTestFinished } from 'vitest'
 import { type BullmqOptions, createBullmqInspectors } from '../../src/bullmq/index.js'
 import type { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../src/contract/delivery.js'
@@ -7,28 +9,41 @@ import type { Page } from '../../src/contract/page.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { get, type Router } from '../redis/router.js'
-import { type Server, startServer } from '../redis/server.js'
+import { describeRedis, type Server, startServer } from '../redis/server.js'
 
 export type Processor = (job: Job) => Promise<unknown>
 
+/** A version of BullMQ, and the package it is installed as. Of both, tests use what has the types of the newer. */
+export type Bullmq = Pick<typeof newest, 'FlowProducer' | 'Queue' | 'QueueEvents' | 'Worker'> & { readonly at: string }
+
+const VERSIONS: readonly Bullmq[] = [
+  { ...(former as unknown as typeof newest), at: 'bullmq-5' },
+  { ...newest, at: 'bullmq' },
+]
+
+/** The same tests with each supported version of BullMQ. */
+export function describeBullmq(name: string, tests: (bullmq: Bullmq) => void): void {
+  for (const bullmq of VERSIONS) describeRedis(`${name}, BullMQ ${bullmq.at === 'bullmq' ? 6 : 5}`, () => tests(bullmq))
+}
+
 /** Opens queues and workers that end with the test, before their server does. */
-export function worldOver(server: Pick<Server, 'port'>) {
+export function worldOver(server: Pick<Server, 'port'>, bullmq: Bullmq) {
   const connection = { host: '127.0.0.1', port: server.port }
   return {
     queue(name: string, options: Partial<QueueOptions> = {}): Queue {
-      const queue = new Queue(name, { connection, ...options })
+      const queue = new bullmq.Queue(name, { connection, ...options })
       queue.on('error', () => {})
       onTestFinished(() => queue.close().catch(() => {}))
       return queue
     },
     flows(): FlowProducer {
-      const flows = new FlowProducer({ connection })
+      const flows = new bullmq.FlowProducer({ connection })
       flows.on('error', () => {})
       onTestFinished(() => flows.close().catch(() => {}))
       return flows
     },
     async worker(name: string, processor: Processor, options: Partial<WorkerOptions> = {}): Promise<Worker> {
-      const worker = new Worker(name, processor, { connection, ...options })
+      const worker = new bullmq.Worker(name, processor, { connection, ...options })
       worker.on('error', () => {})
       onTestFinished(() => worker.close(true).catch(() => {}))
       await worker.waitUntilReady()
@@ -37,10 +52,10 @@ export function worldOver(server: Pick<Server, 'port'>) {
   }
 }
 
-export async function startWorld() {
+export async function startWorld(bullmq: Bullmq) {
   const server = await startServer()
   onTestFinished(() => server.stop())
-  return { server, ...worldOver(server) }
+  return { server, ...worldOver(server, bullmq) }
 }
 
 export function observe(options: BullmqOptions, deadlineMs = 5_000, onError: ((error: unknown) => void) | null = null) {

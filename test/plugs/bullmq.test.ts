@@ -5,9 +5,8 @@ import type { Queue } from 'bullmq'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DeliveryCommand } from '../../src/contract/delivery.js'
 import { get, type Router } from '../redis/router.js'
-import { describeRedis } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
-import { commandsOf, nodesOf, observe, scopesOf, startWorld, statusPath } from './bullmq-world.js'
+import { commandsOf, describeBullmq, nodesOf, observe, scopesOf, startWorld, statusPath } from './bullmq-world.js'
 
 /** Where a job stands by what BullMQ calls it. */
 const standing = (state: string, attempts: number) =>
@@ -55,14 +54,14 @@ async function expectTruth(router: Router, queues: Queue[]): Promise<DeliveryCom
 }
 
 /** A worker in a process of its own, which takes a job and never ends it. */
-const HANGING = (port: number) => `
-import { Worker } from 'bullmq'
+const HANGING = (port: number, at: string) => `
+import { Worker } from '${at}'
 new Worker('emails', () => { process.stdout.write('has it'); return new Promise(() => {}) },
   { connection: { host: '127.0.0.1', port: ${port} }, lockDuration: 3_000, stalledInterval: 200, name: 'doomed' })`
 
-describeRedis('relayscope/bullmq', () => {
+describeBullmq('relayscope/bullmq', (bullmq) => {
   it('says of 200 jobs what the queues say, whatever they go through', async () => {
-    const { server, queue, worker, flows } = await startWorld()
+    const { server, queue, worker, flows } = await startWorld(bullmq)
     const [emails, reports] = [queue('emails'), queue('reports')]
     const queues = [emails, reports]
     const router = observe({ queues })
@@ -168,7 +167,7 @@ describeRedis('relayscope/bullmq', () => {
     // A worker dies with a job in hand.
     await sender.close()
     await add(emails, ['fatal', 'lethal'])
-    const doomed = spawn(process.execPath, ['--input-type=module', '-e', HANGING(server.port)], {
+    const doomed = spawn(process.execPath, ['--input-type=module', '-e', HANGING(server.port, bullmq.at)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     onTestFinished(() => void doomed.kill('SIGKILL'))
@@ -182,7 +181,12 @@ describeRedis('relayscope/bullmq', () => {
     expect(await nodesOf(router)).toEqual([])
     await emails.pause()
     const finder = await worker('emails', async () => {}, { stalledInterval: 200, maxStalledCount: 0 })
-    await soon(async () => expect(await emails.getJobCounts('active', 'paused')).toEqual({ active: 0, paused: 2 }))
+    await soon(async () =>
+      expect(await emails.getJobCounts('active', 'waiting')).toMatchObject({
+        active: 0,
+        [bullmq.at === 'bullmq' ? 'waiting' : 'paused']: 2,
+      }),
+    )
     const stalled = (await expectTruth(router, queues)).find(({ command_id }) => command_id === 'emails:fatal')
     expect(stalled).toMatchObject({
       state: 'attempted',

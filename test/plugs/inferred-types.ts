@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:http'
 import { Queue } from 'bullmq'
+import { Queue as FormerQueue } from 'bullmq-5'
 import express from 'express'
 import { Hono } from 'hono'
 import { chromium } from 'playwright-core'
@@ -160,7 +161,7 @@ export async function ofPlaywright() {
 }
 
 export function ofBullmq() {
-  const queues = [new Queue('emails')]
+  const queues = [new Queue('emails'), new FormerQueue('reports')]
   createBullmqInspectors({
     queues,
     identify(job) {
