@@ -104,7 +104,7 @@ function createLossNote(stderr: NodeJS.WriteStream) {
     const code = typeof cause?.code === 'string' ? cause.code : 'no reason given'
     if (said.has(code)) return
     said.add(code)
-    print(stderr, `relayscope: nobody answers at --url: ${code}`)
+    print(stderr, `relayscope: no answer at --url: ${code}`)
   }
 }
 

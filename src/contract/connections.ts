@@ -30,7 +30,7 @@ export const ChurnMinute = z
     ended: z
       .record(Reason, Count)
       .describe(
-        `Connections that went, by their \`ended_reason\`; \`${UNSPECIFIED}\` where nobody gave one, \`${OTHER}\` where there were too many kinds to tell apart.`,
+        `Connections that went, by their \`ended_reason\`; \`${UNSPECIFIED}\` if none was given, \`${OTHER}\` where there were too many kinds to tell apart.`,
       ),
   })
   .describe('What happened in one minute that somebody watched.')
@@ -75,7 +75,7 @@ export const Connection = z
     disconnected_at: Timestamp.nullable().describe('When it went; `null` while it is connected.'),
     ended_reason: Reason.nullable()
       .optional()
-      .describe('Why it went, as its history says; `null` while it is connected, and where nobody has said.'),
+      .describe('Why it went, as its history says; `null` while it is connected, or if no reason was given.'),
     superseded_count: z
       .int()
       .min(0)
@@ -119,8 +119,8 @@ export const ActionObservation = ActionDescriptor.extend({
     .int()
     .min(0)
     .nullable()
-    .describe('Connections with status `connected` that offer it; `null` where nobody counts them.'),
-  observed_users: z.int().min(0).nullable().describe('Users of these connections; `null` where nobody counts them.'),
+    .describe('Connections with status `connected` that offer it; `null` if they are not counted.'),
+  observed_users: z.int().min(0).nullable().describe('Users of these connections; `null` if they are not counted.'),
   observed_client_types: z.array(ClientType).describe('Types of the clients that offer it.'),
 }).describe(
   'An action across the connections that offer it now. Descriptions are those of the latest connection to offer it, among those that were asked for.',

@@ -189,16 +189,16 @@ export const DeliveryNode = z
     mailbox_listener_alive: z
       .boolean()
       .nullable()
-      .describe('Whether it hears of commands at once; `null` where there is no such loop, or nobody knows.'),
+      .describe('Whether it hears of commands at once; `null` if there is no such loop, or if unknown.'),
     reconciliation_loop_alive: z
       .boolean()
       .nullable()
-      .describe('Whether its loop goes over what is due; `null` where there is no such loop, or nobody knows.'),
+      .describe('Whether its loop goes over what is due; `null` if there is no such loop, or if unknown.'),
     active_drainers: Count.nullable().describe('Clients that are being handed a command now; `null` if not known.'),
     connection_waiters: Count.nullable().describe('Connections that wait for commands now; `null` if not known.'),
     updated_at: Timestamp.nullable().describe('When it last said of itself; `null` where nodes do not report.'),
-    stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` where nobody can tell.'),
-    staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` where nobody can tell.'),
+    stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` if unknown.'),
+    staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` if unknown.'),
     counters: NodeCounters.describe('What it has counted since its start, by low-cardinality names.'),
     metadata: HostMetadata.optional().describe(`What the host says of the node, at most ${METADATA_BYTES} bytes.`),
   })
@@ -277,7 +277,7 @@ export type DeliveryStatus = z.infer<typeof DeliveryStatus>
  */
 export const DeliveryCommand = DeliveryStatus.extend({
   state: CommandState.describe('Where it stands.'),
-  overdue: z.boolean().describe('Whether its deadline has passed and nobody has recorded its end yet.'),
+  overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
   action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` where nobody knows.`),
 }).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>

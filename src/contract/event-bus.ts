@@ -171,10 +171,10 @@ export type ReadyFrame = z.infer<typeof ReadyFrame>
 export const GapFrame = z
   .object({
     reason: GapReason.describe('Why they are missing.'),
-    dropped: Count.nullable().describe('How many are missing here; `null` where nobody knows.'),
-    dropped_total: Count.nullable().describe('How many this stream has missed so far; `null` where nobody knows.'),
-    first_seq: Count.nullable().describe('The first of them; `null` where nobody knows.'),
-    last_seq: Count.nullable().describe('The last of them; `null` where nobody knows.'),
+    dropped: Count.nullable().describe('How many are missing here; `null` if unknown.'),
+    dropped_total: Count.nullable().describe('How many this stream has missed so far; `null` if unknown.'),
+    first_seq: Count.nullable().describe('The first of them; `null` if unknown.'),
+    last_seq: Count.nullable().describe('The last of them; `null` if unknown.'),
   })
   .describe('`gap`: events were lost. Refetch what you show.')
 export type GapFrame = z.infer<typeof GapFrame>

@@ -78,7 +78,7 @@ export const NAMES = {
   session_id: 'The session.',
   site_id: 'The site.',
   subscription_id: 'The viewer stream, as its `ready` names it.',
-  task_id: 'The task that is assigned to it, in the words of whoever assigned it.',
+  task_id: 'The assigned task, as named by the host that assigned it.',
   user_id: 'The user whose it is.',
   window_id: 'The browser window.',
 } as const

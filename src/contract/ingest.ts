@@ -226,7 +226,7 @@ export const SiteMessageAnswer = z
     published: z
       .boolean()
       .nullable()
-      .describe('Whether it went onto the event bus, never whether anybody saw it; `null` where nobody can tell.'),
+      .describe('Whether it went onto the event bus, never whether anybody saw it; `null` if unknown.'),
     not_published_reason: NotPublishedReason.nullable().describe('Why it did not; `null` where it did.'),
   })
   .describe('What became of a message.')

@@ -23,7 +23,7 @@ export const PendingCall = z
     overdue: z
       .boolean()
       .optional()
-      .describe('Whether it is past its deadline and nobody has taken it away yet; absent where nobody can say.'),
+      .describe('Whether it is past its deadline and has not been removed yet; absent if unknown.'),
   })
   .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
@@ -36,7 +36,7 @@ export const PendingCallFilter = z.object({
   overdue: z
     .boolean()
     .optional()
-    .describe('`true`: the calls past their deadline that nobody has taken away yet; else those within it.'),
+    .describe('`true`: only calls past their deadline that have not been removed yet; otherwise only calls within it.'),
 })
 export type PendingCallFilter = z.infer<typeof PendingCallFilter>
 
@@ -70,7 +70,7 @@ export const RpcSummary = z
       'When the call was opened that has waited longest, an overdue one too; `null` where none waits.',
     ),
     oldest_age_ms: Count.nullable().describe('How long that one has waited, in ms; `null` where none waits.'),
-    overdue: Count.describe('Calls past their deadline that nobody has taken away yet.'),
+    overdue: Count.describe('Calls past their deadline that have not been removed yet.'),
     counters: CallCounters.describe('What became of calls and of replies to them.'),
     counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
     observed_at: Timestamp.describe('When this was looked at.'),

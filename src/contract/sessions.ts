@@ -57,7 +57,7 @@ export type Session = z.infer<typeof Session>
 export const SessionRight = z.enum(['view', 'invoke'])
 export type SessionRight = z.infer<typeof SessionRight>
 
-/** A session as `/sessions` shows it: with what is known of its connector and its viewers. `null` is what nobody can say. */
+/** A session as `/sessions` shows it: with what is known of its connector and its viewers. `null` means unknown. */
 export const SessionRow = Session.extend({
   connector_connected: z
     .boolean()
@@ -68,7 +68,7 @@ export const SessionRow = Session.extend({
     'When the first of these shares runs out; `null` also where none does.',
   ),
   viewers: z.int().min(0).nullable().describe('Viewer streams that are open now, on all nodes.'),
-}).describe('A session, and what is known of its connector and its viewers. `null` is what nobody can say.')
+}).describe('A session, and what is known of its connector and its viewers. `null` means unknown.')
 export type SessionRow = z.infer<typeof SessionRow>
 
 /** Filters of `/sessions`. */

@@ -94,7 +94,7 @@ export const SITE_EXAMPLE: Site = {
   updated_at: '2026-01-15T09:41:00.000Z',
 }
 
-/** A site as `/sites` shows it: what was declared, and what is known of its life. `null` is what nobody can say. */
+/** A site as `/sites` shows it: what was declared, and what is known of its life. `null` means unknown. */
 export const SiteRow = Site.extend({
   sessions: z
     .int()
@@ -108,7 +108,7 @@ export const SiteRow = Site.extend({
     .string()
     .nullable()
     .describe('Where that stands in its topic, `<epoch>:<seq>`, as viewers read it in the `id` of a frame.'),
-}).describe('A site as it was declared, and what is known of its life. `null` is what nobody can say.')
+}).describe('A site as it was declared, and what is known of its life. `null` means unknown.')
 export type SiteRow = z.infer<typeof SiteRow>
 
 /** A site and whose it is. */

@@ -149,7 +149,7 @@ export function controlServerOpenApi(): JsonObject {
     info: {
       title: 'relayscope control server',
       summary: 'Programs of this machine declare a site and publish its events.',
-      description: 'It listens on loopback and lets in whoever knows its token, and no web page.',
+      description: 'Listens on loopback. Requires its token, and refuses web pages.',
     },
     prefix: '',
     routes: CONTROL_ROUTES,

@@ -90,7 +90,9 @@ const DELETE_SITE: Operation<RelayHandler> = {
 const WATCH_EVENTS: Operation<RelayHandler> = {
   operationId: 'watchSessionEvents',
   summary: 'Streams the events of the site of a session, from now on',
-  headers: { 'Last-Event-ID': 'Where a client that comes back has been: what it missed is told as a `gap`.' },
+  headers: {
+    'Last-Event-ID': 'The last event id that the client received. Events that it missed since are reported as a `gap`.',
+  },
   answers: {
     200: streamOf(
       'Frames until the session, the right or the relay ends. `id` is the position `<epoch>:<seq>`',

@@ -141,7 +141,7 @@ export function createAsk(source: Source, ms: number, failed: (error: unknown) =
         if (signal.aborted) return problem(`no answer within ${ms / 1_000} s`)
         if (turn === undefined) return problem(TOO_MANY)
         failed(error)
-        return problem('nobody answers there')
+        return problem('no answer there')
       } finally {
         clear()
         if (isMine) turns.release()

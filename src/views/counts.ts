@@ -51,11 +51,13 @@ type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
   [K in keyof F & string as `by_${K}`]: z.ZodObject<Record<z.output<F[K]>, typeof Count>>
 }
 
-export const ConnectionCount = countOf(CONNECTION_FAMILY.counted).extend({
-  of_silent_nodes: Count.nullable().describe(
-    'Those of the `connected` ones whose node has stopped reporting: they may be disconnected. `null` if not known.',
-  ),
-})
+export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
+  .extend({
+    of_silent_nodes: Count.nullable().describe(
+      'Those of the `connected` ones whose node has stopped reporting: they may be disconnected. `null` if not known.',
+    ),
+  })
+  .describe('How many there are, under the filters.')
 export const ContextCount = countOf(CONTEXT_FAMILY.counted)
 export const BrowserWindowCount = countOf(BROWSER_WINDOW_FAMILY.counted)
 

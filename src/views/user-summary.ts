@@ -25,10 +25,10 @@ export const UserSummary = UserObservation.extend({
   observed_client_ids: z.array(z.string()).describe('Clients of the user that any source knows.'),
   contexts_by_status: countsBy(ContextStatus)
     .nullable()
-    .describe('All contexts by status, closed and stale ones too; `null` where nobody counts.'),
+    .describe('All contexts by status, closed and stale ones too; `null` if they are not counted.'),
   browser_windows_by_status: countsBy(WindowStatus)
     .nullable()
-    .describe('All browser windows by status, closed and stale ones too; `null` where nobody counts.'),
+    .describe('All browser windows by status, closed and stale ones too; `null` if they are not counted.'),
   observed_streams: ObservedCount.describe('Streams that retain messages.'),
   pending_rpc: ObservedCount.describe('Calls that wait for their reply.'),
   deduplicator: DeduplicatorUserSummary.nullable().describe("The user's part of the deduplicator; `null` for none."),

@@ -223,7 +223,7 @@ describe('relayscope get', () => {
   it('ends with 1 where nobody answers', async () => {
     expect(await call(['http://127.0.0.1:1', '/users'])).toMatchObject({
       code: 1,
-      err: 'relayscope: nobody answers there\n',
+      err: 'relayscope: no answer there\n',
     })
   })
 

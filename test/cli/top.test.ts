@@ -68,9 +68,9 @@ describe('the frame of top', () => {
   })
 
   it('says that what it shows is old, and why nobody answers', () => {
-    const old = heard(known(), '/capabilities', { problem: 'nobody answers there' }, NOW + 9_000)
+    const old = heard(known(), '/capabilities', { problem: 'no answer there' }, NOW + 9_000)
     const [title] = frameOf(old, frame(120, 24, PLAIN, NOW + 9_000))
-    expect(title).toMatch(/NO ANSWER, as of .* nobody answers there/)
+    expect(title).toMatch(/NO ANSWER, as of .* no answer there/)
     expect(frameOf(known(), frame(120, 24, PLAIN, NOW + 9_000))[0]).toMatch(/NO ANSWER/)
     expect(frameOf(known(), frame(120, 24))[0]).not.toMatch(/NO ANSWER/)
   })

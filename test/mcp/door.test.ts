@@ -230,7 +230,7 @@ describe('a router at a URL', () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const dead = { url, key: KEY, auth: noopAuth() }
-    expect(await ask(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'nobody answers there' })
+    expect(await ask(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
     expect(await answer(await subject({ url })(message(LIST)))).toEqual([503, 'inspector_unavailable'])
   })
 

@@ -128,7 +128,7 @@ describe('what was thrown', () => {
       onError: (error) => heard.push(error),
     })
     const text = await (await mcp(post(callMessage('relay_overview')))).text()
-    expect(text).toContain('nobody answers there')
+    expect(text).toContain('no answer there')
     expect(text).not.toContain(SECRET)
     expect(heard).toContainEqual(new Error(SECRET))
     const bad = subject({ router: createSubject(), now: () => Number.NaN, onError: (error) => heard.push(error) })

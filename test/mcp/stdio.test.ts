@@ -49,7 +49,7 @@ describe('relayscope mcp', () => {
     ] as const)
       expect(await call(client, tool, given)).toMatchObject({ isError: true, text: '403 forbidden: Not allowed' })
     await close()
-    expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'nobody answers there' })
+    expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
     expect((await client.listTools()).tools).toHaveLength(6)
   })
 
@@ -140,8 +140,8 @@ describe('relayscope mcp', () => {
     const asked = startCommand(['mcp', '--url', url], { SERVICE_ADMIN_KEY: KEY }, said)
     asked.end()
     const { out, err } = await asked.ended
-    expect(out.match(/nobody answers there/g)).toHaveLength(3)
-    expect(err).toBe('relayscope: nobody answers at --url: ECONNREFUSED\n')
+    expect(out.match(/no answer there/g)).toHaveLength(3)
+    expect(err).toBe('relayscope: no answer at --url: ECONNREFUSED\n')
   })
 
   it.each(['a\nb', 'ключ'])('refuses a key that no header carries, and does not repeat it: %j', async (key) => {

@@ -69,7 +69,7 @@ export function createReader(url: string, key: string | null): Reader {
         return { value: await response.json() }
       } catch {
         return {
-          problem: patience.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'nobody answers there',
+          problem: patience.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'no answer there',
         }
       } finally {
         clearTimeout(timer)

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Timestamp } from '../../contract/ids.js'
 import { JsonRecord } from '../../contract/json.js'
 
-const view = z.string().describe('The view, as whoever watches has named it.')
+const view = z.string().describe('The view, as the request named it.')
 const version = z.int().min(1).describe('Which state of the view it is of: the one that follows is one more.')
 const observed_at = Timestamp.describe('When the view was read last.')
 const refresh_ms = z

@@ -87,7 +87,7 @@ const CHURN = about(
     {
       name: 'relayscope_connections_last_minute_timestamp_seconds',
       unit: 'seconds',
-      help: 'When that minute began, since 1970; absent: nobody watched it.',
+      help: 'Start of that minute in seconds since 1970; absent if it was not observed.',
       read: (minute) => instant(minute?.minute ?? null),
     },
   ],

@@ -18,7 +18,7 @@ const CALLS = about(
     },
     {
       name: 'relayscope_rpc_overdue_calls',
-      help: 'Calls past their deadline that nobody has taken away yet.',
+      help: 'Calls past their deadline that have not been removed yet.',
       read: ({ overdue }) => overdue,
     },
     {

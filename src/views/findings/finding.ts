@@ -31,14 +31,14 @@ export type FindingKind = z.infer<typeof FindingKind>
 const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> = {
   command_overdue: [
     'The deadline of the command has passed and no end is recorded, though a loop has passed since or no node is alive.',
-    'It does not mean that the command had no effect, nor that it had one: nobody recorded an end.',
+    'It does not mean that the command had no effect, nor that it had one: no end was recorded.',
   ],
   command_waiting_though_listened: [
     'The command was admitted before the last pass of a living node, its client is connected, and it was never attempted.',
     'It does not mean that the client refuses it: it may never have attached a mailbox.',
   ],
   command_waiting_for_nobody: [
-    'The command waits and its client is not connected: nobody is there to take it.',
+    'The command waits and its client is not connected.',
     'It does not mean that it is lost: it is delivered when the client attaches before the deadline.',
   ],
   command_not_acknowledged: [
@@ -58,8 +58,8 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
     'It does not mean that viewers get no events: publishing needs no connector.',
   ],
   call_overdue: [
-    'The deadline of the call has passed and nobody has taken it away: the node that opened it is silent.',
-    'It does not mean that the action was not run: its reply may have had nobody to go to.',
+    'The call is past its deadline and has not been removed: the node that opened it is silent.',
+    'It does not mean that the action was not run: its reply may have had no caller left to receive it.',
   ],
   call_to_superseded_instance: [
     'The call went to an instance that does not hold the client any more.',

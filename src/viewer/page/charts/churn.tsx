@@ -34,7 +34,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
           if (!item)
             return (
               <rect key={minute} class="unwatched" x={x} y="0" width={STEP} height={2 * HALF}>
-                <title>{`${timeOf(minute * MINUTE_MS)}: nobody watched`}</title>
+                <title>{`${timeOf(minute * MINUTE_MS)}: not observed`}</title>
               </rect>
             )
           const up = (item.opened / most) * HALF
@@ -53,7 +53,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
       <p class="legend">
         <span class="key opened">opened</span>
         <span class="key ended">ended</span>
-        {items.length < MINUTES && <span class="key unwatched">nobody watched</span>}
+        {items.length < MINUTES && <span class="key unwatched">not observed</span>}
         <span>{said}</span>
       </p>
     </>

@@ -90,7 +90,7 @@ export function SessionPage({ path }: { path: string }): JSX.Element {
             record={session}
             show={{
               connector: connectorOf(session),
-              connector_connected: <Truth value={session.connector_connected} no="no: actions have nobody to go to" />,
+              connector_connected: <Truth value={session.connector_connected} no="no: actions cannot reach it" />,
             }}
           />
         )}
