@@ -6,7 +6,7 @@ const SLICE_MS = 10
 // Those of the runtime: a host or a test that fakes the time must not stop work that waits here.
 const { setTimeout } = globalThis
 /** By what slices are measured. Tests set another. */
-export const sliceClock = { now: performance.now.bind(performance) }
+export const sliceClock: { now: () => number } = { now: performance.now.bind(performance) }
 
 /** When such work began in this turn; `undefined` where none has. */
 let startedAt: number | undefined
