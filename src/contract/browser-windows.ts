@@ -1,7 +1,7 @@
 /** The browser-windows family: windows that hold contexts, their capacity and their state. */
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
-import { orUnknown, type UNKNOWN } from './counts.js'
+import { orUnknown } from './counts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
@@ -74,8 +74,8 @@ export interface BrowserWindowCounts extends Indexed {
   total: number
   by_status: Record<WindowStatus, number>
   by_ownership: Record<Ownership, number>
-  by_type: Record<WindowType | typeof UNKNOWN, number>
-  by_state: Record<WindowState | typeof UNKNOWN, number>
+  by_type: Record<WindowType | 'unknown', number>
+  by_state: Record<WindowState | 'unknown', number>
 }
 
 /** Reads a browser-window registry; `counts_source` of what it answers is `snapshot`. */
