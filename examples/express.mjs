@@ -19,7 +19,9 @@ ops.use(toExpressMiddleware(diagnostics))
 const app = express()
 app.use('/ops', ops)
 app.get('/', (_req, res) => res.send('the host’s own'))
-const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
+// #endregion
+
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
-// #endregion

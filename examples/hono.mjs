@@ -20,7 +20,9 @@ app.use(toHonoHandler(diagnostics))
 app.get('/', (c) => c.text('the host’s own'))
 // Any server of Hono's does; `toNodeHandler` carries its `fetch` as it carries ours.
 const server = createServer(toNodeHandler(app.fetch))
-server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
+// #endregion
+
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
-// #endregion

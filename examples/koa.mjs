@@ -25,7 +25,9 @@ app.use((ctx, next) => {
 app.use((ctx) => {
   ctx.body = 'the host’s own'
 })
-const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+const server = app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
+// #endregion
+
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
-// #endregion

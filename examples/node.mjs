@@ -15,7 +15,9 @@ import { toNodeHandler } from 'relayscope/node'
 
 const mount = toNodeHandler(diagnostics)
 const server = createServer((req, res) => mount(req, res, () => res.end('the host’s own')))
-server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
+// #endregion
+
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/`)
 })
-// #endregion

@@ -17,7 +17,9 @@ const viewer = createViewer({ api: '/ops/diagnostics', prefix: '/dashboard' })
 
 const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(viewer)]
 const server = createServer((req, res) => look(req, res, () => ask(req, res)))
-server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
+// #endregion
+
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}/dashboard/`)
 })
-// #endregion

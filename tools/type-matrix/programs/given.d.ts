@@ -3,6 +3,9 @@
 // What the text has just made, or told to import.
 declare const diagnostics: import('relayscope').DiagnosticsRouter
 declare const facilities: import('relayscope/memory').MemoryFacilities
+declare const connections: import('relayscope/memory').MemoryFacilities['connections']
+declare const contexts: import('relayscope/memory').MemoryFacilities['contexts']
+declare const browserWindows: import('relayscope/memory').MemoryFacilities['browserWindows']
 declare const createBullmqInspectors: typeof import('relayscope/bullmq').createBullmqInspectors
 declare const emails: import('relayscope/bullmq').BullmqQueue
 declare const whose: import('relayscope/bullmq').Identify
@@ -41,7 +44,10 @@ declare const Hono: typeof import('hono').Hono
 declare const Koa: typeof import('koa')
 declare const app: import('fastify').FastifyInstance
 declare const NestFactory: {
-  create(module: unknown): Promise<{ use(middleware: import('relayscope/express').ExpressMiddleware): void }>
+  create(module: unknown): Promise<{
+    use(middleware: import('relayscope/express').ExpressMiddleware): void
+    listen(port: number, hostname: string): Promise<unknown>
+  }>
 }
 declare const AppModule: unknown
 
@@ -88,6 +94,7 @@ declare const publisher: import('relayscope/publisher').CooperativeSitePublisher
 declare const actions: import('relayscope/cooperative-site').ActionHandlers
 declare const notes: { get(id: number): { keep?: boolean } | undefined; archive(id: number): Promise<{ id: number }> }
 declare const changed: (id: number) => void
+declare const exportPage: (page: number, options: { signal: AbortSignal }) => Promise<void>
 declare const live: {
   facilities: Pick<import('relayscope/memory').MemoryFacilities, 'ingest'>
   sites: import('relayscope').SiteRegistry
