@@ -10,30 +10,24 @@ export const sliceClock: { now: () => number } = { now: performance.now.bind(per
 
 /** When such work began in this turn; `undefined` where none has. */
 let startedAt: number | undefined
-let isArmed = false
-const waiting: (() => void)[] = []
+/** The number of the slice that began last. */
+let slice = 0
+/** Work that waits for a turn, the longest first, with when its timer last fired. */
+const waiting = new Map<object, number>()
+/** A timer that is late by this is lost: a runtime that ends a request cancels the timers of that request. */
+const LOST_MS = 1_000
 
-function arm(): void {
-  if (isArmed) return
-  isArmed = true
-  setTimeout(turn, 0)
-}
-
-/** Begins a turn: one that waits goes on, so that several do not add up. */
-function turn(): void {
-  isArmed = false
-  const resume = waiting.shift()
-  startedAt = resume && sliceClock.now()
-  if (!resume) return
-  arm()
-  resume()
+function begin(): void {
+  const own = ++slice
+  startedAt = sliceClock.now()
+  setTimeout(() => {
+    if (slice === own) startedAt = undefined
+  }, 0)
 }
 
 /** Starts the slice of this turn, unless it has begun: what comes from here on counts. */
 export function beginSlice(): void {
-  if (startedAt !== undefined) return
-  startedAt = sliceClock.now()
-  arm()
+  if (startedAt === undefined) begin()
 }
 
 /** Whether the slice of this turn is used up, so that work should wait for `nextTurn`. */
@@ -42,11 +36,37 @@ function isSliceOver(): boolean {
   return sliceClock.now() - (startedAt as number) >= SLICE_MS
 }
 
-/** Resolves in a later turn of the event loop, after those that wait already. */
+/** Whether `waiter` has waited for longest, but for those whose timers are lost. */
+function isNext(waiter: object): boolean {
+  const now = sliceClock.now()
+  waiting.set(waiter, now)
+  for (const [other, seenAt] of waiting) {
+    if (other === waiter) return true
+    if (now - seenAt < LOST_MS) return false
+    waiting.delete(other)
+  }
+  return true
+}
+
+/**
+ * Resolves in a later turn of the event loop, after those that wait already; each turn resumes one, so that several do not
+ * add up. Each waits by its own timer: some runtimes cancel those of a request with that request.
+ */
 function nextTurn(): Promise<void> {
+  const waiter = {}
+  waiting.set(waiter, sliceClock.now())
   return new Promise((resolve) => {
-    waiting.push(resolve)
-    arm()
+    function wait(): void {
+      const known = slice
+      setTimeout(() => {
+        // Another slice has begun since, perhaps in this turn.
+        if (!isNext(waiter) || slice !== known) return wait()
+        waiting.delete(waiter)
+        begin()
+        resolve()
+      }, 0)
+    }
+    wait()
   })
 }
 
