@@ -70,7 +70,7 @@ async function script() {
   return code
 }
 
-/** The two constants of `src/viewer/assets.ts`, as a bundler defines them. Takes a second. */
+/** The two constants of `src/viewer/viewer.ts`, as a bundler defines them. Takes a second. */
 export async function viewerAssets() {
   const [js, css] = await Promise.all([script(), bundle('page.css', { minify: true })])
   // Texts and not one object, which a bundler would put where every entry finds it.

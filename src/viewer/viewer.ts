@@ -1,11 +1,10 @@
 /** The handler of the viewer: a shell without data, its two files, and what a browser lets the page do. */
+import { digest64 } from '../contract/digest.js'
 import { checkOptions, needed, type Shape, TEXT } from '../contract/options.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'
 import { parsePrefix } from '../http/target.js'
-import { type Asset, SCRIPT, STYLE } from './assets.js'
-import { shellOf } from './shell.js'
 
 export interface ViewerOptions {
   /**
@@ -26,6 +25,54 @@ export interface Viewer extends Mountable {
   /** Whether a request with this path is the viewer's to answer; an adapter passes on what is not. */
   owns(pathname: string): boolean
 }
+
+/* The page's script and style sheet, which the build puts in as texts: no file is read, in whatever runtime. */
+declare const RELAYSCOPE_VIEWER_SCRIPT: string
+declare const RELAYSCOPE_VIEWER_STYLE: string
+
+/** One asset under a name that says what is in it, so that it may be kept for ever. */
+interface Asset {
+  readonly name: string
+  readonly type: string
+  readonly text: string
+}
+
+function asset(ending: string, type: string, text: string): Asset {
+  return { name: `viewer-${digest64(text)}.${ending}`, type: `${type}; charset=utf-8`, text }
+}
+
+const SCRIPT = asset('js', 'text/javascript', RELAYSCOPE_VIEWER_SCRIPT)
+const STYLE = asset('css', 'text/css', RELAYSCOPE_VIEWER_STYLE)
+
+/* The page without its data: where the router is, seen from here, and the two files that make the rest. */
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+
+const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string)
+
+interface Shell {
+  title: string
+  /** Relative to the page, or of another origin. */
+  api: string
+  script: string
+  style: string
+}
+
+/** Every URL in it is relative: a proxy may have put something in front of the path. */
+const shellOf = ({ title, api, script, style }: Shell): string => `<!doctype html>
+<html lang="en" data-api="${escaped(api)}">
+<head>
+<meta charset="utf-8">
+<title>${escaped(title)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="stylesheet" href="${style}">
+<script type="module" src="${script}"></script>
+</head>
+<body>
+<noscript>This page needs JavaScript. What it shows is also at the routes of the diagnostics router.</noscript>
+</body>
+</html>
+`
 
 const OPTIONS: Shape<ViewerOptions> = {
   api: needed({ said: 'the path of the diagnostics router, or its URL', test: (value) => typeof value === 'string' }),

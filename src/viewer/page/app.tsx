@@ -2,14 +2,14 @@
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { hrefOf, question, useAddress } from './address.js'
-import { closedOf, setPaused } from './answers.js'
+import { closedOf, readmit, setPaused } from './answers.js'
 import { urlOf } from './ask.js'
 import { usePulse } from './hooks.js'
-import { hadKey } from './key.js'
-import { KeyForm } from './key-form.js'
+import { hadKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
 import { GROUPS, PAGES, pageOf } from './pages.js'
 import { Text } from './parts/text.js'
+import { forgetSamples } from './samples.js'
 import { countOf, spanOf, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
@@ -70,6 +70,42 @@ const Curl = ({ url }: { url: string }): JSX.Element => (
     </code>
   </p>
 )
+
+/** Asks for the administrator's key. */
+function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
+  const [given, setGiven] = useState('')
+  const [remember, setRemember] = useState(false)
+  const enter = (event: Event) => {
+    event.preventDefault()
+    forgetSamples()
+    setKey(given, remember)
+    readmit()
+  }
+  return (
+    <form class="card key" onSubmit={enter}>
+      <h1>{wasRefused ? 'The router refused' : 'A key is needed'}</h1>
+      <p>
+        It goes to the router alone, and stays in this page's memory: a reload asks for it again, unless it is kept.
+        Where the host's own login lets you in, log in there and reload.
+      </p>
+      <label>
+        The administrator's key, or your own
+        <input
+          type="password"
+          autocomplete="current-password"
+          required
+          value={given}
+          onInput={(event) => setGiven(event.currentTarget.value)}
+        />
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.currentTarget.checked)} />
+        keep it until this tab is closed
+      </label>
+      <button type="submit">Look</button>
+    </form>
+  )
+}
 
 export function App(): JSX.Element {
   const address = useAddress()

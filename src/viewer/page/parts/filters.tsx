@@ -1,5 +1,7 @@
 /** The filters of a list: each a field that writes into the address, so that a link is the view. */
 import type { JSX } from 'preact'
+import type { ClientType } from '../../../contract/connections.js'
+import type { Ownership } from '../../../contract/contexts.js'
 import { type Address, hrefOf } from '../address.js'
 import { plain } from '../words.js'
 
@@ -14,6 +16,10 @@ export interface Filter {
 export const text = (name: string): Filter => ({ name })
 export const choice = (name: string, words: readonly string[]): Filter => ({ name, words })
 export const flag = (name: string): Filter => choice(name, ['true', 'false'])
+
+/** The words of filters that several lists have. */
+export const CLIENT_TYPES: ClientType[] = ['browser', 'console', 'mobile', 'web']
+export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']
 
 /** The page begins anew with another filter: a cursor belongs to the walk before. */
 function go({ path, query }: Address, name: string, value: string): void {

@@ -1,8 +1,7 @@
 /** What connected clients can do. */
 import type { ActionObservation } from '../../../contract/connections.js'
-import { choice, text } from '../parts/filters.js'
+import { CLIENT_TYPES, choice, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { CLIENT_TYPES } from './choices.js'
 
 export const ACTIONS: ListView<ActionObservation> = {
   path: '/actions',

@@ -4,9 +4,8 @@ import type { Context, ContextStatus } from '../../../contract/contexts.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
-import { choice, text } from '../parts/filters.js'
+import { CLIENT_TYPES, choice, OWNERSHIPS, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { CLIENT_TYPES, OWNERSHIPS } from './choices.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
 

@@ -4,9 +4,8 @@ import type { BrowserWindow, WindowState, WindowStatus, WindowType } from '../..
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
-import { choice, flag, text } from '../parts/filters.js'
+import { choice, flag, OWNERSHIPS, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
-import { OWNERSHIPS } from './choices.js'
 import { CONTEXTS } from './contexts.js'
 
 const STATUSES: WindowStatus[] = ['open', 'stale', 'closed']

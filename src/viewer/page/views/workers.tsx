@@ -4,12 +4,11 @@ import type { Context } from '../../../contract/contexts.js'
 import type { Workers } from '../../../views/workers.js'
 import { type Address, question } from '../address.js'
 import { useAnswer } from '../hooks.js'
-import { choice, text } from '../parts/filters.js'
+import { CLIENT_TYPES, choice, text } from '../parts/filters.js'
 import { isAskable, type ListView, PageHead } from '../parts/list.js'
 import { cutsOf } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Count } from '../parts/value.js'
-import { CLIENT_TYPES } from './choices.js'
 import { CONTEXTS } from './contexts.js'
 
 const USER = { ...text('user_id'), isNeeded: true } as const
