@@ -6,17 +6,6 @@ import { viewerAssets } from './tools/viewer-assets.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
-// Vitest prints failures with Map.groupBy, which Node 20 lacks: without it, a failure hides what failed.
-Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K) => {
-  const groups = new Map<K, T[]>()
-  let index = 0
-  for (const item of items) {
-    const key = keyOf(item, index++)
-    groups.set(key, [...(groups.get(key) ?? []), item])
-  }
-  return groups
-}
-
 /** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
 const LONG = ['test/package/', 'test/simulation/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
 

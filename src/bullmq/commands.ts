@@ -7,7 +7,7 @@ import { type Ask, examinable, omitting, type Page, type PageQuery } from '../co
 import { Refusal } from '../refusal.js'
 import type { Identify } from './identity.js'
 import { commandIdOf, jobOf, nameOf, readJob } from './jobs.js'
-import { type BullmqQueueJob, type JobState, type Link, STATES } from './queue.js'
+import { type BullmqQueue, type BullmqQueueJob, type JobState, type Link, STATES } from './queue.js'
 
 /** Most jobs of one call, which BullMQ reads with their payloads. */
 const CHUNK = 100
@@ -173,20 +173,25 @@ export async function readStatus(queues: Queues, key: CommandKey, ask: Ask): Pro
   const named = jobOf(key.command_id)
   const link = queues.links.find(({ name }) => name === named?.queue)
   if (!named || !link) return null
-  const [job, state] = await link.call(
-    // An id may name another key of the queue, which is no job.
-    async (queue) => Promise.all([queue.getJob(named.job), queue.getJobState(named.job)]).catch(unlessWrongType),
-    ask,
-  )
-  if (!job) return null
-  const known = STATES.find((one) => one === state) ?? 'waiting'
-  const record = await readJob(link.name, job, known, queues.identify, ask)
+  const found = await link.call((queue) => readOne(queue, named.job), ask)
+  if (!found) return null
+  const record = await readJob(link.name, found.job, found.state, queues.identify, ask)
   if (record instanceof BadRecord) return null
   const { user_id, client_id } = addressOf(record)
   return user_id === key.user_id && client_id === key.client_id ? record : null
 }
 
-function unlessWrongType(error: unknown): [undefined, string] {
-  if (error instanceof Error && /\bWRONGTYPE\b/.test(error.message)) return [undefined, 'unknown']
-  throw error
+/** A job by its id, and where it stands. To ask for the state of a job that waits, BullMQ looks through all that wait. */
+async function readOne(queue: BullmqQueue, id: string): Promise<{ job: BullmqQueueJob; state: JobState } | undefined> {
+  try {
+    const job = await queue.getJob(id)
+    if (!job) return undefined
+    if (job.finishedOn === undefined) return { job, state: (await job.isActive()) ? 'active' : 'waiting' }
+    const told = await queue.getJobState(id)
+    return { job, state: STATES.find((state) => state === told) ?? 'waiting' }
+  } catch (error) {
+    // The id names another key of the queue, which is no job.
+    if (error instanceof Error && /\bWRONGTYPE\b/.test(error.message)) return undefined
+    throw error
+  }
 }

@@ -17,6 +17,7 @@ export interface BullmqQueueJob {
   readonly finishedOn?: number | undefined
   readonly processedBy?: string | undefined
   readonly failedReason?: string | undefined
+  isActive(): Promise<boolean>
 }
 
 /** The states that both versions of BullMQ list. */
