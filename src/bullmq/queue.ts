@@ -21,14 +21,14 @@ export interface BullmqQueueJob {
 }
 
 /** The states that both versions of BullMQ list. */
-type ListedState = 'wait' | 'active' | 'delayed' | 'prioritized' | 'waiting-children' | 'completed' | 'failed'
+export type BullmqJobState = 'wait' | 'active' | 'delayed' | 'prioritized' | 'waiting-children' | 'completed' | 'failed'
 
 /** What is called of a `Queue` of BullMQ 5 or 6: its documented getters. The library never closes it. */
 export interface BullmqQueue {
   readonly name: string
   getJob(id: string): Promise<BullmqQueueJob | undefined>
   getJobState(id: string): Promise<string>
-  getJobs(types: ListedState[], start: number, end: number, asc: boolean): Promise<readonly BullmqQueueJob[]>
+  getJobs(types: BullmqJobState[], start: number, end: number, asc: boolean): Promise<readonly BullmqQueueJob[]>
   getJobCounts(): Promise<Readonly<Record<string, number>>>
   isPaused(): Promise<boolean>
   /** The queue's global limits; absent in the first versions of BullMQ 5. */
@@ -142,6 +142,9 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
     call,
     jobs: (state, start, end, oldestFirst, ask) =>
       // Asked for `waiting`, BullMQ 5 adds the jobs of `paused`.
-      call((it) => it.getJobs([(state === 'waiting' ? 'wait' : state) as ListedState], start, end, oldestFirst), ask),
+      call(
+        (it) => it.getJobs([(state === 'waiting' ? 'wait' : state) as BullmqJobState], start, end, oldestFirst),
+        ask,
+      ),
   }
 }
