@@ -84,7 +84,10 @@ const shown = ({ status, body }: Answered) => ({
   body: { ...body, ...('next_cursor' in body ? { next_cursor: body.next_cursor !== null } : {}) },
 })
 
-/** What is the same to whoever sees everybody in a world of these users alone: no order of several users, no cost. */
+/**
+ * What is the same to whoever sees everybody in a world of these users alone: no order of several users, no cost, and
+ * nothing of nodes, which only who sees everybody is told of.
+ */
 function substance(pages: readonly Answered[], isOfSeveral: boolean) {
   const items = pages.flatMap(({ body }) => body.items ?? [])
   const bare = items.map((item) => {
@@ -92,6 +95,7 @@ function substance(pages: readonly Answered[], isOfSeveral: boolean) {
     return JSON.stringify({ ...item, description: null, parameters_schema: null })
   })
   const { items: _, next_cursor: __, has_more: ___, completeness, observed_at: ____, ...rest } = pages[0]?.body ?? {}
+  if ('of_silent_nodes' in rest) delete rest.of_silent_nodes
   return { status: pages[0]?.status, items: bare.sort(), rest, complete: completeness?.complete }
 }
 
