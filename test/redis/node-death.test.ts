@@ -178,7 +178,7 @@ describeNode('the death of a node', (subject) => {
       if (left?.terminal === null) expect(await survivor.settle({ ...key, state: 'resulted' })).toBe(true)
       expect((await world.status())?.terminal?.state).toBe('resulted')
       // It may have died after the end and before the release in another shard: that leaves the place to the deadline.
-      world.clock.advance(DEADLINE_MS + 2 * 2_000)
+      world.clock.advance(DEADLINE_MS)
       await survivor.reconcile()
       expect(await world.tenants()).toEqual([])
     }))

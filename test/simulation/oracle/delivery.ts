@@ -130,13 +130,15 @@ function judgeCommand(facts: Facts, command: Command): void {
 }
 
 /** When a command held its scope for certain. */
-function holdOf({ admitted, endings, record }: Command): Hold | null {
+function holdOf({ admitted, dispatches, endings, record }: Command): Hold | null {
   if (admitted.length === 0 || !record) return null
   const from = Math.min(...admitted.map(({ ret }) => ret))
   const exhausted =
     record.terminal?.reason === 'attempts_exhausted' ? msOf(record.terminal.at) : Number.POSITIVE_INFINITY
   const ends = endings.filter(mayRun).map(({ call }) => call)
-  const to = Math.min(exhausted, msOf(record.admission.deadline_at), ...ends)
+  // Its place is reserved before it is admitted, and for `deadlineMs` from then on.
+  const reserved = Math.min(...dispatches.map(({ call, deadlineMs }) => call + deadlineMs))
+  const to = Math.min(exhausted, reserved, msOf(record.admission.deadline_at), ...ends)
   return to > from ? { from, to } : null
 }
 
