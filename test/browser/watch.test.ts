@@ -137,13 +137,19 @@ describe('the watch of a browser', () => {
     for (let n = 0; n < 150; n++) await acts[pick(acts.length)]?.()
     host.fail(false)
     host.slow(0)
-    await tick(60_000)
-    for (const view of VIEWS) {
-      const { items, ...page } = await host.get(view)
-      expect(now()[view]).toMatchObject({ items, stale: false })
-      expect(now()[view]?.page.has_more).toEqual(page.has_more)
+    const isWhole = async () => {
+      for (const view of VIEWS) {
+        const { items, ...page } = await host.get(view)
+        expect(now()[view]).toMatchObject({ items, stale: false })
+        expect(now()[view]?.page.has_more).toEqual(page.has_more)
+      }
+      expect(now()['/contexts']?.complete).toBe(true)
+      return true
     }
-    expect(now()['/contexts']?.complete).toBe(true)
+    await tick(60_000)
+    // On a busy machine the fake clock may run ahead of work that waits for its turn.
+    for (let left = 20; left > 0 && !(await isWhole().catch(() => false)); left--) await tick(5_000)
+    await isWhole()
     leave()
     await host.facilities.close()
   })
