@@ -19,7 +19,7 @@ import { KEY, PREFIX, startHost } from './openapi-host.mjs'
 const HERE = join(import.meta.dirname, 'openapi-clients')
 const MADE = join(HERE, 'made')
 /** Of one program, before it counts as one that hangs. */
-const TIME_MS = 60_000
+const TIME_MS = 300_000
 
 const DOCUMENTS = {
   diagnostics: openApiDocument({ prefix: PREFIX }),
