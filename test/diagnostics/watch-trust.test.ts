@@ -1,6 +1,7 @@
 /** What a watch may not go on with: a right that was taken away, a state that nobody has read, an answer without a part. */
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { sliceClock } from '../../src/async/turns.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { createPartial, PARTIAL } from './partial.js'
@@ -17,8 +18,15 @@ function createShut(options: RouterOptions = {}) {
   return { state, ...createWatched({ inspectors, auth: auth as never, ...options }) }
 }
 
-beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
+beforeEach(() => {
+  // A busy machine must not make a reading wait for a turn of the real event loop.
+  vi.spyOn(sliceClock, 'now').mockReturnValue(0)
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 const tick = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 
 describe('whoever watches', () => {
