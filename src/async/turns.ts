@@ -4,7 +4,7 @@
 const SLICE_MS = 10
 
 // Those of the runtime: a host or a test that fakes the time must not stop work that waits here.
-const { setTimeout } = globalThis
+const startTimer = globalThis.setTimeout
 /** By what slices are measured. Tests set another. */
 export const sliceClock: { now: () => number } = { now: performance.now.bind(performance) }
 
@@ -20,7 +20,7 @@ const LOST_MS = 1_000
 function begin(): void {
   const own = ++slice
   startedAt = sliceClock.now()
-  setTimeout(() => {
+  startTimer(() => {
     if (slice === own) startedAt = undefined
   }, 0)
 }
@@ -58,7 +58,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     function wait(): void {
       const known = slice
-      setTimeout(() => {
+      startTimer(() => {
         // Another slice has begun since, perhaps in this turn.
         if (!isNext(waiter) || slice !== known) return wait()
         waiting.delete(waiter)

@@ -8,7 +8,7 @@ import { EPOCH, type Store } from './store.js'
 const { setImmediate } = globalThis
 
 /** Lets everything run that waits for nothing but its turn. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** What a promise of a node resolves to when the node dies first. */
 export const DIED = Symbol('the node died')
