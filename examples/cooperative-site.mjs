@@ -28,7 +28,7 @@ const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: 
 const who = { authenticateHost: authenticate, authenticateViewer: authenticate }
 const relay = createCooperativeSiteRouter({ ...ports, ...who, prefix: '/relay' })
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
-// Only what is fed here. `contexts` and `browserWindows` are not: they answer 501, and not that there are none.
+// Only what is fed here. `contexts` and `browserWindows` are not, so they answer 501 instead of an empty list.
 const { rpc, history, deduplicator } = facilities
 const fed = { connections, dispatcher, rpc, history, deduplicator, sites, sessions, subscriptions }
 const diagnostics = createDiagnosticsRouter({ ...memoryComposition(fed), auth, prefix: '/ops/diagnostics' })
