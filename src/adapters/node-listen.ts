@@ -11,7 +11,7 @@ import {
   type Shape,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
 import { boundConnections } from './node-bounds.js'
 import type { Listening, ListenOptions } from './options.js'
 

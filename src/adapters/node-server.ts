@@ -1,5 +1,5 @@
 /** Serves a fetch-style handler by a Node server of its own. */
-import { checkOptions, type Shape } from '../contract/options.js'
+import { checkOptions, type Shape } from '../contract/checks.js'
 import type { FetchHandler } from './handler.js'
 import { toNodeHandler } from './node-handler.js'
 import { LISTEN_OPTIONS, listen } from './node-listen.js'

@@ -1,6 +1,6 @@
 /** What every adapter can be told beside its handler. */
 import { guardErrorHook } from '../async/hook.js'
-import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../contract/options.js'
+import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../contract/checks.js'
 import { createHostGuard, type HostGuard } from '../http/guard.js'
 import type { FetchHandler } from './handler.js'
 

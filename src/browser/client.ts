@@ -2,10 +2,10 @@
 
 import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
+import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/checks.js'
 import type { GapReason, SiteEvent } from '../contract/event-bus.js'
 import type { Invocation } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
-import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/options.js'
 import {
   BASE_URL_OR_PATH,
   isNumber,

@@ -1,6 +1,5 @@
 /** The inspectors of BullMQ's queues, for whoever runs them and asks what became of a job. */
-import type { DeliveryInspector } from '../contract/delivery.js'
-import { checkId } from '../contract/ids.js'
+
 import {
   boundsIn,
   checkOptions,
@@ -15,7 +14,9 @@ import {
   shown,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
+import type { DeliveryInspector } from '../contract/delivery.js'
+import { checkId } from '../contract/ids.js'
 import { listCommands, readStatus } from './commands.js'
 import type { Identify } from './identity.js'
 import { listNodes } from './nodes.js'

@@ -1,7 +1,7 @@
 /** What the command line says, and what it may say. */
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { shown as shownValue } from '../contract/options.js'
+import { shown as shownValue } from '../contract/checks.js'
 import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'

@@ -1,10 +1,10 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, Reason, Timestamp } from './ids.js'
+import { filterBy, Id, named, Reason, randomUuid, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
-import { boundsIn, defineBounds, FUNCTION, orNull, type Shape, shareOf, TEXT } from './options.js'
+import { count, defineOptions, duration, func, share, text } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
@@ -235,39 +235,25 @@ export interface ConnectionRegistry {
   currentInstance(client: ClientOfUser): Promise<string | null>
 }
 
-/** What a registry keeps, and for how long, unless it is told otherwise. */
-export const CONNECTION_BOUNDS = defineBounds({
-  // A browser runs the timers of a hidden tab once a minute.
-  heartbeatTimeoutMs: 90_000,
-  retentionMs: 3_600_000,
-  maxConnections: 1_000_000,
-  maxConnectionsPerUser: ({ maxConnections }) => shareOf(maxConnections),
-  maxDisconnected: 10_000,
-})
-
 /** What both registries of connections take. In a shared store a bound on all is that of one shard. */
-export interface ConnectionOptions {
+export const ConnectionOptions = defineOptions({
   /** Ids of connections. @default crypto.randomUUID */
-  newId?: () => string
+  newId: func<() => string>().default(() => randomUuid),
   /** The node that holds the connections made here; in one process there is nothing to tell apart. @default null */
-  nodeId?: string | null
+  nodeId: text().nullable().default(null),
   /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
-  heartbeatTimeoutMs?: number
+  // A browser runs the timers of a hidden tab once a minute.
+  heartbeatTimeoutMs: duration(90_000),
   /** How long a disconnected connection stays readable. @default 3600000 */
-  retentionMs?: number
+  retentionMs: duration(3_600_000),
   /** Connected connections; another is refused with `capacity_exceeded`. @default 1000000 */
-  maxConnections?: number
+  maxConnections: count(1_000_000),
   /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
-  maxConnectionsPerUser?: number
+  maxConnectionsPerUser: share('maxConnections'),
   /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
-  maxDisconnected?: number
-}
-
-export const CONNECTION_OPTIONS: Shape<ConnectionOptions> = {
-  ...boundsIn(CONNECTION_BOUNDS),
-  newId: FUNCTION,
-  nodeId: orNull(TEXT),
-}
+  maxDisconnected: count(10_000),
+})
+export interface ConnectionOptions extends z.input<typeof ConnectionOptions> {}
 
 /** What a connection says of its user: the client and its life always, what it offers while it is connected. */
 export function foldConnection(

@@ -4,7 +4,7 @@ import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
-import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
+import { count, defineOptions, duration, share } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z
@@ -125,25 +125,17 @@ export interface ContextRegistry {
   releaseTask(contextId: string): Promise<Context | null>
 }
 
-/** What a registry of contexts or of windows keeps, and for how long, unless it is told otherwise. */
-export const PRESENCE_BOUNDS = defineBounds({
-  // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
-  ttlMs: 90_000,
-  maxEntries: 1_000_000,
-  maxEntriesPerUser: ({ maxEntries }) => shareOf(maxEntries),
-})
-
 /** What registries of contexts and of windows take. In a shared store a bound on all is that of one shard. */
-export interface PresenceOptions {
+export const PresenceOptions = defineOptions({
   /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
-  ttlMs?: number
+  // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
+  ttlMs: duration(90_000),
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
-  maxEntries?: number
+  maxEntries: count(1_000_000),
   /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
-  maxEntriesPerUser?: number
-}
-
-export const PRESENCE_OPTIONS: Shape<PresenceOptions> = boundsIn(PRESENCE_BOUNDS)
+  maxEntriesPerUser: share('maxEntries'),
+})
+export interface PresenceOptions extends z.input<typeof PresenceOptions> {}
 
 /** Whether a context is live: neither stale nor closed. */
 const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'

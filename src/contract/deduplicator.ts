@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, named, Timestamp } from './ids.js'
-import { boundsIn, defineBounds, type Shape } from './options.js'
+import { count, defineOptions, duration } from './options.js'
 import type { Ask, Awaitable, Examined, Pingable } from './page.js'
 
 const Entries = z.int().min(0).describe('Messages that are remembered now.')
@@ -61,18 +61,14 @@ export interface Deduplicator {
   release(input: ClaimInput): Promise<boolean>
 }
 
-/** What a deduplicator keeps, and for how long, unless it is told otherwise. */
-export const CLAIM_BOUNDS = defineBounds({ ttlMs: 600_000, capacity: 100_000 })
-
 /** What both deduplicators take. In a shared store the capacity is that of one shard. */
-export interface ClaimOptions {
+export const ClaimOptions = defineOptions({
   /** How long a message counts as seen. @default 600000 */
-  ttlMs?: number
+  ttlMs: duration(600_000),
   /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
-  capacity?: number
-}
-
-export const CLAIM_OPTIONS: Shape<ClaimOptions> = boundsIn(CLAIM_BOUNDS)
+  capacity: count(100_000),
+})
+export interface ClaimOptions extends z.input<typeof ClaimOptions> {}
 
 /** Deduplicators, for the table of families. */
 export const DEDUPLICATOR_FAMILY = {

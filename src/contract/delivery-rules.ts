@@ -1,4 +1,5 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
+import * as z from 'zod'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
@@ -6,7 +7,7 @@ import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from 
 import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
-import { boundsIn, defineBounds, having, OBJECT, resolveBounds, type Shape, TEXT, TIMER_MAX_MS } from './options.js'
+import { count, defineOptions, duration, func, having, object, readParts, text, timer, whole } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -84,75 +85,50 @@ export const STALE_MS = 5_000
 /** Commands that the oldest queued age is sampled from. */
 export const AGE_SAMPLE = 100
 
-/** What a dispatcher keeps and how long it waits unless it is told otherwise; in a shared store, of each shard or node. */
-const DELIVERY_BOUNDS = defineBounds({
-  ackTimeoutMs: [5_000, TIMER_MAX_MS],
-  maxAttempts: 5,
-  deadlineMs: [30_000, DEADLINE_MAX_MS],
-  capacity: 1_000,
-  // About 1 KiB each without payloads, 1.5 KiB in a shared store: a process of 0.5 GB stands it.
-  maxTracked: 100_000,
-  maxTrackedPerUser: 10_000,
-  maxWaiters: 100_000,
-  maxWaitersPerUser: 10_000,
-  maxDeliveriesPerClient: 8,
-  retentionMs: 3_600_000,
-  // 14 commands a second for the whole hour.
-  maxRetained: 50_000,
-})
-
-/**
- * The bounds of a dispatcher, each as `given` sets it, and the capacity of a scope.
- *
- * @throws RangeError as `resolveBounds`.
- */
-export function resolveDeliveryBounds(given: DispatcherOptions) {
-  const { capacity } = given
-  const numbers = typeof capacity === 'function' ? { ...given, capacity: undefined } : given
-  const bounds = resolveBounds(numbers, DELIVERY_BOUNDS)
-  const capacityOf =
-    typeof capacity === 'function' ? (scope_id: string) => toCapacity(capacity(scope_id)) : () => bounds.capacity
-  return { ...bounds, capacityOf }
-}
-
 /** What both dispatchers take. Bounds are whole numbers from 1; in a shared store they are those of one shard or node. */
-export interface DispatcherOptions {
+export const DispatcherOptions = defineOptions({
   /** Name of this node in the records, unique in a deployment. @default 'local', over a shared store random */
-  nodeId?: string | undefined
+  nodeId: text().optional(),
   /** Who is current. Without it the instance that attached last is. */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  connections: having<CurrentInstances>('currentInstance').optional(),
   /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
-  ackTimeoutMs?: number | undefined
+  ackTimeoutMs: timer(5_000),
   /** Attempts of a command that names none. @default 5 */
-  maxAttempts?: number | undefined
+  maxAttempts: count(5),
   /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
-  deadlineMs?: number | undefined
+  deadlineMs: duration(30_000, DEADLINE_MAX_MS),
   /** Most commands of one scope that are not terminal. @default 1000 */
-  capacity?: number | ((scope_id: string) => number) | undefined
+  capacity: z
+    .union([whole(), func<(scope_id: string) => number>()], 'a whole number from 1, or a function')
+    .default(1_000),
   /** Most commands in all that are not terminal. @default 100000 */
-  maxTracked?: number | undefined
+  // About 1 KiB each without payloads, 1.5 KiB in a shared store: a process of 0.5 GB stands it.
+  maxTracked: count(100_000),
   /** Most of them of one user, whatever their scopes. @default 10000 */
-  maxTrackedPerUser?: number | undefined
+  maxTrackedPerUser: count(10_000),
   /** Most clients that wait at this node at once. @default 100000 */
-  maxWaiters?: number | undefined
+  maxWaiters: count(100_000),
   /** Most of them of one user. @default 10000 */
-  maxWaitersPerUser?: number | undefined
+  maxWaitersPerUser: count(10_000),
   /**
    * Maximum number of calls of `deliver` that may be open for one client at once; the client's other commands wait. A call
    * that timed out does not count. With 1, each command waits for the one before it. @default 8
    */
-  maxDeliveriesPerClient?: number | undefined
+  maxDeliveriesPerClient: count(8),
   /** How long a terminal record answers. @default 3600000 */
-  retentionMs?: number | undefined
+  retentionMs: duration(3_600_000),
   /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
-  maxRetained?: number | undefined
+  // 14 commands a second for the whole hour.
+  maxRetained: count(50_000),
   /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
-  metadata?: JsonObject | undefined
-}
+  metadata: object<JsonObject>().optional(),
+})
+export interface DispatcherOptions extends z.input<typeof DispatcherOptions> {}
 
-export const DISPATCHER_OPTIONS: Shape<DispatcherOptions> = {
-  ...boundsIn(DELIVERY_BOUNDS),
-  nodeId: TEXT,
-  connections: having('currentInstance'),
-  metadata: OBJECT,
+/** The bounds of a dispatcher, each as `given` sets it, and the capacity of a scope. */
+export function readDeliveryBounds(given: DispatcherOptions) {
+  const { capacity, ...bounds } = readParts(DispatcherOptions, given)
+  const capacityOf =
+    typeof capacity === 'function' ? (scope_id: string) => toCapacity(capacity(scope_id)) : () => capacity
+  return { ...bounds, capacityOf }
 }

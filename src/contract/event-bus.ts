@@ -1,9 +1,9 @@
 /** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
 import * as z from 'zod'
-import { named, Timestamp } from './ids.js'
+import { named, randomUuid, Timestamp } from './ids.js'
 import { Signal } from './input.js'
 import { JsonValue } from './json.js'
-import { ANYTHING, FUNCTION, type Shape } from './options.js'
+import { count, defineOptions, func } from './options.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
 export const QUEUE_SIZE = 100
@@ -141,14 +141,13 @@ export interface SiteEventBus {
 }
 
 /** What both buses take. */
-export interface EventBusOptions {
+export const EventBusOptions = defineOptions({
   /** Events that wait for one subscriber. @default 100 */
-  queueSize?: number | undefined
+  queueSize: count(QUEUE_SIZE),
   /** Makes the epochs of topics: no two alike. @default crypto.randomUUID */
-  newId?: (() => string) | undefined
-}
-
-export const EVENT_BUS_OPTIONS: Shape<EventBusOptions> = { queueSize: ANYTHING, newId: FUNCTION }
+  newId: func<() => string>().default(() => randomUuid),
+})
+export interface EventBusOptions extends z.input<typeof EventBusOptions> {}
 
 // What the frames of a session’s event stream carry beside the events themselves.
 

@@ -1,12 +1,12 @@
 /** The families that a router can look into, once: capabilities, sources, components, fakes and suites are made of this. */
 import { BROWSER_WINDOW_FAMILY, type BrowserWindowRegistryInspector } from './browser-windows.js'
+import { having, OBJECT, optionsOf, type Rule } from './checks.js'
 import { CONNECTION_FAMILY, type RegistryInspector } from './connections.js'
 import { CONTEXT_FAMILY, type ContextRegistryInspector } from './contexts.js'
 import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.js'
 import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
-import { having, OBJECT, optionsOf, type Rule } from './options.js'
 import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'

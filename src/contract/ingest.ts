@@ -14,7 +14,7 @@ import {
 import { given, named, SegmentId, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { JsonValue } from './json.js'
-import { checkParts, having, needed, type Shape } from './options.js'
+import { defineOptions, having, readParts } from './options.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 
@@ -65,17 +65,12 @@ export interface IngestAnswer {
 /** Takes in one message of an authenticated user. */
 export type Ingest = (message: AppendInput) => Promise<IngestAnswer>
 
-export interface IngestOptions {
-  connections: Pick<ConnectionRegistry, 'isCurrentInstance'>
-  deduplicator: Deduplicator
-  history: MessageHistory
-}
-
-const PARTS: Shape<IngestOptions> = {
-  connections: needed(having('isCurrentInstance')),
-  deduplicator: needed(having('claim', 'release')),
-  history: needed(having('append')),
-}
+export const IngestOptions = defineOptions({
+  connections: having<Pick<ConnectionRegistry, 'isCurrentInstance'>>('isCurrentInstance'),
+  deduplicator: having<Deduplicator>('claim', 'release'),
+  history: having<MessageHistory>('append'),
+})
+export interface IngestOptions extends z.input<typeof IngestOptions> {}
 
 /** What tells one message from another: a canonical stream begins with the name of its user. */
 const identityOf = ({ stream, message_id }: AppendInput) => JSON.stringify([stream, message_id])
@@ -136,8 +131,7 @@ function firstOf(retained: HistoryMessage | undefined): FirstTaken | null {
  * alone writes), `payload_too_large`, `capacity_exceeded`, `unavailable`.
  */
 export function createIngest(options: IngestOptions): Ingest {
-  checkParts(options, PARTS)
-  const { connections, deduplicator, history } = options
+  const { connections, deduplicator, history } = readParts(IngestOptions, options)
   const append = async (message: AppendInput, isNew: boolean): Promise<Retained> =>
     history.retain ? history.retain(message) : { message: await history.append(message), isNew }
 

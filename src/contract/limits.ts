@@ -1,5 +1,5 @@
 /** The bounds that a caller of the router or of a facility can meet, each beside its reason. */
-import { boundsIn, checkBound, checkOptions } from './options.js'
+import { boundsIn, checkBound, checkOptions } from './checks.js'
 
 /** Entries of a page when the caller names no `limit`. */
 const PAGE_DEFAULT = 100

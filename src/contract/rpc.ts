@@ -6,7 +6,7 @@ import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { Signal } from './input.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
-import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf, TIMER_MAX_MS } from './options.js'
+import { count, defineOptions, func, having, share, timer } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
@@ -151,35 +151,23 @@ export interface RpcCorrelator {
   settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Promise<boolean>
 }
 
-/** How many calls a correlator holds, and for how long one waits that names no time, unless it is told otherwise. */
-export const RPC_BOUNDS = defineBounds({
-  maxPending: 100_000,
-  maxPendingPerUser: ({ maxPending }) => shareOf(maxPending),
-  defaultTimeoutMs: [3_600_000, TIMER_MAX_MS],
-})
-
 /** What both correlators take. In a shared store a bound on all is that of one shard. */
-export interface RpcOptions {
+export const RpcOptions = defineOptions({
   /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
-  newId?: () => string
+  newId: func<() => string>().optional(),
   /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
-  maxPending?: number
+  maxPending: count(100_000),
   /** Calls of one user pending at once. @default a tenth of `maxPending` */
-  maxPendingPerUser?: number
+  maxPendingPerUser: share('maxPending'),
   /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
-  defaultTimeoutMs?: number
+  defaultTimeoutMs: timer(3_600_000),
   /**
    * Whom the inspector asks whether an instance is the current one. Absent: nobody, or over a shared store the connection
    * registry of the deployment.
    */
-  connections?: Pick<ConnectionRegistry, 'currentInstance'>
-}
-
-export const RPC_OPTIONS: Shape<RpcOptions> = {
-  ...boundsIn(RPC_BOUNDS),
-  newId: FUNCTION,
-  connections: having('currentInstance'),
-}
+  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
+})
+export interface RpcOptions extends z.input<typeof RpcOptions> {}
 
 /** What became of calls and replies at this correlator, since it was made; of the deployment the inspector's `summary` tells. */
 export interface RpcCounters {

@@ -2,8 +2,8 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
-import { filterBy, Id, named, SegmentId, Timestamp } from './ids.js'
-import { boundsIn, defineBounds, FUNCTION, having, type Shape, shareOf } from './options.js'
+import { filterBy, Id, named, randomUuid, SegmentId, Timestamp } from './ids.js'
+import { count, defineOptions, func, having, share } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
@@ -20,11 +20,6 @@ export const SESSION_MOVES: Record<'active' | 'suspended' | 'closed', readonly S
   closed: ['pending', 'active', 'suspended'],
 }
 
-/** Live sessions of one registry; beyond, whoever opens them has lost count. */
-export const SESSION_BOUNDS = defineBounds({
-  maxSessions: 10_000,
-  maxSessionsPerUser: ({ maxSessions }) => shareOf(maxSessions),
-})
 /** A session is shared with people one by one; a crowd is a policy of the host's own. */
 export const SHARES_MAX = 1_000
 /** How long a session that has ended can still be asked about, in ms. */
@@ -167,22 +162,17 @@ export interface SessionPolicy {
 }
 
 /** What both registries of sessions take. In a shared store each bound is that of one shard. */
-export interface SessionOptions {
+export const SessionOptions = defineOptions({
   /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
-  sites?: Pick<SiteRegistry, 'get'> | undefined
+  sites: having<Pick<SiteRegistry, 'get'>>('get').optional(),
   /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
-  maxSessions?: number | undefined
+  maxSessions: count(10_000),
   /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
-  maxSessionsPerUser?: number | undefined
+  maxSessionsPerUser: share('maxSessions'),
   /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
-  newId?: (() => string) | undefined
-}
-
-export const SESSION_OPTIONS: Shape<SessionOptions> = {
-  ...boundsIn(SESSION_BOUNDS),
-  sites: having('get'),
-  newId: FUNCTION,
-}
+  newId: func<() => string>().default(() => randomUuid),
+})
+export interface SessionOptions extends z.input<typeof SessionOptions> {}
 
 /** Sessions, for the table of families. */
 export const SESSION_FAMILY = {

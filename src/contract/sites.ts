@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, named, SegmentId, Timestamp } from './ids.js'
-import { boundsIn, defineBounds, type Shape, shareOf } from './options.js'
+import { count, defineOptions, share } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export const SiteMode = z
@@ -142,9 +142,6 @@ export function refuseGenericActionNames(definition: unknown): void {
     throw new Refusal('generic_action_name')
 }
 
-/** Sites of one registry: they are declared by applications, not by traffic, so more than this is a leak, not a use. */
-export const SITE_BOUNDS = defineBounds({ maxSites: 10_000, maxSitesPerUser: ({ maxSites }) => shareOf(maxSites) })
-
 /** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
 export interface SiteRegistry {
   get(siteId: string): Promise<Site | null>
@@ -160,14 +157,14 @@ export interface SiteRegistry {
 }
 
 /** What both registries of sites take. In a shared store each bound is that of one shard. */
-export interface SiteOptions {
+export const SiteOptions = defineOptions({
   /** Most sites. @default 10000 */
-  maxSites?: number | undefined
+  // They are declared by applications, not by traffic, so more than this is a leak, not a use.
+  maxSites: count(10_000),
   /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
-  maxSitesPerUser?: number | undefined
-}
-
-export const SITE_OPTIONS: Shape<SiteOptions> = boundsIn(SITE_BOUNDS)
+  maxSitesPerUser: share('maxSites'),
+})
+export interface SiteOptions extends z.input<typeof SiteOptions> {}
 
 /** Sites, for the table of families. */
 export const SITE_FAMILY = {

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Family } from './family.js'
 import { filterBy, named, Timestamp } from './ids.js'
-import { boundsIn, defineBounds, orNull, type Shape, TEXT } from './options.js'
+import { count, defineOptions, text } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One viewer stream that is open. What changes is as of when its node last looked, some seconds ago at most. */
@@ -69,24 +69,20 @@ export interface SubscriptionRegistry {
   add(stream: ViewerStream): () => void
 }
 
-/** What one node reports of its streams at most: some megabytes of a shared store. */
-export const SUBSCRIPTION_BOUNDS = defineBounds({ maxReported: 10_000 })
-
 /** What both registries of subscriptions take. */
-export interface SubscriptionOptions {
+export const SubscriptionOptions = defineOptions({
   /** The node that holds the streams. In one process there is nothing to tell apart. @default null; over a store random */
-  nodeId?: string | null | undefined
-}
-
-export const SUBSCRIPTION_OPTIONS: Shape<SubscriptionOptions> = { nodeId: orNull(TEXT) }
+  nodeId: text().nullable().optional(),
+})
+export interface SubscriptionOptions extends z.input<typeof SubscriptionOptions> {}
 
 /** What the registry over a shared store takes beside that. */
-export interface ReportedOptions {
+export const ReportedOptions = defineOptions({
+  // Some megabytes of a shared store.
   /** Streams of this node that it reports at most; of others nobody knows, and viewers of sessions are not counted then. @default 10000 */
-  maxReported?: number | undefined
-}
-
-export const REPORTED_OPTIONS: Shape<ReportedOptions> = boundsIn(SUBSCRIPTION_BOUNDS)
+  maxReported: count(10_000),
+})
+export interface ReportedOptions extends z.input<typeof ReportedOptions> {}
 
 /** Subscriptions, for the table of families. */
 export const SUBSCRIPTION_FAMILY = {

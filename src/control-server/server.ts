@@ -8,7 +8,6 @@ import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
 import { Deadline, DeadlinePassed } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
-import { checkId, checkSegmentId } from '../contract/ids.js'
 import {
   ANYTHING,
   boundsIn,
@@ -23,7 +22,8 @@ import {
   shown,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
+import { checkId, checkSegmentId } from '../contract/ids.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
 import {

@@ -1,10 +1,11 @@
 /** The relay’s HTTP API as an OpenAPI document, made of the routes that its router answers from. */
+
+import { checkOptions, TEXT } from '../contract/checks.js'
 import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { MessageKind } from '../contract/history.js'
 import { FirstTaken, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvocationError, InvokeBody } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
-import { checkOptions, TEXT } from '../contract/options.js'
 import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
 import { operationsDocument } from '../http/operations-document.js'
 import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'

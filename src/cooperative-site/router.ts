@@ -2,8 +2,6 @@
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
 import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
-import type { SiteEventBus } from '../contract/event-bus.js'
-import { checkSegmentId, Id, randomUuid } from '../contract/ids.js'
 import {
   boundsIn,
   checkOptions,
@@ -15,7 +13,9 @@ import {
   type Shape,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
+import type { SiteEventBus } from '../contract/event-bus.js'
+import { checkSegmentId, Id, randomUuid } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import type { SubscriptionRegistry } from '../contract/subscriptions.js'

@@ -2,11 +2,11 @@
 
 import * as z from 'zod'
 import { Capabilities } from '../contract/capabilities.js'
+import { checkOptions, OBJECT, type Shape, TEXT } from '../contract/checks.js'
 import { Completeness, SourceName } from '../contract/completeness.js'
 import { FAMILIES } from '../contract/families.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import { type RouterLimits, resolveLimits } from '../contract/limits.js'
-import { checkOptions, OBJECT, type Shape, TEXT } from '../contract/options.js'
 import { paramNames } from '../http/match.js'
 import {
   BASE_COMPONENTS,

@@ -1,9 +1,5 @@
 /** What a host gives the diagnostics router, checked once at construction. */
 
-import { INSPECTORS, type Inspectors } from '../contract/families.js'
-import type { Deployment } from '../contract/inspectors.js'
-import { type JsonObject, toJson } from '../contract/json.js'
-import { type RouterLimits, resolveLimits } from '../contract/limits.js'
 import {
   ANYTHING,
   checkOptions,
@@ -18,7 +14,11 @@ import {
   shown,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
+import { INSPECTORS, type Inspectors } from '../contract/families.js'
+import type { Deployment } from '../contract/inspectors.js'
+import { type JsonObject, toJson } from '../contract/json.js'
+import { type RouterLimits, resolveLimits } from '../contract/limits.js'
 import type { AdminAuth, AdminPrincipal } from '../http/auth.js'
 import type { Authorize } from './authorization.js'
 import type { Hooks } from './hooks.js'

@@ -1,10 +1,10 @@
 /** The routes about the sources of all answers: whether each can be asked, and where they contradict each other. */
 import * as z from 'zod'
 import { runWithin } from '../async/time-limit.js'
+import { shown } from '../contract/checks.js'
 import { SourceName } from '../contract/completeness.js'
 import { FAMILIES, type FamilyName, familyEntries, PROBES, type Present } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { shown } from '../contract/options.js'
 import { type Ask, type Pingable, withSignal } from '../contract/page.js'
 import { ProblemCode, ProblemError, toProblemError } from '../http/problem.js'
 import { type ViewAsk, viewOf } from '../views/reading.js'

@@ -1,7 +1,7 @@
 /** Administrator authentication: the port, keys in a header, the no-op, and how a deployment chooses between them. */
 
+import { ANYTHING, checkOptions, FLAG, OBJECT, type Shape, TEXT } from '../contract/checks.js'
 import { checkId } from '../contract/ids.js'
-import { ANYTHING, checkOptions, FLAG, OBJECT, type Shape, TEXT } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { createHostGuard, isForwarded, isLoopbackAddress, isLoopbackHost, LOOPBACK_NAMES } from './guard.js'
 import { ProblemError } from './problem.js'

@@ -13,7 +13,7 @@ import {
   shown,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
 import type { AdminAuth } from '../http/auth.js'
 import { createHostGuard, type HostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../http/guard.js'
 import { type RouterToAsk, routerSource, type Source, urlSource } from './source.js'

@@ -9,25 +9,18 @@ import {
   ReportBrowserWindowInput,
   reportedAttributes,
 } from '../contract/browser-windows.js'
-import { PRESENCE_OPTIONS, type PresenceOptions } from '../contract/contexts.js'
+import { PresenceOptions } from '../contract/contexts.js'
 import { UNKNOWN } from '../contract/counts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { checkOptions, FUNCTION, type Shape } from '../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { examinable } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
-export interface BrowserWindowRegistryOptions extends PresenceOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const BROWSER_WINDOW_REGISTRY_OPTIONS: Shape<BrowserWindowRegistryOptions> = {
-  ...PRESENCE_OPTIONS,
-  now: FUNCTION,
-}
+export const BrowserWindowRegistryOptions = withClock(PresenceOptions)
+export interface BrowserWindowRegistryOptions extends PresenceOptions, Clocked {}
 
 const EITHER = [false, true, UNKNOWN]
 
@@ -42,10 +35,9 @@ const EITHER = [false, true, UNKNOWN]
 export function createBrowserWindowRegistry(
   options: BrowserWindowRegistryOptions = {},
 ): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
-  checkOptions(options, BROWSER_WINDOW_REGISTRY_OPTIONS)
-  const { now = Date.now } = options
+  const { now, ...bounds } = readOptions(BrowserWindowRegistryOptions, options)
   const presence = createPresenceTable<BrowserWindow, BrowserWindowCounts>({
-    ...options,
+    ...bounds,
     now,
     fields: ['client_id'],
     dimensions: [

@@ -7,8 +7,7 @@ import {
   type ContextCounts,
   type ContextRegistry,
   type ContextRegistryInspector,
-  PRESENCE_OPTIONS,
-  type PresenceOptions,
+  PresenceOptions,
   ReportContextInput,
   type WindowCounts,
 } from '../contract/contexts.js'
@@ -16,17 +15,13 @@ import { Id, toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
-import { checkOptions, FUNCTION, type Shape } from '../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { annotated, examinable } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
-export interface ContextRegistryOptions extends PresenceOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const CONTEXT_REGISTRY_OPTIONS: Shape<ContextRegistryOptions> = { ...PRESENCE_OPTIONS, now: FUNCTION }
+export const ContextRegistryOptions = withClock(PresenceOptions)
+export interface ContextRegistryOptions extends PresenceOptions, Clocked {}
 
 /** Key of a window of a user. Unambiguous, because ids hold no line break. */
 const windowKey = ({ user_id, window_id }: { user_id: string; window_id: string | null }) =>
@@ -55,10 +50,9 @@ function countWindow(
 export function createContextRegistry(
   options: ContextRegistryOptions = {},
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
-  checkOptions(options, CONTEXT_REGISTRY_OPTIONS)
-  const { now = Date.now } = options
+  const { now, ...bounds } = readOptions(ContextRegistryOptions, options)
   const presence = createPresenceTable<Context, ContextCounts>({
-    ...options,
+    ...bounds,
     now,
     fields: ['client_id', 'window_id'],
     derived: [{ name: 'window', of: windowKey }],

@@ -1,27 +1,16 @@
 /** The live deduplicator of one process, and the inspector that looks through at it. */
 
 import { createClock } from '../async/clock.js'
-import {
-  CLAIM_BOUNDS,
-  CLAIM_OPTIONS,
-  ClaimInput,
-  type ClaimOptions,
-  type Deduplicator,
-  type DeduplicatorInspector,
-} from '../contract/deduplicator.js'
+import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
 import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
-export interface DeduplicatorOptions extends ClaimOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const DEDUPLICATOR_OPTIONS: Shape<DeduplicatorOptions> = { ...CLAIM_OPTIONS, now: FUNCTION }
+export const DeduplicatorOptions = withClock(ClaimOptions)
+export interface DeduplicatorOptions extends ClaimOptions, Clocked {}
 
 interface Seen extends Queued {
   readonly key: string
@@ -46,9 +35,8 @@ interface Owner {
  * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
-  checkOptions(options, DEDUPLICATOR_OPTIONS)
-  const { ttlMs, capacity } = resolveBounds(options, CLAIM_BOUNDS)
-  const clock = createClock(options.now ?? Date.now)
+  const { ttlMs, capacity, now } = readOptions(DeduplicatorOptions, options)
+  const clock = createClock(now)
   const seen = new Map<string, Seen>()
   const queue = new ExpiryQueue<Seen>()
   const owners = new Map<string, Owner>()

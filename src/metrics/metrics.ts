@@ -4,6 +4,7 @@ import { raceAbort } from '../async/abort.js'
 import { Deadline, DeadlinePassed } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
 import { limitTime } from '../async/time-limit.js'
+import { shown } from '../contract/checks.js'
 import type { SourceName } from '../contract/completeness.js'
 import {
   FAMILIES,
@@ -14,7 +15,6 @@ import {
   type Present,
 } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
-import { shown } from '../contract/options.js'
 import type { Ask } from '../contract/page.js'
 import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'

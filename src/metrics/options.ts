@@ -1,8 +1,5 @@
 /** What a host gives the metrics, checked once at construction. */
-import { INSPECTORS, type Inspectors } from '../contract/families.js'
-import { checkId } from '../contract/ids.js'
-import type { Deployment } from '../contract/inspectors.js'
-import { EXAMINED_MAX } from '../contract/limits.js'
+
 import {
   ANYTHING,
   checkOptions,
@@ -17,7 +14,11 @@ import {
   shown,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/options.js'
+} from '../contract/checks.js'
+import { INSPECTORS, type Inspectors } from '../contract/families.js'
+import { checkId } from '../contract/ids.js'
+import type { Deployment } from '../contract/inspectors.js'
+import { EXAMINED_MAX } from '../contract/limits.js'
 import type { AdminAuth } from '../http/auth.js'
 
 /** Where an error that no scraper is shown came from. */

@@ -1,9 +1,9 @@
 /** Tells the relay that something of a site has changed: for the application that owns the site. */
 import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
+import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/checks.js'
 import type { FirstTaken, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
-import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Site, SiteInput } from '../contract/sites.js'
 import type { HeaderFields } from '../relay-client/wire.js'

@@ -96,7 +96,7 @@ function isBaseUrl(value: unknown, page?: string): boolean {
   }
 }
 
-/** A rule for an option, as `contract/options.ts` checks them. */
+/** A rule for an option, as `contract/checks.ts` tests them. */
 const baseUrl = (said: string, page?: string) => ({
   said: `${said} without credentials, query and fragment`,
   test: (value: unknown) => isBaseUrl(value, page),

@@ -1,8 +1,9 @@
 /** Spill stores over any object storage, and a bucket in a directory of this machine: the reference of the bucket port. */
+
+import { checkOptions, having, needed, type Shape, TEXT } from '../contract/checks.js'
 import type { SpillStore } from '../contract/history.js'
 import { encodePart } from '../contract/ids.js'
 import { HYDRATION_BYTES } from '../contract/limits.js'
-import { checkOptions, having, needed, type Shape, TEXT } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
 
 /** Object storage as S3 has it, reduced to what is needed. A client of a vendor fits with three one-line functions. */

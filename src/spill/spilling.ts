@@ -5,7 +5,7 @@ import type { SpillStore } from '../contract/history.js'
 import { Refusal } from '../refusal.js'
 
 interface SpillingOptions {
-  spill: SpillStore | undefined
+  spill?: SpillStore | undefined
   inlineBytes: number
   /** Longest wait for one payload to be put. */
   spillMs: number

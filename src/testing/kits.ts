@@ -1,7 +1,8 @@
 /** What each family gives to tests: a fake made of plain data, and the suite that holds an inspector to its contract. */
+
+import { checkOptions, LIST, OBJECT, optionsOf, type Shape } from '../contract/checks.js'
 import type { CommandKey } from '../contract/delivery.js'
 import type { FamilyName, Inspectors, Present } from '../contract/families.js'
-import { checkOptions, LIST, OBJECT, optionsOf, type Shape } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'

@@ -1,6 +1,6 @@
 /** The handler of the viewer: a shell without data, its two files, and what a browser lets the page do. */
+import { checkOptions, needed, type Shape, TEXT } from '../contract/checks.js'
 import { digest64 } from '../contract/digest.js'
-import { checkOptions, needed, type Shape, TEXT } from '../contract/options.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'

@@ -2,11 +2,11 @@
 
 import type * as z from 'zod'
 import { inTurns, type Steps } from '../async/turns.js'
+import { shown } from '../contract/checks.js'
 import { Completeness } from '../contract/completeness.js'
 import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
-import { shown } from '../contract/options.js'
 import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
 import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, viewOf } from './reading.js'
 import {

@@ -1,9 +1,9 @@
 /** Single defences of ingest, history and bus, each of which could be weakened without another test's notice. */
 import { describe, expect, it } from 'vitest'
 import type { AppendInput, HistoryMessage } from '../../src/contract/history.js'
-import { HISTORY_BOUNDS } from '../../src/contract/history.js'
+import { HistoryOptions } from '../../src/contract/history.js'
 import { createIngest, createIngestOver } from '../../src/contract/ingest.js'
-import { resolveBounds } from '../../src/contract/options.js'
+import { readOptions } from '../../src/contract/options.js'
 import { publishOnce } from '../../src/cooperative-site/events/publish-once.js'
 import { createSpilling } from '../../src/spill/spilling.js'
 import { event } from './event-bus.js'
@@ -102,8 +102,8 @@ describe('a bus that does not know what it has had', () => {
 })
 
 it('a message that does not fit into a record is no bound of a history', () => {
-  expect(() => resolveBounds({ inlineBytes: 65_537 }, HISTORY_BOUNDS)).toThrow(RangeError)
-  expect(resolveBounds({ inlineBytes: 65_536 }, HISTORY_BOUNDS).inlineBytes).toBe(65_536)
+  expect(() => readOptions(HistoryOptions, { inlineBytes: 65_537 })).toThrow(RangeError)
+  expect(readOptions(HistoryOptions, { inlineBytes: 65_536 }).inlineBytes).toBe(65_536)
 })
 
 describe('a payload that is put aside', () => {

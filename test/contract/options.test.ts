@@ -5,15 +5,16 @@ import { toExpressMiddleware } from '../../src/adapters/express.js'
 import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
+import * as checks from '../../src/contract/checks.js'
 import {
-  checkOptions,
-  checkParts,
-  FUNCTION,
-  HOOK,
+  defineOptions,
+  func,
   having,
-  needed,
+  hook,
   optionsOf,
-  TEXT,
+  readOptions,
+  readParts,
+  text,
 } from '../../src/contract/options.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'
@@ -217,12 +218,17 @@ describe('an option that cannot have been meant', () => {
 })
 
 describe('the options of a factory', () => {
-  const shape = { sites: needed(having('get')), prefix: TEXT, onError: HOOK, timeouts: optionsOf({ now: FUNCTION }) }
+  const schema = defineOptions({
+    sites: having('get'),
+    prefix: text().optional(),
+    onError: hook(),
+    timeouts: optionsOf(defineOptions({ now: func().optional() })),
+  })
   const sites = { get() {} }
 
   it.each([
     { sites },
-    { sites, prefix: undefined, another: undefined },
+    { sites, prefix: undefined },
     { sites, prefix: '', onError: null, timeouts: {} },
     { sites: Object.assign(() => {}, sites), onError() {}, timeouts: { now: Date.now } },
     {
@@ -231,7 +237,7 @@ describe('the options of a factory', () => {
       })(),
     },
   ])('may be %o', (options) => {
-    expect(() => checkOptions(options, shape)).not.toThrow()
+    expect(readOptions(schema, options)).toEqual({ ...options })
   })
 
   it.each([
@@ -244,11 +250,12 @@ describe('the options of a factory', () => {
     [{ sites, timeouts: 5 }, 'timeouts must be an object, not 5'],
     [{ sites, timeouts: { now: 5 } }, 'timeouts.now must be a function, not 5'],
     [{ sites, timeouts: { later: 5 } }, 'the option timeouts.later is unknown; known are now'],
+    [{ prefx: '' }, 'the option prefx is unknown; known are sites, prefix, onError, timeouts'],
   ])('may not be %o', (options, sentence) => {
-    expect(() => checkOptions(options, shape)).toThrow(new TypeError(sentence))
+    expect(() => readOptions(schema, options)).toThrow(new TypeError(sentence))
   })
 
-  const urls = { runtime: optionsOf({ baseUrl: needed(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
+  const urls = { runtime: checks.optionsOf({ baseUrl: checks.needed(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
   const EVERYWHERE = ['http://127.0.0.1:8080/relay/', 'https://relay.test', 'HTTPS://relay.test/a%20b']
   const IN_A_PAGE = ['', '/', '/relay', 'relay', '../relay', './a:b', '//relay.test/relay']
   const NOWHERE = [
@@ -265,24 +272,24 @@ describe('the options of a factory', () => {
   ]
 
   it.each(EVERYWHERE)('may name %j as where routes begin', (baseUrl) => {
-    expect(() => checkOptions({ runtime: { baseUrl }, baseUrl }, urls)).not.toThrow()
+    expect(() => checks.checkOptions({ runtime: { baseUrl }, baseUrl }, urls)).not.toThrow()
   })
 
   it.each(IN_A_PAGE)('may name %j in a page, and nowhere else', (baseUrl) => {
-    expect(() => checkOptions({ baseUrl }, urls)).not.toThrow()
-    expect(() => checkOptions({ runtime: { baseUrl } }, urls)).toThrow(TypeError)
+    expect(() => checks.checkOptions({ baseUrl }, urls)).not.toThrow()
+    expect(() => checks.checkOptions({ runtime: { baseUrl } }, urls)).toThrow(TypeError)
   })
 
   it.each(NOWHERE)('may not name %j as where routes begin, and it is not repeated', (baseUrl) => {
     const said = 'http(s) URL without credentials, query and fragment'
-    expect(() => checkOptions({ baseUrl }, urls)).toThrow(new TypeError(`baseUrl must be a path or an ${said}`))
-    expect(() => checkOptions({ runtime: { baseUrl } }, urls)).toThrow(
+    expect(() => checks.checkOptions({ baseUrl }, urls)).toThrow(new TypeError(`baseUrl must be a path or an ${said}`))
+    expect(() => checks.checkOptions({ runtime: { baseUrl } }, urls)).toThrow(
       new TypeError(`runtime.baseUrl must be an ${said}`),
     )
   })
 
   it('may have others beside them where they are parts of something larger', () => {
-    expect(() => checkParts({ sites, another: 1 }, shape)).not.toThrow()
-    expect(() => checkParts({ another: 1 }, shape)).toThrow('sites must be')
+    expect(readParts(schema, { sites, another: 1 })).toEqual({ sites })
+    expect(() => readParts(schema, { another: 1 })).toThrow('sites must be')
   })
 })

@@ -1,11 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { resolveBounds, shareOf, shown } from '../../src/contract/options.js'
+import { shareOf, shown } from '../../src/contract/checks.js'
+import { count, defineOptions, derived, duration, readOptions, share, timer } from '../../src/contract/options.js'
 import { FairShare } from '../../src/fair-share/fair-share.js'
 import { Holders } from '../../src/fair-share/holders.js'
 
 describe('the bounds of a factory', () => {
   it('are those that are given, and the defaults of the rest', () => {
-    expect(resolveBounds({ a: 7, b: undefined }, { a: 1, b: 2, c: 3 })).toEqual({ a: 7, b: 2, c: 3 })
+    const schema = defineOptions({ a: count(1), b: count(2), c: share('a'), d: derived<'b'>(({ b }) => 2 * b) })
+    expect(readOptions(schema, { a: 70, b: undefined })).toEqual({ a: 70, b: 2, c: 7, d: 4 })
+    expect(readOptions(schema, { a: 70, c: 9, d: 1 })).toEqual({ a: 70, b: 2, c: 9, d: 1 })
+  })
+
+  it('are at most what a timer, a date or the factory bears', () => {
+    const schema = defineOptions({ a: count(1, 9), b: duration(1), c: timer(1) })
+    const most = { a: 9, b: 3_155_760_000_000, c: 2_147_483_647 }
+    expect(readOptions(schema, most)).toEqual(most)
+    for (const [name, value] of Object.entries(most))
+      expect(() => readOptions(schema, { [name]: value + 1 })).toThrow(
+        new RangeError(`${name} must be a whole number from 1 to ${value}, not ${value + 1}`),
+      )
   })
 
   it.each([
@@ -19,7 +32,8 @@ describe('the bounds of a factory', () => {
     null as unknown as number,
   ])('are not %s, and the option is named', (value) => {
     const refused = new RangeError(`maxSites must be a whole number from 1, not ${shown(value)}`)
-    expect(() => resolveBounds({ maxSites: value }, { maxSites: 5 })).toThrow(refused)
+    expect(() => readOptions(defineOptions({ maxSites: count(5) }), { maxSites: value })).toThrow(refused)
+    expect(() => readOptions(defineOptions({ maxSites: share('maxSites') }), { maxSites: value })).toThrow(refused)
   })
 
   it('are shared in tenths, where there is enough to share', () => {

@@ -1,16 +1,6 @@
 /** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
-import { randomUuid, toTimestamp } from '../../contract/ids.js'
-import type { IdempotencyStore } from '../../contract/invocations.js'
-import {
-  type ActionConnector,
-  type Invocation,
-  type InvocationError,
-  TIMEOUT_DEFAULT_MS,
-  TIMEOUT_MAX_MS,
-} from '../../contract/invocations.js'
-import type { Json, JsonObject } from '../../contract/json.js'
 import {
   ANYTHING,
   boundsIn,
@@ -24,7 +14,17 @@ import {
   resolveBounds,
   type Shape,
   TIMER_MAX_MS,
-} from '../../contract/options.js'
+} from '../../contract/checks.js'
+import { randomUuid, toTimestamp } from '../../contract/ids.js'
+import type { IdempotencyStore } from '../../contract/invocations.js'
+import {
+  type ActionConnector,
+  type Invocation,
+  type InvocationError,
+  TIMEOUT_DEFAULT_MS,
+  TIMEOUT_MAX_MS,
+} from '../../contract/invocations.js'
+import type { Json, JsonObject } from '../../contract/json.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { Principal, Session } from '../../contract/sessions.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'

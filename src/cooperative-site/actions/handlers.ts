@@ -4,11 +4,6 @@ import type * as z from 'zod'
 import { raceAbort } from '../../async/abort.js'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
-import { Instance } from '../../contract/connections.js'
-import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
-import { parseInput } from '../../contract/input.js'
-import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
-import { deepFreeze } from '../../contract/json.js'
 import {
   checkOptions,
   checkParts,
@@ -20,7 +15,12 @@ import {
   type Shape,
   shown,
   TEXT,
-} from '../../contract/options.js'
+} from '../../contract/checks.js'
+import { Instance } from '../../contract/connections.js'
+import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
+import { parseInput } from '../../contract/input.js'
+import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
+import { deepFreeze } from '../../contract/json.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'

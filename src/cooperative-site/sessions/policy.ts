@@ -1,5 +1,5 @@
 /** The reference policy of the session and sharing facility: the owner may all, others what was shared with them. */
-import { checkOptions, having, needed } from '../../contract/options.js'
+import { checkOptions, having, needed } from '../../contract/checks.js'
 import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 
 /**

@@ -1,84 +1,49 @@
 /** All live objects of one process, wired to each other. */
 
+import type * as z from 'zod'
 import { type Ending, endTogether } from '../../async/ending.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { randomUuid } from '../../contract/ids.js'
 import { createIngest, type Ingest } from '../../contract/ingest.js'
-import { checkOptions, FUNCTION, optionsOf, type Shape, TEXT } from '../../contract/options.js'
-import {
-  BROWSER_WINDOW_REGISTRY_OPTIONS,
-  type BrowserWindowRegistryOptions,
-  createBrowserWindowRegistry,
-} from '../browser-windows.js'
-import {
-  CONNECTION_REGISTRY_OPTIONS,
-  type ConnectionRegistryOptions,
-  createConnectionRegistry,
-} from '../connections/facility.js'
-import { CONTEXT_REGISTRY_OPTIONS, type ContextRegistryOptions, createContextRegistry } from '../contexts.js'
-import {
-  COOPERATIVE_SITE_EVENT_BUS_OPTIONS,
-  type CooperativeSiteEventBusOptions,
-  createCooperativeSiteEventBus,
-} from '../cooperative/event-bus.js'
-import {
-  createSessionRegistry,
-  SESSION_REGISTRY_OPTIONS,
-  type SessionRegistryOptions,
-} from '../cooperative/sessions.js'
-import { createSiteRegistry, SITE_REGISTRY_OPTIONS, type SiteRegistryOptions } from '../cooperative/sites.js'
+import { defineOptions, func, optionsOf, readOptions, text } from '../../contract/options.js'
+import { BrowserWindowRegistryOptions, createBrowserWindowRegistry } from '../browser-windows.js'
+import { ConnectionRegistryOptions, createConnectionRegistry } from '../connections/facility.js'
+import { ContextRegistryOptions, createContextRegistry } from '../contexts.js'
+import { CooperativeSiteEventBusOptions, createCooperativeSiteEventBus } from '../cooperative/event-bus.js'
+import { createSessionRegistry, SessionRegistryOptions } from '../cooperative/sessions.js'
+import { createSiteRegistry, SiteRegistryOptions } from '../cooperative/sites.js'
 import { createSubscriptionRegistry } from '../cooperative/subscriptions.js'
-import { createDeduplicator, DEDUPLICATOR_OPTIONS, type DeduplicatorOptions } from '../deduplicator.js'
-import {
-  COMMAND_DISPATCHER_OPTIONS,
-  type CommandDispatcherOptions,
-  createCommandDispatcher,
-} from '../delivery/facility.js'
-import { createMessageHistory, MESSAGE_HISTORY_OPTIONS, type MessageHistoryOptions } from '../history/facility.js'
+import { createDeduplicator, DeduplicatorOptions } from '../deduplicator.js'
+import { CommandDispatcherOptions, createCommandDispatcher } from '../delivery/facility.js'
+import { createMessageHistory, MessageHistoryOptions } from '../history/facility.js'
 import { createMemorySpillStore } from '../history/spill-store.js'
-import { createRpcCorrelator, RPC_CORRELATOR_OPTIONS, type RpcCorrelatorOptions } from '../rpc/facility.js'
+import { createRpcCorrelator, RpcCorrelatorOptions } from '../rpc/facility.js'
 
-export interface MemoryFacilitiesOptions {
+export const MemoryFacilitiesOptions = defineOptions({
   /** Epoch ms, for all of them. @default Date.now */
-  now?: () => number
+  now: func<() => number>().default(() => Date.now),
   /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
-  newId?: () => string
+  newId: func<() => string>().default(() => randomUuid),
   /** What connections and delivery records say of the node; one process needs no name. */
-  nodeId?: string
+  nodeId: text().optional(),
   /** Where payloads go that are too large for their message; the default takes 64 MiB of them in this process. @default createMemorySpillStore() */
-  spill?: SpillStore
-  connections?: ConnectionRegistryOptions
-  history?: MessageHistoryOptions
-  rpc?: RpcCorrelatorOptions
-  deduplicator?: DeduplicatorOptions
-  dispatcher?: CommandDispatcherOptions
-  contexts?: ContextRegistryOptions
-  browserWindows?: BrowserWindowRegistryOptions
+  spill: SPILL_STORE.optional(),
+  connections: optionsOf<ConnectionRegistryOptions>(ConnectionRegistryOptions),
+  history: optionsOf<MessageHistoryOptions>(MessageHistoryOptions),
+  rpc: optionsOf<RpcCorrelatorOptions>(RpcCorrelatorOptions),
+  deduplicator: optionsOf<DeduplicatorOptions>(DeduplicatorOptions),
+  dispatcher: optionsOf<CommandDispatcherOptions>(CommandDispatcherOptions),
+  contexts: optionsOf<ContextRegistryOptions>(ContextRegistryOptions),
+  browserWindows: optionsOf<BrowserWindowRegistryOptions>(BrowserWindowRegistryOptions),
   /** The event bus of cooperative sites. */
-  bus?: CooperativeSiteEventBusOptions
+  bus: optionsOf<CooperativeSiteEventBusOptions>(CooperativeSiteEventBusOptions),
   /** The registry of cooperative sites, which knows the bus. */
-  sites?: SiteRegistryOptions
+  sites: optionsOf<SiteRegistryOptions>(SiteRegistryOptions),
   /** The registry of their sessions, which asks them for the owner of a site. */
-  sessions?: SessionRegistryOptions
-}
-
-const OPTIONS: Shape<MemoryFacilitiesOptions> = {
-  now: FUNCTION,
-  newId: FUNCTION,
-  nodeId: TEXT,
-  spill: SPILL_STORE,
-  connections: optionsOf(CONNECTION_REGISTRY_OPTIONS),
-  history: optionsOf(MESSAGE_HISTORY_OPTIONS),
-  rpc: optionsOf(RPC_CORRELATOR_OPTIONS),
-  deduplicator: optionsOf(DEDUPLICATOR_OPTIONS),
-  dispatcher: optionsOf(COMMAND_DISPATCHER_OPTIONS),
-  contexts: optionsOf(CONTEXT_REGISTRY_OPTIONS),
-  browserWindows: optionsOf(BROWSER_WINDOW_REGISTRY_OPTIONS),
-  bus: optionsOf(COOPERATIVE_SITE_EVENT_BUS_OPTIONS),
-  sites: optionsOf(SITE_REGISTRY_OPTIONS),
-  sessions: optionsOf(SESSION_REGISTRY_OPTIONS),
-}
+  sessions: optionsOf<SessionRegistryOptions>(SessionRegistryOptions),
+})
+export interface MemoryFacilitiesOptions extends z.input<typeof MemoryFacilitiesOptions> {}
 
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
 export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
@@ -100,8 +65,7 @@ const spilling = (spill: SpillStore | undefined) =>
  * const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
-  checkOptions(options, OPTIONS)
-  const { now = Date.now, newId = randomUuid, nodeId } = options
+  const { now, newId, nodeId } = readOptions(MemoryFacilitiesOptions, options)
   const node = nodeId === undefined ? {} : { nodeId }
   const connections = createConnectionRegistry({ now, newId, ...node, ...options.connections })
   const history = createMessageHistory({ now, newId, ...spilling(options.spill), ...options.history })

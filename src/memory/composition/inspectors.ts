@@ -1,9 +1,9 @@
 /** From live objects of this process to what a router is built from. */
 
+import { ANYTHING, checkOptions, orNull, type Rule, TEXT } from '../../contract/checks.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { FAMILIES, type FamilyName, INSPECTOR_RULES, type Inspectors } from '../../contract/families.js'
 import type { Deployment } from '../../contract/inspectors.js'
-import { ANYTHING, checkOptions, orNull, type Rule, TEXT } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 
 /** A facility, as far as it is looked at; absent is an absent inspector. */

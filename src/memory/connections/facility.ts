@@ -3,31 +3,25 @@
 import { createClock } from '../../async/clock.js'
 import {
   type ClientOfUser,
-  CONNECTION_BOUNDS,
-  CONNECTION_OPTIONS,
   ConnectInput,
   type Connection,
-  type ConnectionOptions,
+  ConnectionOptions,
   type ConnectionRegistry,
   LifecycleReason,
   type RegistryInspector,
 } from '../../contract/connections.js'
-import { randomUuid, toReason, toTimestamp } from '../../contract/ids.js'
+import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createChurn } from './churn.js'
 import { bounded, boundedMetadata } from './input.js'
 import { createConnectionInspector } from './inspector.js'
 import { createConnectionLifecycle } from './lifecycle.js'
 
-export interface ConnectionRegistryOptions extends ConnectionOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const CONNECTION_REGISTRY_OPTIONS: Shape<ConnectionRegistryOptions> = { ...CONNECTION_OPTIONS, now: FUNCTION }
+export const ConnectionRegistryOptions = withClock(ConnectionOptions)
+export interface ConnectionRegistryOptions extends ConnectionOptions, Clocked {}
 
 /**
  * A connection registry in memory. One connection at most is current per (user, client): connecting with another
@@ -43,13 +37,11 @@ export const CONNECTION_REGISTRY_OPTIONS: Shape<ConnectionRegistryOptions> = { .
 export function createConnectionRegistry(
   options: ConnectionRegistryOptions = {},
 ): Inspected<ConnectionRegistry, RegistryInspector> {
-  checkOptions(options, CONNECTION_REGISTRY_OPTIONS)
-  const { newId = randomUuid, nodeId = null } = options
-  const clock = createClock(options.now ?? Date.now)
-  const bounds = resolveBounds(options, CONNECTION_BOUNDS)
-  const { maxConnections, maxConnectionsPerUser } = bounds
+  const read = readOptions(ConnectionRegistryOptions, options)
+  const { newId, nodeId, maxConnections, maxConnectionsPerUser } = read
+  const clock = createClock(read.now)
   const churn = createChurn(clock.now)
-  const lifecycle = createConnectionLifecycle(bounds, churn)
+  const lifecycle = createConnectionLifecycle(read, churn)
 
   /** What is shown as the time of what happens now. */
   const stamp = () => toTimestamp(clock.now())

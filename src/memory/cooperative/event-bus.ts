@@ -1,16 +1,13 @@
 /** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
 import {
-  EVENT_BUS_OPTIONS,
-  type EventBusOptions,
+  EventBusOptions,
   type LastEvents,
   PublishedEvent,
-  QUEUE_SIZE,
   type SiteEvent,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
-import { randomUuid } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
@@ -25,15 +22,8 @@ const UNREAD_MAX = 10_000
 /** Whose topic it is: for sites, of the user in the canonical stream. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
-export interface CooperativeSiteEventBusOptions extends EventBusOptions {
-  /** Epoch ms. @default Date.now */
-  now?: (() => number) | undefined
-}
-
-export const COOPERATIVE_SITE_EVENT_BUS_OPTIONS: Shape<CooperativeSiteEventBusOptions> = {
-  ...EVENT_BUS_OPTIONS,
-  now: FUNCTION,
-}
+export const CooperativeSiteEventBusOptions = withClock(EventBusOptions)
+export interface CooperativeSiteEventBusOptions extends EventBusOptions, Clocked {}
 
 /**
  * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
@@ -44,9 +34,7 @@ export const COOPERATIVE_SITE_EVENT_BUS_OPTIONS: Shape<CooperativeSiteEventBusOp
  * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus & LastEvents {
-  checkOptions(options, COOPERATIVE_SITE_EVENT_BUS_OPTIONS)
-  const { now = Date.now, newId = randomUuid } = options
-  const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
+  const { now, newId, queueSize } = readOptions(CooperativeSiteEventBusOptions, options)
   const topics = new Map<string, Topic>()
   // Unread topics, the longest untouched first, with the time of their last event or reader.
   const unread = new Map<string, number>()

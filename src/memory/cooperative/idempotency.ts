@@ -1,22 +1,20 @@
 /** The idempotency keys of one process. */
+import type * as z from 'zod'
 import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
-import { boundsIn, checkOptions, defineBounds, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { count, defineOptions, func, readOptions } from '../../contract/options.js'
 import { createIdempotencyEntries } from './idempotency-entries.js'
 
-export interface IdempotencyStoreOptions {
+export const IdempotencyStoreOptions = defineOptions({
   /** Keys of one viewer in one session. @default 1000 */
-  keysPerViewer?: number | undefined
+  keysPerViewer: count(IDEMPOTENCY_KEYS_MAX),
   /** Keys in all; beyond, whoever holds most loses its oldest that has ended. @default 100000 */
-  maxKeys?: number | undefined
+  maxKeys: count(100_000),
   /** Bytes of all that is kept; beyond, whoever holds most loses its oldest answers, not their keys. @default 67108864 */
-  maxBytes?: number | undefined
+  maxBytes: count(67_108_864),
   /** Epoch ms. @default a clock that no wall clock moves */
-  now?: (() => number) | undefined
-}
-
-const BOUNDS = defineBounds({ keysPerViewer: IDEMPOTENCY_KEYS_MAX, maxKeys: 100_000, maxBytes: 67_108_864 })
-
-const OPTIONS: Shape<IdempotencyStoreOptions> = { ...boundsIn(BOUNDS), now: FUNCTION }
+  now: func<() => number>().default(() => steadyNow),
+})
+export interface IdempotencyStoreOptions extends z.input<typeof IdempotencyStoreOptions> {}
 
 /** Whose wall clock is set back or ahead must not run a call twice. */
 const steadyNow = () => performance.timeOrigin + performance.now()
@@ -30,10 +28,7 @@ const steadyNow = () => performance.timeOrigin + performance.now()
  * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
-  checkOptions(options, OPTIONS)
-  const { now = steadyNow } = options
-  const bounds = resolveBounds(options, BOUNDS)
-  const entries = createIdempotencyEntries({ ...bounds, now })
+  const entries = createIdempotencyEntries(readOptions(IdempotencyStoreOptions, options))
 
   const ofAttempt = (claim: IdempotencyClaim) => {
     const entry = entries.find(claim)

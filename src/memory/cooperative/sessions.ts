@@ -1,18 +1,16 @@
 /** The sessions of one process, their states and who they are shared with. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
-import { randomUuid, toReason, toTimestamp } from '../../contract/ids.js'
+import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
-  SESSION_BOUNDS,
   SESSION_MOVES,
-  SESSION_OPTIONS,
   type Session,
   type SessionInspector,
-  type SessionOptions,
+  SessionOptions,
   type SessionRegistry,
   SessionShare,
   SHARES_MAX,
@@ -21,12 +19,8 @@ import { Refusal } from '../../refusal.js'
 import { createSessionEntries, entryOf, type SessionEntry } from './session-entries.js'
 import { createSessionInspector } from './session-inspector.js'
 
-export interface SessionRegistryOptions extends SessionOptions {
-  /** Epoch ms. @default Date.now */
-  now?: (() => number) | undefined
-}
-
-export const SESSION_REGISTRY_OPTIONS: Shape<SessionRegistryOptions> = { ...SESSION_OPTIONS, now: FUNCTION }
+export const SessionRegistryOptions = withClock(SessionOptions)
+export interface SessionRegistryOptions extends SessionOptions, Clocked {}
 
 /** A session as it begins at `at`. Instants are epoch ms. */
 const opened = (
@@ -63,9 +57,7 @@ function shareIn(
 export function createSessionRegistry(
   options: SessionRegistryOptions = {},
 ): Inspected<SessionRegistry, SessionInspector> {
-  checkOptions(options, SESSION_REGISTRY_OPTIONS)
-  const { sites, now = Date.now, newId = randomUuid } = options
-  const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
+  const { sites, now, newId, maxSessions, maxSessionsPerUser } = readOptions(SessionRegistryOptions, options)
   const entries = createSessionEntries({ maxSessions, maxSessionsPerUser, now })
   const { find, finish, requireRoom, add } = entries
   const onError = guardErrorHook<[]>(undefined)

@@ -1,5 +1,6 @@
 /** The sites of one process. */
 
+import type * as z from 'zod'
 import type { LastEvents } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { siteStream } from '../../contract/ingest.js'
@@ -7,17 +8,15 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { checkOptions, FUNCTION, having, resolveBounds, type Shape } from '../../contract/options.js'
+import { Clocked, defineOptions, having, readOptions } from '../../contract/options.js'
 import { examinable } from '../../contract/page.js'
 import {
   lifeOf,
   refuseGenericActionNames,
-  SITE_BOUNDS,
-  SITE_OPTIONS,
   type Site,
   SiteInput,
   type SiteInspector,
-  type SiteOptions,
+  SiteOptions,
   type SiteRegistry,
   type SiteRow,
 } from '../../contract/sites.js'
@@ -26,18 +25,12 @@ import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 
-export interface SiteRegistryOptions extends SiteOptions {
+const OfBus = defineOptions({
   /** The bus of the sites' events, which `/sites` asks for the last one of each. Without it that is `null`. */
-  bus?: LastEvents | undefined
-  /** Epoch ms. @default Date.now */
-  now?: (() => number) | undefined
-}
-
-export const SITE_REGISTRY_OPTIONS: Shape<SiteRegistryOptions> = {
-  ...SITE_OPTIONS,
-  bus: having('lastEvent'),
-  now: FUNCTION,
-}
+  bus: having<LastEvents>('lastEvent').optional(),
+})
+export const SiteRegistryOptions = defineOptions({ ...SiteOptions.shape, ...OfBus.shape, ...Clocked.shape })
+export interface SiteRegistryOptions extends SiteOptions, z.input<typeof OfBus>, Clocked {}
 
 /** A site and its place in the order of declarations. */
 interface Entry {
@@ -51,9 +44,7 @@ interface Entry {
  * @throws RangeError for a bound that is not a whole number from 1.
  */
 export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected<SiteRegistry, SiteInspector> {
-  checkOptions(options, SITE_REGISTRY_OPTIONS)
-  const { now = Date.now, bus } = options
-  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
+  const { now, bus, maxSites, maxSitesPerUser } = readOptions(SiteRegistryOptions, options)
   const sites = new Map<string, Entry>()
   const listing = createListing<Entry>({ owner: ({ site }) => site.owner })
   const sitesOf = createTally()

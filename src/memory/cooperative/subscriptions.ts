@@ -1,11 +1,10 @@
 /** The viewer streams of one process, looked through at as they stand. */
 import type { Inspected } from '../../contract/inspectors.js'
-import { checkOptions } from '../../contract/options.js'
+import { readOptions } from '../../contract/options.js'
 import { examinable } from '../../contract/page.js'
 import {
-  SUBSCRIPTION_OPTIONS,
   type SubscriptionInspector,
-  type SubscriptionOptions,
+  SubscriptionOptions,
   type SubscriptionRegistry,
   type SubscriptionRow,
   type ViewerStream,
@@ -32,8 +31,7 @@ interface Entry {
 export function createSubscriptionRegistry(
   options: SubscriptionOptions = {},
 ): Inspected<SubscriptionRegistry, SubscriptionInspector> {
-  checkOptions(options, SUBSCRIPTION_OPTIONS)
-  const { nodeId: node_id = null } = options
+  const { nodeId: node_id = null } = readOptions(SubscriptionOptions, options)
   const listing = createListing<Entry>({
     session_id: ({ stream }) => stream.session_id,
     site_id: ({ stream }) => stream.site_id,

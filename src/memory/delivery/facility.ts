@@ -1,19 +1,15 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
+import type * as z from 'zod'
 import { createClock } from '../../async/clock.js'
 import type { Ending } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import {
-  DISPATCHER_OPTIONS,
-  type DispatcherOptions,
-  inTime,
-  resolveDeliveryBounds,
-} from '../../contract/delivery-rules.js'
+import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { ANYTHING, checkOptions, FUNCTION, orNull, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
+import { Clocked, count, defineOptions, readOptions, text } from '../../contract/options.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
 import { createDeliveryCalls } from './calls.js'
@@ -23,24 +19,19 @@ import { createDeliveryInspector } from './inspector.js'
 import { createDeliveryLoop, type DeliveryLoop } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 
-export interface CommandDispatcherOptions extends DispatcherOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
+const OfProcess = defineOptions({
   /** Shown in the summary. @default null */
-  deploymentId?: string | null
+  deploymentId: text().nullable().default(null),
+  // As many bytes as 4,096 payloads of the greatest size.
   /** Most bytes of the payloads of all commands that are not terminal. @default 268435456 */
-  maxPayloadBytes?: number
-}
-
-export const COMMAND_DISPATCHER_OPTIONS: Shape<CommandDispatcherOptions> = {
-  ...DISPATCHER_OPTIONS,
-  now: FUNCTION,
-  deploymentId: orNull(TEXT),
-  maxPayloadBytes: ANYTHING,
-}
-
-// As many bytes as 4,096 payloads of the greatest size.
-const PAYLOAD_BYTES = 268_435_456
+  maxPayloadBytes: count(268_435_456),
+})
+export const CommandDispatcherOptions = defineOptions({
+  ...DispatcherOptions.shape,
+  ...OfProcess.shape,
+  ...Clocked.shape,
+})
+export interface CommandDispatcherOptions extends DispatcherOptions, z.input<typeof OfProcess>, Clocked {}
 
 /**
  * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to
@@ -63,11 +54,11 @@ export function createCommandDispatcher(
 
 /** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
-  checkOptions(options, COMMAND_DISPATCHER_OPTIONS)
-  const { now = Date.now, nodeId = 'local', deploymentId = null, metadata: given } = options
-  const connections = inTime(options.connections)
+  const read = readOptions(CommandDispatcherOptions, options)
+  const { now, nodeId = 'local', deploymentId, metadata: given } = read
+  const connections = inTime(read.connections)
   const metadata = given && JSON.parse(toJson(given, METADATA_BYTES).text)
-  const bounds = { ...resolveDeliveryBounds(options), ...resolveBounds(options, { maxPayloadBytes: PAYLOAD_BYTES }) }
+  const bounds = { ...read, ...readDeliveryBounds(read) }
   const { capacityOf, ackTimeoutMs, maxRetained, retentionMs, maxDeliveriesPerClient } = bounds
 
   const clock = createClock(now)

@@ -2,20 +2,18 @@
 
 import {
   AppendInput,
-  HISTORY_BOUNDS,
-  HISTORY_OPTIONS,
   type HistoryInspector,
   type HistoryMessage,
-  type HistoryOptions,
+  HistoryOptions,
   MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { randomUuid, toTimestamp } from '../../contract/ids.js'
+import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../../contract/options.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
@@ -39,12 +37,8 @@ const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload
   input.instance_id.length +
   bytes
 
-export interface MessageHistoryOptions extends HistoryOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const MESSAGE_HISTORY_OPTIONS: Shape<MessageHistoryOptions> = { ...HISTORY_OPTIONS, now: FUNCTION }
+export const MessageHistoryOptions = withClock(HistoryOptions)
+export interface MessageHistoryOptions extends HistoryOptions, Clocked {}
 
 /**
  * A message history in memory. A stream belongs to the user of its first message; what others append to it are messages of
@@ -57,11 +51,9 @@ export const MESSAGE_HISTORY_OPTIONS: Shape<MessageHistoryOptions> = { ...HISTOR
 export function createMessageHistory(
   options: MessageHistoryOptions = {},
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
-  checkOptions(options, MESSAGE_HISTORY_OPTIONS)
-  const { now = Date.now, newId = randomUuid, spill } = options
-  const bounds = resolveBounds(options, HISTORY_BOUNDS)
-  const { inlineBytes, maxMessages } = bounds
-  const spilling = createSpilling({ ...bounds, spill })
+  const bounds = readOptions(MessageHistoryOptions, options)
+  const { now, newId, spill, inlineBytes, maxMessages } = bounds
+  const spilling = createSpilling(bounds)
   const table = createTable<StreamName, StreamState>({ fields: [] })
   const known = new Map<string, Kept>()
   const emptied = new EmptiedStreams(maxMessages)

@@ -1,14 +1,16 @@
 /** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
+import type * as z from 'zod'
 import type { SpillStore } from '../../contract/history.js'
 import { utf8Length } from '../../contract/ids.js'
-import { ANYTHING, checkOptions, resolveBounds, type Shape } from '../../contract/options.js'
+import { count, defineOptions, readOptions } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
-export interface MemorySpillStoreOptions {
+export const MemorySpillStoreOptions = defineOptions({
   /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 134217728 */
-  maxBytes?: number
-}
+  maxBytes: count(128 * 1_048_576),
+})
+export interface MemorySpillStoreOptions extends z.input<typeof MemorySpillStoreOptions> {}
 
 interface Text extends Queued {
   readonly ref: string
@@ -23,8 +25,7 @@ interface Text extends Queued {
  * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): SpillStore {
-  checkOptions(options, { maxBytes: ANYTHING } satisfies Shape<MemorySpillStoreOptions>)
-  const { maxBytes } = resolveBounds(options, { maxBytes: 128 * 1_048_576 })
+  const { maxBytes } = readOptions(MemorySpillStoreOptions, options)
   const texts = new Map<string, Text>()
   const queue = new ExpiryQueue<Text>()
   let total = 0

@@ -7,28 +7,22 @@ import { unref } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { checkOptions, FUNCTION, resolveBounds, type Shape } from '../../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../../contract/options.js'
 import {
   type CallSender,
   checkOutcome,
   OpenCallInput,
-  RPC_BOUNDS,
-  RPC_OPTIONS,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
-  type RpcOptions,
+  RpcOptions,
 } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'
 
-export interface RpcCorrelatorOptions extends RpcOptions {
-  /** Epoch ms. @default Date.now */
-  now?: () => number
-}
-
-export const RPC_CORRELATOR_OPTIONS: Shape<RpcCorrelatorOptions> = { ...RPC_OPTIONS, now: FUNCTION }
+export const RpcCorrelatorOptions = withClock(RpcOptions)
+export interface RpcCorrelatorOptions extends RpcOptions, Clocked {}
 
 export interface MemoryRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
@@ -44,10 +38,9 @@ export interface MemoryRpcCorrelator extends RpcCorrelator {
  * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
-  checkOptions(options, RPC_CORRELATOR_OPTIONS)
-  const { newId = randomId, connections } = options
-  const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
-  const clock = createClock(options.now ?? Date.now)
+  const read = readOptions(RpcCorrelatorOptions, options)
+  const { newId = randomId, connections, maxPending, maxPendingPerUser, defaultTimeoutMs } = read
+  const clock = createClock(read.now)
   const calls = createCalls(clock)
   const { table, counters, count, end, timeOut } = calls
   let closed = false

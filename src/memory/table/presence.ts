@@ -1,9 +1,9 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
 
+import type * as z from 'zod'
 import { createClock } from '../../async/clock.js'
-import { PRESENCE_BOUNDS, type PresenceOptions } from '../../contract/contexts.js'
+import type { PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { resolveBounds } from '../../contract/options.js'
 import type { Ask, Examined, IdPageQuery, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
@@ -16,7 +16,7 @@ interface Presence {
   status: string
 }
 
-interface PresenceTableOptions<R> extends TableOptions<R>, PresenceOptions {
+interface PresenceTableOptions<R> extends TableOptions<R>, z.output<typeof PresenceOptions> {
   /** Epoch ms. Records age on the steady clock over it. */
   now: () => number
 }
@@ -25,7 +25,7 @@ type Filter = Readonly<Record<string, unknown>>
 
 /** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
 export function createPresenceTable<R extends Presence, C extends object>(options: PresenceTableOptions<R>) {
-  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, PRESENCE_BOUNDS)
+  const { ttlMs, maxEntries, maxEntriesPerUser } = options
   const { steady } = createClock(options.now)
   const table = createTable<R, undefined, C>(options)
   const live = new ExpiryQueue<Entry<R>>()

@@ -1,7 +1,7 @@
 /** What every plug that feeds a facility takes: how often it writes, how many it follows, and whom it tells of errors. */
 import type { Ending } from '../../async/ending.js'
+import { boundsIn, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/checks.js'
 import type { ConnectInput } from '../../contract/connections.js'
-import { boundsIn, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/options.js'
 
 /** Where an error that a plug tells of came from: the host's `identify`, the facility that is written to, or another hook. */
 export interface PlugErrorPlace {

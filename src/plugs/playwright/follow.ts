@@ -1,8 +1,8 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
 import { guardErrorHook } from '../../async/hook.js'
 import type { BrowserWindowRegistry } from '../../contract/browser-windows.js'
+import { checkOptions, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
 import type { ContextRegistry } from '../../contract/contexts.js'
-import { checkOptions, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/options.js'
 import { createPresenceFollower, type Followed, NOBODY } from '../follow/presences.js'
 import type { FollowedBrowser, FollowedBrowserContext, FollowedPage } from './peer.js'

@@ -1,7 +1,7 @@
 /** Follows the sockets of a WebSocket server: what they do is what the connection registry shows. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
+import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
 import type { Connection } from '../../contract/connections.js'
-import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/options.js'
 import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
 

@@ -4,11 +4,11 @@ import {
   type BrowserWindowRegistryInspector,
   ReportBrowserWindowInput,
 } from '../../contract/browser-windows.js'
-import { PRESENCE_OPTIONS, type PresenceOptions } from '../../contract/contexts.js'
+import { PresenceOptions } from '../../contract/contexts.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { createPresence, toRecord } from '../presence/facility.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { WINDOWS } from './format.js'
 import { createBrowserWindowInspector } from './inspector.js'
 
@@ -23,7 +23,7 @@ export type RedisBrowserWindowRegistryOptions = StoreOptions & PresenceOptions
 export function createRedisBrowserWindowRegistry(
   options: RedisBrowserWindowRegistryOptions,
 ): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
-  return browserWindowRegistryOn(createStore(options, { ...STORE_OPTIONS, ...PRESENCE_OPTIONS }), options)
+  return browserWindowRegistryOn(createStore(options, inStore(PresenceOptions)), options)
 }
 
 export function browserWindowRegistryOn(

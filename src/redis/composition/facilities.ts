@@ -1,25 +1,27 @@
 /** All live objects of one node over a shared store, wired to each other. */
 
+import type * as z from 'zod'
 import { type Ending, endTogether } from '../../async/ending.js'
-import { CONNECTION_BOUNDS, CONNECTION_OPTIONS, type ConnectionOptions } from '../../contract/connections.js'
-import { PRESENCE_OPTIONS, type PresenceOptions } from '../../contract/contexts.js'
-import { CLAIM_BOUNDS, CLAIM_OPTIONS, type ClaimOptions } from '../../contract/deduplicator.js'
-import { EVENT_BUS_OPTIONS, type EventBusOptions } from '../../contract/event-bus.js'
+import { ConnectionOptions } from '../../contract/connections.js'
+import { PresenceOptions } from '../../contract/contexts.js'
+import { ClaimOptions } from '../../contract/deduplicator.js'
+import { EventBusOptions } from '../../contract/event-bus.js'
 import type { FacilityName } from '../../contract/families.js'
-import { HISTORY_OPTIONS, type HistoryOptions, SPILL_STORE, type SpillStore } from '../../contract/history.js'
+import { HistoryOptions, SPILL_STORE } from '../../contract/history.js'
+import { randomUuid } from '../../contract/ids.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
-import { FUNCTION, optionsOf, resolveBounds, type Shape, TEXT } from '../../contract/options.js'
-import { RPC_OPTIONS, type RpcOptions } from '../../contract/rpc.js'
-import { SESSION_BOUNDS, SESSION_OPTIONS, type SessionOptions } from '../../contract/sessions.js'
-import { SITE_OPTIONS, type SiteOptions } from '../../contract/sites.js'
-import { REPORTED_OPTIONS, type ReportedOptions } from '../../contract/subscriptions.js'
+import { defineOptions, func, optionsOf, readParts, text } from '../../contract/options.js'
+import { RpcOptions } from '../../contract/rpc.js'
+import { SessionOptions } from '../../contract/sessions.js'
+import { SiteOptions } from '../../contract/sites.js'
+import { ReportedOptions } from '../../contract/subscriptions.js'
 import { browserWindowRegistryOn } from '../browser-windows/facility.js'
 import { connectionRegistryOn } from '../connections/facility.js'
 import { SWEEP_CONNECTIONS } from '../connections/scripts.js'
 import { contextRegistryOn } from '../contexts/facility.js'
 import { deduplicatorOn } from '../deduplicator/facility.js'
 import { SWEEP_CLAIMS } from '../deduplicator/scripts.js'
-import { commandDispatcherOn, REDIS_DISPATCHER_OPTIONS, type RedisDispatcherOptions } from '../delivery/facility.js'
+import { commandDispatcherOn, RedisDispatcherOptions } from '../delivery/facility.js'
 import { eventBusOn } from '../event-bus/facility.js'
 import { messageHistoryOn, retainOn } from '../history/facility.js'
 import { SWEEP_TABLES } from '../presence/sweep.js'
@@ -29,30 +31,31 @@ import { sessionRegistryOn } from '../sessions/facility.js'
 import { SWEEP_SESSIONS } from '../sessions/scripts.js'
 import { siteRegistryOn } from '../sites/facility.js'
 import { runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type StoreOptions } from '../store/store.js'
 import { subscriptionRegistryOn } from '../subscriptions/facility.js'
 
-export interface RedisFacilitiesOptions extends StoreOptions {
+const OfNode = defineOptions({
   /** What connections and delivery records say of this node; unique in the deployment. @default random */
-  nodeId?: string
+  nodeId: text().optional(),
   /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
-  newId?: () => string
+  newId: func<() => string>().default(() => randomUuid),
   /** Where payloads go that are too large for their message. */
-  spill?: SpillStore
-  connections?: ConnectionOptions
-  history?: HistoryOptions
-  rpc?: RpcOptions
-  deduplicator?: ClaimOptions
-  dispatcher?: RedisDispatcherOptions
-  contexts?: PresenceOptions
-  browserWindows?: PresenceOptions
+  spill: SPILL_STORE.optional(),
+  connections: optionsOf<ConnectionOptions>(ConnectionOptions),
+  history: optionsOf<HistoryOptions>(HistoryOptions),
+  rpc: optionsOf<RpcOptions>(RpcOptions),
+  deduplicator: optionsOf<ClaimOptions>(ClaimOptions),
+  dispatcher: optionsOf<RedisDispatcherOptions>(RedisDispatcherOptions),
+  contexts: optionsOf<PresenceOptions>(PresenceOptions),
+  browserWindows: optionsOf<PresenceOptions>(PresenceOptions),
   /** The event bus of cooperative sites. */
-  bus?: EventBusOptions
-  sites?: SiteOptions
-  sessions?: SessionOptions
+  bus: optionsOf<EventBusOptions>(EventBusOptions),
+  sites: optionsOf<SiteOptions>(SiteOptions),
+  sessions: optionsOf<SessionOptions>(SessionOptions),
   /** What this node tells of its viewer streams. */
-  subscriptions?: ReportedOptions
-}
+  subscriptions: optionsOf<ReportedOptions>(ReportedOptions),
+})
+export interface RedisFacilitiesOptions extends StoreOptions, z.input<typeof OfNode> {}
 
 /** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
 const TABLES: Record<FacilityName, readonly string[]> = {
@@ -69,24 +72,6 @@ const TABLES: Record<FacilityName, readonly string[]> = {
 }
 const LEASED = Object.values(TABLES).flat()
 
-const OPTIONS: Shape<RedisFacilitiesOptions> = {
-  ...STORE_OPTIONS,
-  nodeId: TEXT,
-  newId: FUNCTION,
-  spill: SPILL_STORE,
-  connections: optionsOf(CONNECTION_OPTIONS),
-  history: optionsOf(HISTORY_OPTIONS),
-  rpc: optionsOf(RPC_OPTIONS),
-  deduplicator: optionsOf(CLAIM_OPTIONS),
-  dispatcher: optionsOf(REDIS_DISPATCHER_OPTIONS),
-  contexts: optionsOf(PRESENCE_OPTIONS),
-  browserWindows: optionsOf(PRESENCE_OPTIONS),
-  bus: optionsOf(EVENT_BUS_OPTIONS),
-  sites: optionsOf(SITE_OPTIONS),
-  sessions: optionsOf(SESSION_OPTIONS),
-  subscriptions: optionsOf(REPORTED_OPTIONS),
-}
-
 /** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
 export type RedisFacilities = ReturnType<typeof createRedisFacilities>
 
@@ -98,20 +83,17 @@ export type RedisFacilities = ReturnType<typeof createRedisFacilities>
  * const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisFacilities(options: RedisFacilitiesOptions) {
-  const { nodeId = crypto.randomUUID(), newId = () => crypto.randomUUID(), spill } = options
-  const store = createStore(options, OPTIONS)
+  const store = createStore(options, inStore(OfNode))
+  const { nodeId = crypto.randomUUID(), newId, spill } = readParts(OfNode, options)
   const connections = connectionRegistryOn(store, { newId, nodeId, ...options.connections })
   const kept = { newId, spill, ...options.history }
   const history = messageHistoryOn(store, kept)
   const rpc = rpcCorrelatorOn(store, { ...options.rpc })
-  const claims = resolveBounds({ ...options.deduplicator }, CLAIM_BOUNDS)
+  const claims = readParts(ClaimOptions, { ...options.deduplicator })
   const deduplicator = deduplicatorOn(store, claims)
-  const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = resolveBounds(
-    { ...options.connections },
-    CONNECTION_BOUNDS,
-  )
+  const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = readParts(ConnectionOptions, { ...options.connections })
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
-  const { maxSessions } = resolveBounds({ ...options.sessions }, SESSION_BOUNDS)
+  const { maxSessions } = readParts(SessionOptions, { ...options.sessions })
   // What lives by silence leaves by the node's loop, not only when its family is next written to.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
     (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),

@@ -1,45 +1,38 @@
 /** From a deployment in a shared store to what a router is built from, in any process that can reach the store. */
 
+import type * as z from 'zod'
 import type { FamilyName, Inspectors } from '../../contract/families.js'
-import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
+import { SPILL_STORE } from '../../contract/history.js'
 import type { Deployment } from '../../contract/inspectors.js'
-import { FLAG, type Shape } from '../../contract/options.js'
+import { defineOptions, flag, optionsOf, readParts } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
 import { createContextInspector } from '../contexts/inspector.js'
 import { createDeduplicatorInspector } from '../deduplicator/inspector.js'
 import { createDeliveryInspector } from '../delivery/inspector.js'
-import { LEGACY_STREAM, type LegacyStream } from '../delivery/legacy.js'
+import { LegacyStream } from '../delivery/legacy.js'
 import { createHistoryInspector } from '../history/inspector.js'
 import { createRpcInspector } from '../rpc/inspector.js'
 import { createSessionInspector } from '../sessions/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
 
-export interface RedisCompositionOptions extends StoreOptions {
+const OfObserver = defineOptions({
   /** Where the hosts put large payloads; without it they say `not_configured`. */
-  spill?: SpillStore
+  spill: SPILL_STORE.optional(),
   /** An older single command stream, whose length and pending entries the delivery summary shows. */
-  legacy?: LegacyStream
+  legacy: optionsOf<LegacyStream>(LegacyStream),
   /** Whether to show contexts, and with them workers. @default true */
-  contexts?: boolean
+  contexts: flag().default(true),
   /** Whether to show browser windows. @default true */
-  browserWindows?: boolean
+  browserWindows: flag().default(true),
   /** Whether to show the cooperative sites, their sessions and viewer streams. @default true */
-  cooperative?: boolean
-}
-
-const OPTIONS: Shape<RedisCompositionOptions> = {
-  ...STORE_OPTIONS,
-  spill: SPILL_STORE,
-  legacy: LEGACY_STREAM,
-  contexts: FLAG,
-  browserWindows: FLAG,
-  cooperative: FLAG,
-}
+  cooperative: flag().default(true),
+})
+export interface RedisCompositionOptions extends StoreOptions, z.input<typeof OfObserver> {}
 
 /**
  * Inspectors over a deployment, of which this process need be no part: they only read. Nothing is asked of the store
@@ -50,8 +43,8 @@ const OPTIONS: Shape<RedisCompositionOptions> = {
  * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
-  const { spill, legacy, contexts = true, browserWindows = true, cooperative = true } = options
-  const store = createStore(options, OPTIONS)
+  const store = createStore(options, inStore(OfObserver))
+  const { spill, legacy, contexts, browserWindows, cooperative } = readParts(OfObserver, options)
   const inspectors: { [Name in FamilyName]: Inspectors[Name] } = {
     registry: createRegistryInspector(store),
     contextRegistry: contexts ? createContextInspector(store) : undefined,

@@ -1,9 +1,9 @@
 /** Reads which actions are offered by how many, from the connections that are connected now: as many as may be examined. */
 
 import * as z from 'zod'
+import { shown } from '../../contract/checks.js'
 import { ActionDescriptor, type ActionFilter, type ActionObservation, ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
-import { shown } from '../../contract/options.js'
 import { type Ask, examinable, type Indexed, type Page, type PageQuery } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'

@@ -1,11 +1,9 @@
 /** The live connection registry of a deployment in a shared store, for the hosts that write to it. */
 import {
   type ActionDescriptor,
-  CONNECTION_BOUNDS,
-  CONNECTION_OPTIONS,
   ConnectInput,
   type Connection,
-  type ConnectionOptions,
+  ConnectionOptions,
   type ConnectionRegistry,
   type RegistryInspector,
 } from '../../contract/connections.js'
@@ -14,10 +12,10 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRegistryInspector } from './inspector.js'
 import { createKnownShards } from './known-shards.js'
 import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
@@ -34,16 +32,16 @@ export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
 export function createRedisConnectionRegistry(
   options: RedisConnectionRegistryOptions,
 ): Inspected<ConnectionRegistry, RegistryInspector> {
-  return connectionRegistryOn(createStore(options, { ...STORE_OPTIONS, ...CONNECTION_OPTIONS }), options)
+  return connectionRegistryOn(createStore(options, inStore(ConnectionOptions)), options)
 }
 
 export function connectionRegistryOn(
   store: Store,
   options: ConnectionOptions,
 ): Inspected<ConnectionRegistry, RegistryInspector> {
-  const { newId = () => crypto.randomUUID(), nodeId = null } = options
-  const bounds = resolveBounds(options, CONNECTION_BOUNDS)
-  const { heartbeatTimeoutMs, retentionMs, maxConnections, maxConnectionsPerUser, maxDisconnected } = bounds
+  const read = readParts(ConnectionOptions, options)
+  const { newId, nodeId, heartbeatTimeoutMs, retentionMs, maxConnections, maxConnectionsPerUser, maxDisconnected } =
+    read
 
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
 

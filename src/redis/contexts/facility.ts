@@ -3,8 +3,7 @@ import {
   type Context,
   type ContextRegistry,
   type ContextRegistryInspector,
-  PRESENCE_OPTIONS,
-  type PresenceOptions,
+  PresenceOptions,
   ReportContextInput,
 } from '../../contract/contexts.js'
 import { Id } from '../../contract/ids.js'
@@ -12,7 +11,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { createPresence, toRecord } from '../presence/facility.js'
 import { ASSIGN_TASK, RELEASE_TASK, type Shown } from '../presence/scripts.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { CONTEXTS } from './format.js'
 import { createContextInspector } from './inspector.js'
 
@@ -27,7 +26,7 @@ export type RedisContextRegistryOptions = StoreOptions & PresenceOptions
 export function createRedisContextRegistry(
   options: RedisContextRegistryOptions,
 ): Inspected<ContextRegistry, ContextRegistryInspector> {
-  return contextRegistryOn(createStore(options, { ...STORE_OPTIONS, ...PRESENCE_OPTIONS }), options)
+  return contextRegistryOn(createStore(options, inStore(PresenceOptions)), options)
 }
 
 export function contextRegistryOn(

@@ -1,18 +1,11 @@
 /** The live deduplicator of a deployment in a shared store, for the hosts that write to it. */
-import {
-  CLAIM_BOUNDS,
-  CLAIM_OPTIONS,
-  ClaimInput,
-  type ClaimOptions,
-  type Deduplicator,
-  type DeduplicatorInspector,
-} from '../../contract/deduplicator.js'
+import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createDeduplicatorInspector } from './inspector.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
 
@@ -27,11 +20,11 @@ export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions
 export function createRedisDeduplicator(
   options: RedisDeduplicatorOptions,
 ): Inspected<Deduplicator, DeduplicatorInspector> {
-  return deduplicatorOn(createStore(options, { ...STORE_OPTIONS, ...CLAIM_OPTIONS }), options)
+  return deduplicatorOn(createStore(options, inStore(ClaimOptions)), options)
 }
 
 export function deduplicatorOn(store: Store, options: ClaimOptions): Inspected<Deduplicator, DeduplicatorInspector> {
-  const { ttlMs, capacity } = resolveBounds(options, CLAIM_BOUNDS)
+  const { ttlMs, capacity } = readParts(ClaimOptions, options)
 
   async function read(given: ClaimInput) {
     const { user_id: user, stream, message_id } = parseInput(ClaimInput, given)

@@ -1,20 +1,16 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 
+import type * as z from 'zod'
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import {
-  DISPATCHER_OPTIONS,
-  type DispatcherOptions,
-  inTime,
-  resolveDeliveryBounds,
-} from '../../contract/delivery-rules.js'
+import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import type { Shape } from '../../contract/options.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { defineOptions, optionsOf } from '../../contract/options.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
 import { createClaims } from './claims.js'
@@ -22,7 +18,7 @@ import { createDispatch } from './dispatch.js'
 import { createEnds } from './ends.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createDeliveryInspector } from './inspector.js'
-import { LEGACY_STREAM, type LegacyStream } from './legacy.js'
+import { LegacyStream } from './legacy.js'
 import { createDeliveryLoop, type DeliveryLoop, type Sweep } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { NODES } from './nodes.js'
@@ -31,12 +27,12 @@ import { createDeliveryRun } from './run.js'
 import { createWaiters } from './waiters.js'
 
 /** What a dispatcher over a shared store takes beside its store. */
-export interface RedisDispatcherOptions extends DispatcherOptions {
+const OfLegacy = defineOptions({
   /** An older command stream that the summary looks at and nobody touches. */
-  legacy?: LegacyStream | undefined
-}
-
-export const REDIS_DISPATCHER_OPTIONS: Shape<RedisDispatcherOptions> = { ...DISPATCHER_OPTIONS, legacy: LEGACY_STREAM }
+  legacy: optionsOf<LegacyStream>(LegacyStream),
+})
+export const RedisDispatcherOptions = defineOptions({ ...DispatcherOptions.shape, ...OfLegacy.shape })
+export interface RedisDispatcherOptions extends DispatcherOptions, z.input<typeof OfLegacy> {}
 
 export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 
@@ -56,7 +52,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
  */
 export function createRedisCommandDispatcher(options: RedisCommandDispatcherOptions): RedisCommandDispatcher {
-  return commandDispatcherOn(createStore(options, { ...STORE_OPTIONS, ...REDIS_DISPATCHER_OPTIONS }), options)
+  return commandDispatcherOn(createStore(options, inStore(RedisDispatcherOptions)), options)
 }
 
 /** @param sweeps what other families have this node's loop take out. */
@@ -68,7 +64,7 @@ export function commandDispatcherOn(
   const { nodeId = crypto.randomUUID(), legacy } = options
   const connections = inTime(options.connections)
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
-  const bounds = resolveDeliveryBounds(options)
+  const bounds = readDeliveryBounds(options)
 
   const incarnation = crypto.randomUUID()
   const onChange = () => heartbeat.changed()

@@ -1,18 +1,15 @@
 /** Reads how much is left in the single command stream of an older installation, and never writes to it. */
+import type * as z from 'zod'
 import type { DeliverySummary, LegacyReason } from '../../contract/delivery.js'
 import { NO_LEGACY } from '../../contract/delivery.js'
-import { needed, optionsOf, TEXT } from '../../contract/options.js'
+import { defineOptions, text } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
 /** An older command stream and the consumer group that works on it. */
-export interface LegacyStream {
-  stream: string
-  group: string
-}
-
-export const LEGACY_STREAM = optionsOf({ stream: needed(TEXT), group: needed(TEXT) })
+export const LegacyStream = defineOptions({ stream: text(), group: text() })
+export interface LegacyStream extends z.input<typeof LegacyStream> {}
 
 type LegacyFields = Pick<DeliverySummary, keyof typeof NO_LEGACY>
 

@@ -1,18 +1,12 @@
 /** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
-import {
-  EVENT_BUS_OPTIONS,
-  type EventBusOptions,
-  PublishedEvent,
-  QUEUE_SIZE,
-  type SiteEventBus,
-} from '../../contract/event-bus.js'
+import { EventBusOptions, PublishedEvent, type SiteEventBus } from '../../contract/event-bus.js'
 import { parseInput } from '../../contract/input.js'
 import { toJson } from '../../contract/json.js'
-import { resolveBounds, type Shape } from '../../contract/options.js'
+import { defineOptions, readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, type Store, StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
 import { PUBLISH } from './scripts.js'
 import { createEventTopics } from './topics.js'
@@ -22,8 +16,7 @@ const EVENT_BYTES = 1_048_576
 
 export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
 
-const { now: _, ...OF_STORE } = STORE_OPTIONS
-const OPTIONS: Shape<RedisEventBusOptions> = { ...OF_STORE, ...EVENT_BUS_OPTIONS }
+const RedisEventBusOptions = defineOptions({ ...StoreOptions.omit({ now: true }).shape, ...EventBusOptions.shape })
 
 /**
  * An event bus over sharded pub/sub. A topic counts in the store, so that a position means the same on every node; it is
@@ -42,13 +35,12 @@ const OPTIONS: Shape<RedisEventBusOptions> = { ...OF_STORE, ...EVENT_BUS_OPTIONS
  * await bus.publish('users/alice/sites/notes/events', event)
  */
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
-  return eventBusOn(createStore(options, OPTIONS), options)
+  return eventBusOn(createStore(options, RedisEventBusOptions), options)
 }
 
 /** @param shared Its clock counts for nothing here: what the bus remembers expires by the store's own. */
 export function eventBusOn(shared: Store, options: EventBusOptions): Required<SiteEventBus> {
-  const { newId = () => crypto.randomUUID() } = options
-  const { queueSize } = resolveBounds(options, { queueSize: QUEUE_SIZE })
+  const { newId, queueSize } = readParts(EventBusOptions, options)
   const store: Store = { ...shared, now: undefined }
   const topics = createEventTopics({ store, queueSize, newId })
   let closed = false

@@ -1,11 +1,9 @@
 /** The live message history of a deployment in a shared store, for the hosts that write to it. */
 import {
   AppendInput,
-  HISTORY_BOUNDS,
-  HISTORY_OPTIONS,
   type HistoryInspector,
   type HistoryMessage,
-  type HistoryOptions,
+  HistoryOptions,
   MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
@@ -13,12 +11,12 @@ import {
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
 import { createHistoryInspector, MESSAGES, messageKey } from './inspector.js'
 import { APPEND_MESSAGE, FORGET_PAYLOADS, INGEST_MESSAGE, PREPARE_PAYLOAD, type RetainArguments } from './scripts.js'
@@ -54,9 +52,9 @@ export function retainOn(
   options: HistoryOptions,
   claims?: ClaimBounds,
 ): (given: AppendInput) => Promise<Retained> {
-  const { newId = () => crypto.randomUUID(), spill } = options
-  const bounds = resolveBounds(options, HISTORY_BOUNDS)
-  const spilling = createSpilling({ ...bounds, spill })
+  const bounds = readParts(HistoryOptions, options)
+  const { newId, spill } = bounds
+  const spilling = createSpilling(bounds)
   const limits = {
     handed_out: spill ? UNREFERENCED_MAX : 0,
     max_per_stream: bounds.maxPerStream,
@@ -156,7 +154,7 @@ export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 export function createRedisMessageHistory(
   options: RedisMessageHistoryOptions,
 ): Inspected<Required<MessageHistory>, HistoryInspector> {
-  return messageHistoryOn(createStore(options, { ...STORE_OPTIONS, ...HISTORY_OPTIONS }), options)
+  return messageHistoryOn(createStore(options, inStore(HistoryOptions)), options)
 }
 
 export function messageHistoryOn(

@@ -3,14 +3,13 @@
 import * as z from 'zod'
 import {
   foldStream,
-  HISTORY_BOUNDS,
   type HistoryInspector,
   HistoryMessage,
+  HistoryOptions,
   HistoryStream,
-  type SpillStore,
 } from '../../contract/history.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import { type Ask, omitting } from '../../contract/page.js'
 import { hydrate } from '../../spill/hydration.js'
 import { strings } from '../store/reply.js'
@@ -74,16 +73,11 @@ export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>
 /** Messages that are asked for at once: at most some megabytes. */
 const STRETCH = 100
 
-interface HistoryReading {
-  /** Where externalised payloads are; without it they say `not_configured`. */
-  spill?: SpillStore | undefined
-  /** How long one answer waits for externalised payloads. @default 2000 */
-  hydrationMs?: number | undefined
-}
-
-export function createHistoryInspector(store: Store, reading: HistoryReading = {}): HistoryInspector {
-  const { spill } = reading
-  const { hydrationMs } = resolveBounds(reading, HISTORY_BOUNDS)
+export function createHistoryInspector(
+  store: Store,
+  reading: Pick<HistoryOptions, 'spill' | 'hydrationMs'> = {},
+): HistoryInspector {
+  const { spill, hydrationMs } = readParts(HistoryOptions, reading)
   return {
     ...versioned(store, [STREAMS.name]),
     async readMessages({ stream, limit }, ask) {

@@ -1,27 +1,25 @@
 /** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
+import type * as z from 'zod'
 import {
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
   type IdempotencyStore,
   Invocation,
 } from '../../contract/invocations.js'
-import { boundsIn, defineBounds, resolveBounds, type Shape } from '../../contract/options.js'
+import { count, defineOptions, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from './scripts.js'
 
-export interface RedisIdempotencyStoreOptions extends StoreOptions {
+const OfKeys = defineOptions({
   /** Keys of one viewer in one session. @default 1000 */
-  keysPerViewer?: number | undefined
+  keysPerViewer: count(IDEMPOTENCY_KEYS_MAX),
   /** Bytes of one viewer's answers; beyond, its oldest are forgotten, not their keys. @default 16777216 */
-  bytesPerViewer?: number | undefined
-}
-
-const BOUNDS = defineBounds({ keysPerViewer: IDEMPOTENCY_KEYS_MAX, bytesPerViewer: 16_777_216 })
-
-const OPTIONS: Shape<RedisIdempotencyStoreOptions> = { ...STORE_OPTIONS, ...boundsIn(BOUNDS) }
+  bytesPerViewer: count(16_777_216),
+})
+export interface RedisIdempotencyStoreOptions extends StoreOptions, z.input<typeof OfKeys> {}
 
 /**
  * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but
@@ -32,8 +30,8 @@ const OPTIONS: Shape<RedisIdempotencyStoreOptions> = { ...STORE_OPTIONS, ...boun
  * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
  */
 export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
-  const { keysPerViewer, bytesPerViewer } = resolveBounds(options, BOUNDS)
-  const store = createStore(options, OPTIONS)
+  const store = createStore(options, inStore(OfKeys))
+  const { keysPerViewer, bytesPerViewer } = readParts(OfKeys, options)
 
   const shardFor = async ({ user_id }: IdempotencyClaim) => shardOf(user_id, await store.claimShards())
   const keyOf = ({ user_id: user, session_id: session, key: name, attempt }: IdempotencyClaim) => ({

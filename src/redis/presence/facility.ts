@@ -1,6 +1,6 @@
 /** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
-import { PRESENCE_BOUNDS, type PresenceOptions } from '../../contract/contexts.js'
-import { resolveBounds } from '../../contract/options.js'
+import { PresenceOptions } from '../../contract/contexts.js'
+import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript, type Script, unusable } from '../store/script.js'
@@ -14,7 +14,7 @@ interface Owner {
 }
 
 export function createPresence(store: Store, table: string, indexed: string, options: PresenceOptions) {
-  const { ttlMs, maxEntries, maxEntriesPerUser } = resolveBounds(options, PRESENCE_BOUNDS)
+  const { ttlMs, maxEntries, maxEntriesPerUser } = readParts(PresenceOptions, options)
 
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0

@@ -5,21 +5,19 @@ import type { Ending } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import {
   checkOutcome,
   OpenCallInput,
-  RPC_BOUNDS,
-  RPC_OPTIONS,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
-  type RpcOptions,
+  RpcOptions,
 } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRpcInspector, encodeReply } from './inspector.js'
 import { createPendingCalls } from './pending.js'
 import { COUNT_LATE, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
@@ -45,12 +43,12 @@ export interface RedisRpcCorrelator extends RpcCorrelator {
 export function createRedisRpcCorrelator(
   options: RedisRpcCorrelatorOptions,
 ): Inspected<RedisRpcCorrelator, RpcInspector> {
-  return rpcCorrelatorOn(createStore(options, { ...STORE_OPTIONS, ...RPC_OPTIONS }), options)
+  return rpcCorrelatorOn(createStore(options, inStore(RpcOptions)), options)
 }
 
 export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<RedisRpcCorrelator, RpcInspector> {
-  const { newId = randomId, connections } = options
-  const { maxPending, maxPendingPerUser, defaultTimeoutMs } = resolveBounds(options, RPC_BOUNDS)
+  const read = readParts(RpcOptions, options)
+  const { newId = randomId, connections, maxPending, maxPendingPerUser, defaultTimeoutMs } = read
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   const node = randomId()
   const pending = createPendingCalls(store, node, counters)

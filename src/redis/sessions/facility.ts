@@ -4,16 +4,14 @@ import { guardHook } from '../../async/hook.js'
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,
-  SESSION_BOUNDS,
   SESSION_MOVES,
-  SESSION_OPTIONS,
   type Session,
   type SessionInspector,
-  type SessionOptions,
+  SessionOptions,
   type SessionRegistry,
   SessionShare,
 } from '../../contract/sessions.js'
@@ -21,7 +19,7 @@ import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
 import type { StoreReply } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { createSessionInspector, encodeShare, readSession, readShare, SESSION_FIELDS } from './inspector.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
@@ -109,12 +107,11 @@ export type RedisSessionRegistry = Inspected<Required<SessionRegistry>, SessionI
  * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
-  return sessionRegistryOn(createStore(options, { ...STORE_OPTIONS, ...SESSION_OPTIONS }), options)
+  return sessionRegistryOn(createStore(options, inStore(SessionOptions)), options)
 }
 
 export function sessionRegistryOn(store: Store, options: SessionOptions): RedisSessionRegistry {
-  const { sites, newId = () => crypto.randomUUID() } = options
-  const { maxSessions, maxSessionsPerUser } = resolveBounds(options, SESSION_BOUNDS)
+  const { sites, newId, maxSessions, maxSessionsPerUser } = readParts(SessionOptions, options)
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
   const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())

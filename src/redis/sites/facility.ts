@@ -3,20 +3,18 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { resolveBounds } from '../../contract/options.js'
+import { readParts } from '../../contract/options.js'
 import {
   refuseGenericActionNames,
-  SITE_BOUNDS,
-  SITE_OPTIONS,
   SiteInput,
   type SiteInspector,
-  type SiteOptions,
+  SiteOptions,
   type SiteRegistry,
 } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
 import { runScript, unusable } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { createSiteInspector, readSite } from './inspector.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
@@ -33,11 +31,11 @@ export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
  * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Inspected<SiteRegistry, SiteInspector> {
-  return siteRegistryOn(createStore(options, { ...STORE_OPTIONS, ...SITE_OPTIONS }), options)
+  return siteRegistryOn(createStore(options, inStore(SiteOptions)), options)
 }
 
 export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<SiteRegistry, SiteInspector> {
-  const { maxSites, maxSitesPerUser } = resolveBounds(options, SITE_BOUNDS)
+  const { maxSites, maxSitesPerUser } = readParts(SiteOptions, options)
 
   return {
     inspector: createSiteInspector(store),

@@ -1,7 +1,7 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
 
 import { sleep } from '../../async/timer.js'
-import { shown } from '../../contract/options.js'
+import { shown } from '../../contract/checks.js'
 import { type StoreReply, toReply } from './reply.js'
 
 export type Listener = (...args: unknown[]) => void

@@ -1,7 +1,7 @@
 /** The names of everything this library keeps in a shared store, for writers and readers alike: no other file joins keys. */
 
+import { shown } from '../../contract/checks.js'
 import { encodePart } from '../../contract/ids.js'
-import { shown } from '../../contract/options.js'
 
 /** Most shards of one deployment: a read of one id asks all of them in one round. */
 export const SHARDS_MAX = 64

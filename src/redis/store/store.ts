@@ -1,18 +1,8 @@
 /** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
+import type * as z from 'zod'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
-import {
-  ANYTHING,
-  checkBound,
-  checkOptions,
-  FUNCTION,
-  HOOK,
-  needed,
-  type Rule,
-  resolveBounds,
-  type Shape,
-  TIMER_MAX_MS,
-} from '../../contract/options.js'
+import { custom, defineOptions, func, hook, readOptions, timer, whole } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
@@ -24,39 +14,33 @@ import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './ke
 import type { StoreReply } from './reply.js'
 import { type ClaimedAs, createShardCount } from './shard-count.js'
 
-/** Below the router's 5 s, so that a stalled store is `unavailable` and not only late. */
-const COMMAND_TIMEOUT_MS = 2_000
-
 /** What every factory of `relayscope/redis` takes. */
-export interface StoreOptions {
+export const StoreOptions = defineOptions({
   /** The host's own client of `redis` or `ioredis`; never closed by the library. */
-  client: RedisClient
+  client: custom<RedisClient>('a node-redis or ioredis client or cluster', (value) => value !== undefined),
   /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
-  deploymentId: string
+  deploymentId: custom<string>('what the deployment is called', (value) => value !== undefined),
   /**
    * Number of shards of the deployment, 1–64, fixed with the first record. Give all processes of a deployment the same
    * number; a process without one uses what is stored. @default what is stored, else 1
    */
-  shards?: number | undefined
+  shards: whole(SHARDS_MAX).optional(),
   /** Epoch ms. @default the store's own clock */
-  now?: (() => number) | undefined
+  now: func<() => number>().optional(),
   /** Longest wait for one command, link included. @default 2000 */
-  commandTimeoutMs?: number | undefined
+  // Below the router's 5 s, so that a stalled store is `unavailable` and not only late.
+  commandTimeoutMs: timer(2_000),
   /**
    * Told of stored values that are not what they should be. A throw in it changes nothing. `null` for nobody.
    * @default console.error, for what no router asked for
    */
-  onError?: ((error: unknown) => void) | null | undefined
-}
+  onError: hook<(error: unknown) => void>(),
+})
+export interface StoreOptions extends z.input<typeof StoreOptions> {}
 
-export const STORE_OPTIONS: Shape<StoreOptions> = {
-  client: needed({ ...ANYTHING, said: 'a node-redis or ioredis client or cluster' }),
-  deploymentId: needed({ ...ANYTHING, said: 'what the deployment is called' }),
-  shards: ANYTHING,
-  now: FUNCTION,
-  commandTimeoutMs: ANYTHING,
-  onError: HOOK,
-}
+/** `schema`, for what opens its store itself. */
+export const inStore = <S extends z.core.$ZodShape>(schema: z.ZodObject<S, z.core.$strict>): z.ZodObject =>
+  defineOptions({ ...StoreOptions.shape, ...schema.shape })
 
 export interface Store {
   readonly client: RedisClient
@@ -124,17 +108,14 @@ const toMillis = (reply: StoreReply) => {
 }
 
 /**
- * @param shape What the options of whoever opens it must be, those of its own among them.
+ * @param schema What the options of whoever opens it must be, those of its own among them.
  * @throws RangeError, TypeError for options that cannot be; never for a store that is down.
  */
-export function createStore(options: StoreOptions, shape: Readonly<Record<string, Rule>> = STORE_OPTIONS): Store {
-  checkOptions(options, shape)
-  const { client, now, onError } = options
-  const { commandTimeoutMs } = resolveBounds(options, { commandTimeoutMs: [COMMAND_TIMEOUT_MS, TIMER_MAX_MS] })
-  const deploymentId = checkDeploymentId(options.deploymentId)
+export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOptions): Store {
+  const read = readOptions(schema, options) as z.output<typeof StoreOptions>
+  const { client, now, onError, commandTimeoutMs, shards: given } = read
+  const deploymentId = checkDeploymentId(read.deploymentId)
   const toHost = guardErrorHook(onError)
-  const given = options.shards
-  if (given !== undefined) checkBound('shards', given, SHARDS_MAX)
   const port = portOf(client)
   const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
   const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)

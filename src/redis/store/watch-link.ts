@@ -1,9 +1,9 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+import type * as z from 'zod'
 import { createTicker } from '../../async/timer.js'
-import { ANYTHING, checkOptions, resolveBounds, type Shape, TIMER_MAX_MS } from '../../contract/options.js'
+import { defineOptions, readOptions, timer } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
-const SILENT_MS = 15_000
 /** How often it is asked in that time. */
 const LOOKS = 3
 /** Longer than a client pauses between two attempts, whatever its host's strategy: some say nothing when they give one up. */
@@ -11,10 +11,11 @@ const PAUSE_MS = 10_000
 /** What ends a client of node-redis. */
 const ENDINGS = ['destroy', 'close', 'disconnect', 'quit'] as const
 
-export interface WatchLinkOptions {
+export const WatchLinkOptions = defineOptions({
   /** A link that has answered nothing for so long is given up. @default 15000 */
-  silentMs?: number | undefined
-}
+  silentMs: timer(15_000),
+})
+export interface WatchLinkOptions extends z.input<typeof WatchLinkOptions> {}
 
 interface Link {
   sendCommand(args: string[]): Promise<unknown>
@@ -45,8 +46,7 @@ interface Nodes {
  * watchLink(client)
  */
 export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
-  checkOptions(options, { silentMs: ANYTHING } satisfies Shape<WatchLinkOptions>)
-  const { silentMs } = resolveBounds(options, { silentMs: [SILENT_MS, TIMER_MAX_MS] })
+  const { silentMs } = readOptions(WatchLinkOptions, options)
   const kind = kindOf(client)
   if (kind === 'node-redis') {
     watch(client as unknown as Link, silentMs)

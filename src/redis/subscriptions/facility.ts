@@ -2,20 +2,17 @@
 import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/ending.js'
 import { createTicker } from '../../async/timer.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { resolveBounds } from '../../contract/options.js'
+import { defineOptions, readParts } from '../../contract/options.js'
 import {
-  REPORTED_OPTIONS,
-  type ReportedOptions,
-  SUBSCRIPTION_BOUNDS,
-  SUBSCRIPTION_OPTIONS,
+  ReportedOptions,
   type SubscriptionInspector,
-  type SubscriptionOptions,
+  SubscriptionOptions,
   type SubscriptionRegistry,
   type ViewerStream,
 } from '../../contract/subscriptions.js'
 import { shardOf } from '../store/keys.js'
 import { runScript, throwGravest } from '../store/script.js'
-import { createStore, STORE_OPTIONS, type Store, type StoreOptions } from '../store/store.js'
+import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createSubscriptionInspector } from './inspector.js'
 import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
 
@@ -28,6 +25,7 @@ const LEASE_MS = 15_000
 /** Streams of one script: a few milliseconds of the store. */
 const BATCH = 100
 
+const Options = defineOptions({ ...SubscriptionOptions.shape, ...ReportedOptions.shape })
 export type RedisSubscriptionRegistryOptions = StoreOptions & SubscriptionOptions & ReportedOptions
 
 /**
@@ -54,8 +52,7 @@ interface Held {
  * const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegistryOptions): RedisSubscriptionRegistry {
-  const shape = { ...STORE_OPTIONS, ...SUBSCRIPTION_OPTIONS, ...REPORTED_OPTIONS }
-  return subscriptionRegistryOn(createStore(options, shape), options)
+  return subscriptionRegistryOn(createStore(options, inStore(Options)), options)
 }
 
 /**
@@ -81,8 +78,7 @@ export function subscriptionRegistryOn(
   store: Store,
   options: SubscriptionOptions & ReportedOptions,
 ): RedisSubscriptionRegistry {
-  const { nodeId: node_id = crypto.randomUUID() } = options
-  const { maxReported } = resolveBounds(options, SUBSCRIPTION_BOUNDS)
+  const { nodeId: node_id = crypto.randomUUID(), maxReported } = readParts(Options, options)
   const open = new Set<Held>()
   const ended = new Set<ViewerStream>()
   let reportAt = 0
