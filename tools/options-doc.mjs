@@ -69,14 +69,18 @@ const SECTIONS = [
 
 const PLACES = { memory: 'In memory only.', redis: 'Over a shared store only.' }
 
-/** Interfaces of the sources by name. */
-function interfacesOf(root) {
+/** Interfaces of the sources by name, and what constants are set to by `typeof` theirs. */
+function declarationsOf(root) {
   const found = new Map()
   for (const path of readdirSync(new URL('src/', root), { recursive: true })) {
     if (!path.endsWith('.ts')) continue
     const source = readFileSync(new URL(`src/${path}`, root), 'utf8')
-    for (const node of ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true).statements)
+    for (const node of ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true).statements) {
       if (ts.isInterfaceDeclaration(node)) found.set(node.name.text, node)
+      if (!ts.isVariableStatement(node)) continue
+      for (const { name, initializer } of node.declarationList.declarations)
+        found.set(`typeof ${name.getText()}`, initializer)
+    }
   }
   return found
 }
@@ -84,16 +88,20 @@ function interfacesOf(root) {
 const literalsIn = (type) =>
   (ts.isUnionTypeNode(type) ? type.types : [type]).map((each) => each.getText().replaceAll("'", ''))
 
-/** Members by name: its own, and those that it extends, as `Omit` and `Pick` leave them. */
-function membersOf(interfaces, name) {
-  const node = interfaces.get(name)
-  if (node === undefined) throw new Error(`no interface ${name}`)
-  const members = new Map(node.members.map((member) => [member.name.getText(), member]))
+const byName = (members) => members.map((member) => [member.name.getText(), member])
+
+/** Members by name: its own, those of its schema, and those that it extends, as `Omit` and `Pick` leave them. */
+function membersOf(declarations, name) {
+  const node = declarations.get(name)
+  if (node === undefined) throw new Error(`no declaration of ${name}`)
+  if (ts.isCallExpression(node)) return new Map(byName(node.arguments[0].properties))
+  const members = new Map(byName(node.members))
   for (const { expression, typeArguments = [] } of (node.heritageClauses ?? []).flatMap(({ types }) => types)) {
     const wrapper = expression.getText()
     const [inner, names] = typeArguments
     const wrapped = wrapper === 'Omit' || wrapper === 'Pick'
-    for (const [key, member] of membersOf(interfaces, wrapped ? inner.getText() : wrapper)) {
+    const extended = wrapped || wrapper === 'Input' ? inner.getText() : wrapper
+    for (const [key, member] of membersOf(declarations, extended)) {
       const isLeft = !wrapped || literalsIn(names).includes(key) === (wrapper === 'Pick')
       if (isLeft && !members.has(key)) members.set(key, member)
     }
@@ -103,8 +111,34 @@ function membersOf(interfaces, name) {
 
 const cell = (text) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').trim()
 
+const PLAIN = { text: 'string', flag: 'boolean', object: 'object' }
+
+/** What an option of a schema takes, and whether a host may leave it out. */
+function typeOfSchema(declarations, schema) {
+  if (ts.isIdentifier(schema)) return typeOfSchema(declarations, declarations.get(`typeof ${schema.text}`))
+  const { expression, typeArguments } = schema
+  if (ts.isPropertyAccessExpression(expression)) {
+    const inner = typeOfSchema(declarations, expression.expression)
+    return expression.name.text === 'nullable'
+      ? { ...inner, type: `${inner.type} | null` }
+      : { ...inner, isOptional: true }
+  }
+  const maker = expression.text
+  const named = maker === 'derived' ? undefined : typeArguments?.[0].getText()
+  if (maker === 'hook') return { type: `(${named}) | null`, isOptional: true }
+  return {
+    type: named ?? PLAIN[maker] ?? 'number',
+    isOptional: !['whole', 'custom', 'having', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
+  }
+}
+
 /** What a member takes, without the `undefined` that stands for leaving it out. */
-function typeOf(member) {
+function typeOf(declarations, member) {
+  if (ts.isPropertyAssignment(member)) return typeOfSchema(declarations, member.initializer)
+  return { type: typeOfMember(member), isOptional: member.questionToken !== undefined }
+}
+
+function typeOfMember(member) {
   if (ts.isMethodSignature(member)) return `(${member.parameters.map((each) => each.getText()).join(', ')}) => …`
   const types = ts.isUnionTypeNode(member.type) ? member.type.types : [member.type]
   const kept = types.map((type) => type.getText()).filter((text) => text !== 'undefined')
@@ -123,33 +157,37 @@ function wordsOf(member) {
 const VALUE = /^(?:\d+|true|false|null|'[^']*'|\{.*\}|[A-Za-z]+\.\w+|\w+\(\))$/
 
 /** Where alone an option is taken, told by the folder of its declaration. */
-const placeOf = (member) => PLACES[member.getSourceFile().fileName.split('/')[0]]
+const placeOf = (declaration) => PLACES[declaration.getSourceFile().fileName.split('/')[0]]
 
-function row(name, member, headings, place) {
+function row(declarations, name, member, headings, place) {
   const { text, given } = wordsOf(member)
-  const type = typeOf(member)
+  const { type, isOptional } = typeOf(declarations, member)
   const heading = headings.get(type.replace(/^Partial<(.*)>$/, '$1'))
   const link = heading && `[${heading.toLowerCase()}](#${heading.toLowerCase().replaceAll(' ', '-')})`
   const what = [text, link && `See ${link}.`, place].filter(Boolean).join(' ')
   const said = given === undefined ? '–' : VALUE.test(given) ? `\`${given}\`` : cell(given)
   // What has a default is never required, though all of it is there once it is resolved.
-  const value = member.questionToken || given !== undefined ? said : '**required**'
+  const value = isOptional || given !== undefined ? said : '**required**'
   return `| \`${name}\` | \`${cell(type)}\` | ${value} | ${cell(what)} |`
 }
 
 /** The whole page. `root` is the checkout. */
 export function optionsDocument(root) {
-  const interfaces = interfacesOf(root)
+  const declarations = declarationsOf(root)
   const headings = new Map(
     SECTIONS.flatMap(({ heading, name, aliases }) =>
       [name, ...aliases].map((each) => [each, heading.replace(/^#+ /, '')]),
     ),
   )
   const sections = SECTIONS.map(({ heading, text, name, aliases }) => {
-    const members = membersOf(interfaces, name)
-    const more = new Map(aliases.flatMap((alias) => [...membersOf(interfaces, alias)]))
-    const rows = [...members].map(([key, member]) => row(key, member, headings))
-    for (const [key, member] of more) if (!members.has(key)) rows.push(row(key, member, headings, placeOf(member)))
+    const members = membersOf(declarations, name)
+    const rows = [...members].map(([key, member]) => row(declarations, key, member, headings))
+    for (const alias of aliases)
+      for (const [key, member] of membersOf(declarations, alias)) {
+        if (members.has(key)) continue
+        members.set(key, member)
+        rows.push(row(declarations, key, member, headings, placeOf(declarations.get(alias))))
+      }
     const table = ['| option | takes | default | what it is |', '|---|---|---|---|', ...rows].join('\n')
     return [heading, text, table].filter(Boolean).join('\n\n')
   })

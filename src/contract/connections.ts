@@ -4,7 +4,7 @@ import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Reason, randomUuid, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
-import { count, defineOptions, duration, func, share, text } from './options.js'
+import { count, defineOptions, duration, func, type Input, share, text } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
@@ -253,7 +253,7 @@ export const ConnectionOptions = defineOptions({
   /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
   maxDisconnected: count(10_000),
 })
-export interface ConnectionOptions extends z.input<typeof ConnectionOptions> {}
+export interface ConnectionOptions extends Input<typeof ConnectionOptions> {}
 
 /** What a connection says of its user: the client and its life always, what it offers while it is connected. */
 export function foldConnection(

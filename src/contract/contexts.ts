@@ -4,7 +4,7 @@ import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
-import { count, defineOptions, duration, share } from './options.js'
+import { count, defineOptions, duration, type Input, share } from './options.js'
 import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z
@@ -135,7 +135,7 @@ export const PresenceOptions = defineOptions({
   /** Entries of one user, of any status. @default a tenth of `maxEntries`, at least 2 */
   maxEntriesPerUser: share('maxEntries'),
 })
-export interface PresenceOptions extends z.input<typeof PresenceOptions> {}
+export interface PresenceOptions extends Input<typeof PresenceOptions> {}
 
 /** Whether a context is live: neither stale nor closed. */
 const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, named, Timestamp } from './ids.js'
-import { count, defineOptions, duration } from './options.js'
+import { count, defineOptions, duration, type Input } from './options.js'
 import type { Ask, Awaitable, Examined, Pingable } from './page.js'
 
 const Entries = z.int().min(0).describe('Messages that are remembered now.')
@@ -68,7 +68,7 @@ export const ClaimOptions = defineOptions({
   /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
   capacity: count(100_000),
 })
-export interface ClaimOptions extends z.input<typeof ClaimOptions> {}
+export interface ClaimOptions extends Input<typeof ClaimOptions> {}
 
 /** Deduplicators, for the table of families. */
 export const DEDUPLICATOR_FAMILY = {

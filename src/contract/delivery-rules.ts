@@ -1,5 +1,4 @@
 /** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
-import * as z from 'zod'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
@@ -7,7 +6,19 @@ import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from 
 import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
-import { count, defineOptions, duration, func, having, object, readParts, text, timer, whole } from './options.js'
+import {
+  count,
+  custom,
+  defineOptions,
+  duration,
+  having,
+  type Input,
+  object,
+  readParts,
+  text,
+  timer,
+  whole,
+} from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -85,12 +96,14 @@ export const STALE_MS = 5_000
 /** Commands that the oldest queued age is sampled from. */
 export const AGE_SAMPLE = 100
 
+const isCapacity = (value: unknown) => typeof value === 'function' || whole().safeParse(value).success
+
 /** What both dispatchers take. Bounds are whole numbers from 1; in a shared store they are those of one shard or node. */
 export const DispatcherOptions = defineOptions({
   /** Name of this node in the records, unique in a deployment. @default 'local', over a shared store random */
   nodeId: text().optional(),
   /** Who is current. Without it the instance that attached last is. */
-  connections: having<CurrentInstances>('currentInstance').optional(),
+  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
   /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
   ackTimeoutMs: timer(5_000),
   /** Attempts of a command that names none. @default 5 */
@@ -98,9 +111,9 @@ export const DispatcherOptions = defineOptions({
   /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
   deadlineMs: duration(30_000, DEADLINE_MAX_MS),
   /** Most commands of one scope that are not terminal. @default 1000 */
-  capacity: z
-    .union([whole(), func<(scope_id: string) => number>()], 'a whole number from 1, or a function')
-    .default(1_000),
+  capacity: custom<number | ((scope_id: string) => number)>('a whole number from 1, or a function', isCapacity).default(
+    1_000,
+  ),
   /** Most commands in all that are not terminal. @default 100000 */
   // About 1 KiB each without payloads, 1.5 KiB in a shared store: a process of 0.5 GB stands it.
   maxTracked: count(100_000),
@@ -123,7 +136,7 @@ export const DispatcherOptions = defineOptions({
   /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
   metadata: object<JsonObject>().optional(),
 })
-export interface DispatcherOptions extends z.input<typeof DispatcherOptions> {}
+export interface DispatcherOptions extends Input<typeof DispatcherOptions> {}
 
 /** The bounds of a dispatcher, each as `given` sets it, and the capacity of a scope. */
 export function readDeliveryBounds(given: DispatcherOptions) {

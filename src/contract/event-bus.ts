@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { named, randomUuid, Timestamp } from './ids.js'
 import { Signal } from './input.js'
 import { JsonValue } from './json.js'
-import { count, defineOptions, func } from './options.js'
+import { count, defineOptions, func, type Input } from './options.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
 export const QUEUE_SIZE = 100
@@ -147,7 +147,7 @@ export const EventBusOptions = defineOptions({
   /** Makes the epochs of topics: no two alike. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
 })
-export interface EventBusOptions extends z.input<typeof EventBusOptions> {}
+export interface EventBusOptions extends Input<typeof EventBusOptions> {}
 
 // What the frames of a session’s event stream carry beside the events themselves.
 

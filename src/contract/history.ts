@@ -5,7 +5,7 @@ import { filterBy, Id, named, randomUuid, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
 import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
-import { count, defineOptions, derived, func, having, timer } from './options.js'
+import { count, defineOptions, derived, func, having, type Input, timer } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
 
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
@@ -180,4 +180,4 @@ export const HistoryOptions = defineOptions({
   /** How long one answer waits for externalised payloads; what did not come says `error`. @default 2000 */
   hydrationMs: timer(2_000),
 })
-export interface HistoryOptions extends z.input<typeof HistoryOptions> {}
+export interface HistoryOptions extends Input<typeof HistoryOptions> {}

@@ -14,7 +14,7 @@ import {
 import { given, named, SegmentId, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { JsonValue } from './json.js'
-import { defineOptions, having, readParts } from './options.js'
+import { defineOptions, having, type Input, readParts } from './options.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 
@@ -70,7 +70,7 @@ export const IngestOptions = defineOptions({
   deduplicator: having<Deduplicator>('claim', 'release'),
   history: having<MessageHistory>('append'),
 })
-export interface IngestOptions extends z.input<typeof IngestOptions> {}
+export interface IngestOptions extends Input<typeof IngestOptions> {}
 
 /** What tells one message from another: a canonical stream begins with the name of its user. */
 const identityOf = ({ stream, message_id }: AppendInput) => JSON.stringify([stream, message_id])

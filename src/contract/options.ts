@@ -69,12 +69,17 @@ export const having = <T>(...methods: string[]): z.ZodCustom<T, T> =>
 /** Options of an option, which may be left out. `I` names them in declarations. */
 export const optionsOf = <I>(schema: z.ZodObject): z.ZodOptional<z.ZodType<I, I>> => schema.optional() as never
 
+/** What a host may give, by the schema of it. */
+export type Input<S extends z.ZodType> = z.input<S>
+/** What is read of it. */
+export type Read<S extends z.ZodType> = z.output<S>
+
 /** What every factory with a clock of its own takes. */
 export const Clocked = defineOptions({
   /** Epoch ms. @default Date.now */
   now: func<() => number>().default(() => Date.now),
 })
-export interface Clocked extends z.input<typeof Clocked> {}
+export interface Clocked extends Input<typeof Clocked> {}
 
 /** `schema` and a clock. */
 export const withClock = <S extends z.core.$ZodShape>(

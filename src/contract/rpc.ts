@@ -6,7 +6,7 @@ import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, named, Timestamp } from './ids.js'
 import { Signal } from './input.js'
 import { type FoldedPart, include, type UserIndex } from './observation.js'
-import { count, defineOptions, func, having, share, timer } from './options.js'
+import { count, defineOptions, func, having, type Input, share, timer } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
@@ -167,7 +167,7 @@ export const RpcOptions = defineOptions({
    */
   connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
 })
-export interface RpcOptions extends z.input<typeof RpcOptions> {}
+export interface RpcOptions extends Input<typeof RpcOptions> {}
 
 /** What became of calls and replies at this correlator, since it was made; of the deployment the inspector's `summary` tells. */
 export interface RpcCounters {

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
 import { filterBy, Id, named, randomUuid, SegmentId, Timestamp } from './ids.js'
-import { count, defineOptions, func, having, share } from './options.js'
+import { count, defineOptions, func, having, type Input, share } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
@@ -172,7 +172,7 @@ export const SessionOptions = defineOptions({
   /** Makes session ids; they are capabilities to nothing, but should not be guessable. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
 })
-export interface SessionOptions extends z.input<typeof SessionOptions> {}
+export interface SessionOptions extends Input<typeof SessionOptions> {}
 
 /** Sessions, for the table of families. */
 export const SESSION_FAMILY = {

@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, named, SegmentId, Timestamp } from './ids.js'
-import { count, defineOptions, share } from './options.js'
+import { count, defineOptions, type Input, share } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export const SiteMode = z
@@ -164,7 +164,7 @@ export const SiteOptions = defineOptions({
   /** Most sites of one owner. @default a tenth of `maxSites`, at least 2 */
   maxSitesPerUser: share('maxSites'),
 })
-export interface SiteOptions extends z.input<typeof SiteOptions> {}
+export interface SiteOptions extends Input<typeof SiteOptions> {}
 
 /** Sites, for the table of families. */
 export const SITE_FAMILY = {

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Family } from './family.js'
 import { filterBy, named, Timestamp } from './ids.js'
-import { count, defineOptions, text } from './options.js'
+import { count, defineOptions, type Input, text } from './options.js'
 import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One viewer stream that is open. What changes is as of when its node last looked, some seconds ago at most. */
@@ -74,7 +74,7 @@ export const SubscriptionOptions = defineOptions({
   /** The node that holds the streams. In one process there is nothing to tell apart. @default null; over a store random */
   nodeId: text().nullable().optional(),
 })
-export interface SubscriptionOptions extends z.input<typeof SubscriptionOptions> {}
+export interface SubscriptionOptions extends Input<typeof SubscriptionOptions> {}
 
 /** What the registry over a shared store takes beside that. */
 export const ReportedOptions = defineOptions({
@@ -82,7 +82,7 @@ export const ReportedOptions = defineOptions({
   /** Streams of this node that it reports at most; of others nobody knows, and viewers of sessions are not counted then. @default 10000 */
   maxReported: count(10_000),
 })
-export interface ReportedOptions extends z.input<typeof ReportedOptions> {}
+export interface ReportedOptions extends Input<typeof ReportedOptions> {}
 
 /** Subscriptions, for the table of families. */
 export const SUBSCRIPTION_FAMILY = {

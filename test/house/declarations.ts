@@ -2,13 +2,22 @@
 import ts from 'typescript'
 import { readFiles } from './imports.js'
 
+/** What is set to a schema of options, by its name. */
+const SCHEMAS = new Map<string, ts.ObjectLiteralExpression>()
+
 /** Interfaces of `src` by name; of two with one name that of the contract, which documents mean. */
 function interfaces(): Map<string, ts.InterfaceDeclaration> {
   const found = new Map<string, ts.InterfaceDeclaration>()
   const inContract = ({ path }: { path: string }) => Number(/(?:^|\/)contract\//.test(path))
   for (const { path, text } of readFiles('src').sort((a, b) => inContract(a) - inContract(b)))
-    for (const node of ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true).statements)
+    for (const node of ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true).statements) {
       if (ts.isInterfaceDeclaration(node)) found.set(node.name.text, node)
+      if (!ts.isVariableStatement(node)) continue
+      for (const { name, initializer } of node.declarationList.declarations) {
+        const shape = initializer && ts.isCallExpression(initializer) && initializer.arguments[0]
+        if (shape && ts.isObjectLiteralExpression(shape)) SCHEMAS.set(name.getText(), shape)
+      }
+    }
   return found
 }
 
@@ -19,6 +28,23 @@ function declared(name: string): ts.InterfaceDeclaration {
   if (!found) throw new Error(`no interface ${name}`)
   return found
 }
+
+const SCHEMA_TYPE = /^Input<typeof (\w+)>$/
+
+/** What an interface extends: others, and the inputs of schemas. */
+function parentsOf(name: string): { interfaces: string[]; schemas: string[] } {
+  const types = (DECLARED.get(name)?.heritageClauses ?? []).flatMap(({ types }) => types.map((type) => type.getText()))
+  const schemas = types.flatMap((type) => SCHEMA_TYPE.exec(type)?.[1] ?? [])
+  return { interfaces: types.filter((type) => !SCHEMA_TYPE.test(type)), schemas }
+}
+
+/** The interface that is the input of each schema. */
+export const OWNERS = new Map(
+  [...DECLARED.keys()].flatMap((name) => parentsOf(name).schemas.map((schema) => [schema, name])),
+)
+
+const propertiesOf = (name: string) =>
+  parentsOf(name).schemas.flatMap((schema) => SCHEMAS.get(schema)?.properties.filter(ts.isPropertyAssignment) ?? [])
 
 function namesIn(members: ts.NodeArray<ts.TypeElement>, before: string): string[] {
   return members.flatMap((member) => {
@@ -31,24 +57,20 @@ function namesIn(members: ts.NodeArray<ts.TypeElement>, before: string): string[
 
 /** The members of an interface and of those that it extends, those of a literal type within it as `outer.inner`. */
 export function membersOf(name: string): string[] {
-  const node = declared(name)
-  const inherited = (node.heritageClauses ?? []).flatMap(({ types }) => types.map(({ expression }) => expression))
-  return [...inherited.flatMap((type) => membersOf(type.getText())), ...namesIn(node.members, '')]
+  const own = [...propertiesOf(name).map((property) => property.name.getText()), ...namesIn(declared(name).members, '')]
+  return [...parentsOf(name).interfaces.flatMap(membersOf), ...own]
 }
 
 /** The interfaces that one extends, at any depth, and itself. */
 export function lineageOf(name: string): string[] {
-  const parents = (DECLARED.get(name)?.heritageClauses ?? []).flatMap(({ types }) =>
-    types.map((type) => type.getText()),
-  )
-  return [name, ...parents.flatMap(lineageOf)]
+  return [name, ...parentsOf(name).interfaces.flatMap(lineageOf)]
 }
 
-/** The members of an interface that are of a named type, with its name. */
+/** The members of an interface that are options of their own, with the name of these. */
 export const typesIn = (name: string): [member: string, type: string][] =>
-  declared(name).members.flatMap((member) => {
-    const type = ts.isPropertySignature(member) && member.type
-    return type && ts.isTypeReferenceNode(type) ? [[member.name.getText(), type.getText()]] : []
+  propertiesOf(name).flatMap((property): [string, string][] => {
+    const type = /^optionsOf<(\w+)>/.exec(property.initializer.getText())?.[1]
+    return type ? [[property.name.getText(), type]] : []
   })
 
 /** The methods of an interface. */

@@ -40,12 +40,12 @@ const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': {
-    own: ['http/guard.ts', 'contract/options.ts', 'async/hook.ts'],
+    own: ['http/guard.ts', 'contract/checks.ts', 'async/hook.ts'],
     node: true,
   },
   'relay-client/': { own: [] },
-  'browser/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },
-  'publisher/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/options.ts'] },
+  'browser/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/checks.ts'] },
+  'publisher/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/checks.ts'] },
   'control-server/': {
     own: ['contract/', 'async/', 'http/', 'publisher/', 'adapters/'],
     packages: ['zod'],
@@ -54,7 +54,7 @@ const LAYERS: Record<string, Layer> = {
   // The page's own files know the contract by its types, and the client that watches.
   'viewer/': {
     own: [
-      'contract/options.ts',
+      'contract/checks.ts',
       'contract/digest.ts',
       'contract/unseen.ts',
       'http/',
@@ -67,14 +67,14 @@ const LAYERS: Record<string, Layer> = {
   },
   'metrics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
   // They know their peer by what is used of it, and no facility but by its port.
-  'plugs/': { own: ['async/', 'refusal.ts', 'contract/options.ts', 'type contract/'] },
+  'plugs/': { own: ['async/', 'refusal.ts', 'contract/checks.ts', 'type contract/'] },
   // The queues themselves are known by their shape.
   'bullmq/': { own: ['contract/', 'refusal.ts', 'async/'] },
   // An agent is shown what a router answers, whichever it is: none of our views and none of our families.
   'mcp/': {
     own: [
       'contract/ids.ts',
-      'contract/options.ts',
+      'contract/checks.ts',
       'contract/unseen.ts',
       'version.ts',
       'async/',

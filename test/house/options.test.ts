@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { resolveLimits } from '../../src/contract/limits.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { makersOf } from './factories.js'
-import { numberOptions } from './options.js'
+import { numberDefaults, numberOptions } from './options.js'
 
 /** Declarations that no host fills in, or whose numbers are of one call and refused by its answer. */
 const OTHERS = ['InvokeOptions', 'ShareBounds']
@@ -25,10 +25,18 @@ describe.each(
     for (const make of makers)
       for (const value of wrongFor(option)) {
         const made = async () => make({ [option]: value })
-        await expect(made(), `${String(value)}`).rejects.toThrow(new RegExp(`^${option} must be a whole number from`))
+        await expect(made(), `${String(value)}`).rejects.toThrow(
+          new RegExp(`^(\\w+\\.)?${option} must be a whole number from`),
+        )
         await expect(made()).rejects.toThrow(RangeError)
       }
   })
+})
+
+it('a comment says the default that holds', () => {
+  const defaults = numberDefaults()
+  expect(defaults.length).toBeGreaterThan(30)
+  expect(defaults.filter(({ said, held }) => said !== held)).toEqual([])
 })
 
 /** One call, and no factory. */

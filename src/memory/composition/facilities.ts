@@ -1,12 +1,11 @@
 /** All live objects of one process, wired to each other. */
 
-import type * as z from 'zod'
 import { type Ending, endTogether } from '../../async/ending.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { randomUuid } from '../../contract/ids.js'
 import { createIngest, type Ingest } from '../../contract/ingest.js'
-import { defineOptions, func, optionsOf, readOptions, text } from '../../contract/options.js'
+import { defineOptions, func, type Input, optionsOf, readOptions, text } from '../../contract/options.js'
 import { BrowserWindowRegistryOptions, createBrowserWindowRegistry } from '../browser-windows.js'
 import { ConnectionRegistryOptions, createConnectionRegistry } from '../connections/facility.js'
 import { ContextRegistryOptions, createContextRegistry } from '../contexts.js'
@@ -43,7 +42,7 @@ export const MemoryFacilitiesOptions = defineOptions({
   /** The registry of their sessions, which asks them for the owner of a site. */
   sessions: optionsOf<SessionRegistryOptions>(SessionRegistryOptions),
 })
-export interface MemoryFacilitiesOptions extends z.input<typeof MemoryFacilitiesOptions> {}
+export interface MemoryFacilitiesOptions extends Input<typeof MemoryFacilitiesOptions> {}
 
 /** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
 export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>

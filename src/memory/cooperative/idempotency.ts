@@ -1,7 +1,6 @@
 /** The idempotency keys of one process. */
-import type * as z from 'zod'
 import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
-import { count, defineOptions, func, readOptions } from '../../contract/options.js'
+import { count, defineOptions, func, type Input, readOptions } from '../../contract/options.js'
 import { createIdempotencyEntries } from './idempotency-entries.js'
 
 export const IdempotencyStoreOptions = defineOptions({
@@ -14,7 +13,7 @@ export const IdempotencyStoreOptions = defineOptions({
   /** Epoch ms. @default a clock that no wall clock moves */
   now: func<() => number>().default(() => steadyNow),
 })
-export interface IdempotencyStoreOptions extends z.input<typeof IdempotencyStoreOptions> {}
+export interface IdempotencyStoreOptions extends Input<typeof IdempotencyStoreOptions> {}
 
 /** Whose wall clock is set back or ahead must not run a call twice. */
 const steadyNow = () => performance.timeOrigin + performance.now()

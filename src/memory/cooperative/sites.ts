@@ -1,6 +1,5 @@
 /** The sites of one process. */
 
-import type * as z from 'zod'
 import type { LastEvents } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { siteStream } from '../../contract/ingest.js'
@@ -8,7 +7,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { Clocked, defineOptions, having, readOptions } from '../../contract/options.js'
+import { Clocked, defineOptions, having, type Input, readOptions } from '../../contract/options.js'
 import { examinable } from '../../contract/page.js'
 import {
   lifeOf,
@@ -30,7 +29,7 @@ const OfBus = defineOptions({
   bus: having<LastEvents>('lastEvent').optional(),
 })
 export const SiteRegistryOptions = defineOptions({ ...SiteOptions.shape, ...OfBus.shape, ...Clocked.shape })
-export interface SiteRegistryOptions extends SiteOptions, z.input<typeof OfBus>, Clocked {}
+export interface SiteRegistryOptions extends SiteOptions, Input<typeof OfBus>, Clocked {}
 
 /** A site and its place in the order of declarations. */
 interface Entry {

@@ -1,6 +1,5 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
-import type * as z from 'zod'
 import { createClock } from '../../async/clock.js'
 import type { Ending } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
@@ -9,7 +8,7 @@ import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/de
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { Clocked, count, defineOptions, readOptions, text } from '../../contract/options.js'
+import { Clocked, count, defineOptions, type Input, readOptions, text } from '../../contract/options.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
 import { createDeliveryCalls } from './calls.js'
@@ -31,7 +30,7 @@ export const CommandDispatcherOptions = defineOptions({
   ...OfProcess.shape,
   ...Clocked.shape,
 })
-export interface CommandDispatcherOptions extends DispatcherOptions, z.input<typeof OfProcess>, Clocked {}
+export interface CommandDispatcherOptions extends DispatcherOptions, Input<typeof OfProcess>, Clocked {}
 
 /**
  * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to

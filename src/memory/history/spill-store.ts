@@ -1,16 +1,15 @@
 /** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
-import type * as z from 'zod'
 import type { SpillStore } from '../../contract/history.js'
 import { utf8Length } from '../../contract/ids.js'
-import { count, defineOptions, readOptions } from '../../contract/options.js'
+import { count, defineOptions, type Input, readOptions } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
 export const MemorySpillStoreOptions = defineOptions({
   /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 134217728 */
-  maxBytes: count(128 * 1_048_576),
+  maxBytes: count(134_217_728),
 })
-export interface MemorySpillStoreOptions extends z.input<typeof MemorySpillStoreOptions> {}
+export interface MemorySpillStoreOptions extends Input<typeof MemorySpillStoreOptions> {}
 
 interface Text extends Queued {
   readonly ref: string

@@ -1,9 +1,9 @@
 /** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
 
-import type * as z from 'zod'
 import { createClock } from '../../async/clock.js'
 import type { PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
+import type { Read } from '../../contract/options.js'
 import type { Ask, Examined, IdPageQuery, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
@@ -16,7 +16,7 @@ interface Presence {
   status: string
 }
 
-interface PresenceTableOptions<R> extends TableOptions<R>, z.output<typeof PresenceOptions> {
+interface PresenceTableOptions<R> extends TableOptions<R>, Read<typeof PresenceOptions> {
   /** Epoch ms. Records age on the steady clock over it. */
   now: () => number
 }

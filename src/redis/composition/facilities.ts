@@ -1,6 +1,5 @@
 /** All live objects of one node over a shared store, wired to each other. */
 
-import type * as z from 'zod'
 import { type Ending, endTogether } from '../../async/ending.js'
 import { ConnectionOptions } from '../../contract/connections.js'
 import { PresenceOptions } from '../../contract/contexts.js'
@@ -10,7 +9,7 @@ import type { FacilityName } from '../../contract/families.js'
 import { HistoryOptions, SPILL_STORE } from '../../contract/history.js'
 import { randomUuid } from '../../contract/ids.js'
 import { createIngestOver, type Ingest } from '../../contract/ingest.js'
-import { defineOptions, func, optionsOf, readParts, text } from '../../contract/options.js'
+import { defineOptions, func, type Input, optionsOf, readParts, text } from '../../contract/options.js'
 import { RpcOptions } from '../../contract/rpc.js'
 import { SessionOptions } from '../../contract/sessions.js'
 import { SiteOptions } from '../../contract/sites.js'
@@ -55,7 +54,7 @@ const OfNode = defineOptions({
   /** What this node tells of its viewer streams. */
   subscriptions: optionsOf<ReportedOptions>(ReportedOptions),
 })
-export interface RedisFacilitiesOptions extends StoreOptions, z.input<typeof OfNode> {}
+export interface RedisFacilitiesOptions extends StoreOptions, Input<typeof OfNode> {}
 
 /** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
 const TABLES: Record<FacilityName, readonly string[]> = {

@@ -1,10 +1,9 @@
 /** From a deployment in a shared store to what a router is built from, in any process that can reach the store. */
 
-import type * as z from 'zod'
 import type { FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE } from '../../contract/history.js'
 import type { Deployment } from '../../contract/inspectors.js'
-import { defineOptions, flag, optionsOf, readParts } from '../../contract/options.js'
+import { defineOptions, flag, type Input, optionsOf, readParts } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
@@ -32,7 +31,7 @@ const OfObserver = defineOptions({
   /** Whether to show the cooperative sites, their sessions and viewer streams. @default true */
   cooperative: flag().default(true),
 })
-export interface RedisCompositionOptions extends StoreOptions, z.input<typeof OfObserver> {}
+export interface RedisCompositionOptions extends StoreOptions, Input<typeof OfObserver> {}
 
 /**
  * Inspectors over a deployment, of which this process need be no part: they only read. Nothing is asked of the store

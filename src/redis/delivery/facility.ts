@@ -1,6 +1,5 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 
-import type * as z from 'zod'
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
@@ -9,7 +8,7 @@ import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/de
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { defineOptions, optionsOf } from '../../contract/options.js'
+import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
@@ -32,7 +31,7 @@ const OfLegacy = defineOptions({
   legacy: optionsOf<LegacyStream>(LegacyStream),
 })
 export const RedisDispatcherOptions = defineOptions({ ...DispatcherOptions.shape, ...OfLegacy.shape })
-export interface RedisDispatcherOptions extends DispatcherOptions, z.input<typeof OfLegacy> {}
+export interface RedisDispatcherOptions extends DispatcherOptions, Input<typeof OfLegacy> {}
 
 export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 

@@ -1,15 +1,14 @@
 /** Reads how much is left in the single command stream of an older installation, and never writes to it. */
-import type * as z from 'zod'
 import type { DeliverySummary, LegacyReason } from '../../contract/delivery.js'
 import { NO_LEGACY } from '../../contract/delivery.js'
-import { defineOptions, text } from '../../contract/options.js'
+import { defineOptions, type Input, text } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
 /** An older command stream and the consumer group that works on it. */
 export const LegacyStream = defineOptions({ stream: text(), group: text() })
-export interface LegacyStream extends z.input<typeof LegacyStream> {}
+export interface LegacyStream extends Input<typeof LegacyStream> {}
 
 type LegacyFields = Pick<DeliverySummary, keyof typeof NO_LEGACY>
 

@@ -1,12 +1,11 @@
 /** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
-import type * as z from 'zod'
 import {
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
   type IdempotencyStore,
   Invocation,
 } from '../../contract/invocations.js'
-import { count, defineOptions, readParts } from '../../contract/options.js'
+import { count, defineOptions, type Input, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import { createStore, inStore, type StoreOptions } from '../store/store.js'
@@ -19,7 +18,7 @@ const OfKeys = defineOptions({
   /** Bytes of one viewer's answers; beyond, its oldest are forgotten, not their keys. @default 16777216 */
   bytesPerViewer: count(16_777_216),
 })
-export interface RedisIdempotencyStoreOptions extends StoreOptions, z.input<typeof OfKeys> {}
+export interface RedisIdempotencyStoreOptions extends StoreOptions, Input<typeof OfKeys> {}
 
 /**
  * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but

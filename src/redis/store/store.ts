@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
-import { custom, defineOptions, func, hook, readOptions, timer, whole } from '../../contract/options.js'
+import { custom, defineOptions, func, hook, type Input, readOptions, timer, whole } from '../../contract/options.js'
 import type { Ask } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
@@ -36,7 +36,7 @@ export const StoreOptions = defineOptions({
    */
   onError: hook<(error: unknown) => void>(),
 })
-export interface StoreOptions extends z.input<typeof StoreOptions> {}
+export interface StoreOptions extends Input<typeof StoreOptions> {}
 
 /** `schema`, for what opens its store itself. */
 export const inStore = <S extends z.core.$ZodShape>(schema: z.ZodObject<S, z.core.$strict>): z.ZodObject =>

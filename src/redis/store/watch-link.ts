@@ -1,7 +1,6 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
-import type * as z from 'zod'
 import { createTicker } from '../../async/timer.js'
-import { defineOptions, readOptions, timer } from '../../contract/options.js'
+import { defineOptions, type Input, readOptions, timer } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 /** How often it is asked in that time. */
@@ -15,7 +14,7 @@ export const WatchLinkOptions = defineOptions({
   /** A link that has answered nothing for so long is given up. @default 15000 */
   silentMs: timer(15_000),
 })
-export interface WatchLinkOptions extends z.input<typeof WatchLinkOptions> {}
+export interface WatchLinkOptions extends Input<typeof WatchLinkOptions> {}
 
 interface Link {
   sendCommand(args: string[]): Promise<unknown>
