@@ -11,9 +11,7 @@ interface Layer {
 }
 
 // What http may know of the contract: its grammar (pages, ids, bounds), no family and no inspector.
-const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'bad-record', 'json', 'options'].map(
-  (name) => `contract/${name}.ts`,
-)
+const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'bad-record', 'json', 'checks'].map((name) => `contract/${name}.ts`)
 
 // What stands below both stores.
 const GROUND = ['contract/', 'refusal.ts', 'async/', 'event-ring/', 'spill/']
