@@ -6,7 +6,7 @@ export default {
   entry: [
     ...Object.values(FACES),
     // Bundled into the viewer by the build.
-    'src/viewer/page/{main.tsx,jsx.ts}',
+    'src/dashboard/page/{main.tsx,jsx.ts}',
     'examples/**/*.mjs',
     'tools/*.{ts,mjs}',
     'bench/*.{ts,mjs}',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { viewerAssets } from './tools/viewer-assets.mjs'
+import { dashboardAssets } from './tools/dashboard-assets.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
@@ -18,7 +18,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await viewerAssets()) },
+  define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await dashboardAssets()) },
   test: {
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests start servers, count handles and send signals.

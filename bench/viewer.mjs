@@ -5,9 +5,9 @@
  */
 import { chromium } from 'playwright-core'
 import { createDiagnosticsRouter, noopAuth } from 'relayscope'
+import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
-import { createViewer } from 'relayscope/viewer'
 import { report } from './report.mjs'
 
 const ROWS = 500
@@ -72,7 +72,7 @@ async function start() {
   }
   const prefix = '/ops/diagnostics'
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), prefix })
-  const viewer = createViewer({ api: prefix })
+  const viewer = createDashboard({ api: prefix })
   const text = (body, type) => new Response(body, { headers: { 'content-type': `${type}; charset=utf-8` } })
   const server = await startNodeServer((request) => {
     const { pathname } = new URL(request.url)

@@ -3,9 +3,9 @@
 // #region mount
 import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
-import { createViewer } from 'relayscope/viewer'
 
 const { connections, dispatcher } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
@@ -13,7 +13,7 @@ const diagnostics = createDiagnosticsRouter({
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
-const viewer = createViewer({ api: '/ops/diagnostics', prefix: '/dashboard' })
+const viewer = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
 
 const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(viewer)]
 const server = createServer((req, res) => look(req, res, () => ask(req, res)))

@@ -7,8 +7,8 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { dashboardAssets } from './dashboard-assets.mjs'
 import { FACES } from './faces.mjs'
-import { viewerAssets } from './viewer-assets.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = join(ROOT, 'dist')
@@ -25,7 +25,7 @@ async function buildScripts() {
     packages: 'external',
     // Deno and Bun know Node's modules by this name alone.
     external: ['node:*'],
-    define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await viewerAssets()) },
+    define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await dashboardAssets()) },
   }
   await Promise.all([
     build({

@@ -146,7 +146,7 @@ function typeOfMember(member) {
 }
 
 /** What is said of a member: its text and its default, which `Default:` in the text names where it takes a sentence. */
-function wordsOf(member) {
+function textFrom(member) {
   const [comment] = ts.getJSDocCommentsAndTags(member).filter(ts.isJSDoc)
   const text = ts.getTextOfJSDocComment(comment?.comment) ?? ''
   const tag = (comment?.tags ?? []).find(({ tagName }) => tagName.text === 'default')
@@ -160,7 +160,7 @@ const VALUE = /^(?:\d+|true|false|null|'[^']*'|\{.*\}|[A-Za-z]+\.\w+|\w+\(\))$/
 const placeOf = (declaration) => PLACES[declaration.getSourceFile().fileName.split('/')[0]]
 
 function row(declarations, name, member, headings, place) {
-  const { text, given } = wordsOf(member)
+  const { text, given } = textFrom(member)
   const { type, isOptional } = typeOf(declarations, member)
   const heading = headings.get(type.replace(/^Partial<(.*)>$/, '$1'))
   const link = heading && `[${heading.toLowerCase()}](#${heading.toLowerCase().replaceAll(' ', '-')})`

@@ -1,9 +1,9 @@
 /** A relay host: live objects, the wire that clients speak, and the diagnostics router that looks at it all. */
 import { createDiagnosticsRouter } from 'relayscope'
 import { createDispatchConnector } from 'relayscope/cooperative-site'
+import { createDashboard } from 'relayscope/dashboard'
 import { createMetrics } from 'relayscope/metrics'
 import { startNodeServer } from 'relayscope/node'
-import { createViewer } from 'relayscope/viewer'
 import { openCooperation } from './cooperation.mjs'
 import { HEARTBEAT_MS } from './facilities.mjs'
 import { page } from './page.mjs'
@@ -35,7 +35,7 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     '/notes': async () => ({ ...(await viewers.invite()), session_id: app.session_id }),
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
-  const viewer = createViewer({ api: PREFIX, prefix: DASHBOARD })
+  const viewer = createDashboard({ api: PREFIX, prefix: DASHBOARD })
   const metrics = createMetrics({ ...composition, auth })
 
   async function answer(request, info) {

@@ -64,7 +64,7 @@ async function pump(
   }
 }
 
-export function send(exchange: Exchange, { status, headers, body }: Answer): Promise<void> | void {
+export function writeResponse(exchange: Exchange, { status, headers, body }: Answer): Promise<void> | void {
   const { res } = exchange
   const { method } = exchange.req
   if (hasResponseEnded(exchange)) return abandon(body)
@@ -90,17 +90,22 @@ export function send(exchange: Exchange, { status, headers, body }: Answer): Pro
 }
 
 /** The handler's answer to the request that `url` names, or the fixed one of a handler that failed. */
-export function carry(handler: FetchHandler, exchange: Exchange, url: string, onError: (error: unknown) => void): void {
+export function sendResponse(
+  handler: FetchHandler,
+  exchange: Exchange,
+  url: string,
+  onError: (error: unknown) => void,
+): void {
   const { req, res } = exchange
   const info = { remoteAddress: req.socket.remoteAddress }
   const answer = async () => {
     if (!handler.reply)
-      return send(exchange, toAnswer(await handler(toRequest(req, res, url, signalOf(req, res)), info)))
+      return writeResponse(exchange, toAnswer(await handler(toRequest(req, res, url, signalOf(req, res)), info)))
     const given = await handler.reply(lazyRequest(req, res, url), info)
-    return send(exchange, given instanceof Response ? toAnswer(given) : given)
+    return writeResponse(exchange, given instanceof Response ? toAnswer(given) : given)
   }
   answer().catch((error: unknown) => {
     if (!hasResponseEnded(exchange)) onError(error)
-    return send(exchange, HANDLER_FAILED)
+    return writeResponse(exchange, HANDLER_FAILED)
   })
 }

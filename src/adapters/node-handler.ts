@@ -1,7 +1,7 @@
 /** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
 import { valuesOf } from '../http/guard.js'
 import { BAD_REQUEST, type FetchHandler, NOT_ALLOWED, ownershipOf, TOO_MANY_HEADERS } from './handler.js'
-import { carry, send } from './node-answer.js'
+import { sendResponse, writeResponse } from './node-answer.js'
 import { hasLostHeaders, type NodeRequest, type NodeResponse, readTarget } from './node-request.js'
 import { type MountOptions, readMountOptions } from './options.js'
 
@@ -24,20 +24,20 @@ export function toNodeHandler(handler: FetchHandler, options?: MountOptions): No
   const { guard, onError } = readMountOptions(handler, options)
   return (req, res, next) => {
     const exchange = { req, res }
-    if (hasLostHeaders(req)) return void send(exchange, TOO_MANY_HEADERS)
+    if (hasLostHeaders(req)) return void writeResponse(exchange, TOO_MANY_HEADERS)
     const target = readTarget(req)
-    if (target === undefined) return void send(exchange, BAD_REQUEST)
+    if (target === undefined) return void writeResponse(exchange, BAD_REQUEST)
     const owner = ownershipOf(handler, target.path)
     if (next !== undefined && owner !== 'handler') return next()
-    if (owner === 'nobody') return void send(exchange, BAD_REQUEST)
+    if (owner === 'nobody') return void writeResponse(exchange, BAD_REQUEST)
     const { rawHeaders, socket } = req
     const refused = guard?.({
       hosts: valuesOf(rawHeaders, 'host'),
       origins: valuesOf(rawHeaders, 'origin'),
       port: socket.localPort,
     })
-    if (refused !== undefined) return void send(exchange, NOT_ALLOWED[refused])
-    carry(handler, exchange, target.url, (error) =>
+    if (refused !== undefined) return void writeResponse(exchange, NOT_ALLOWED[refused])
+    sendResponse(handler, exchange, target.url, (error) =>
       onError(error, { route: null, method: req.method ?? 'GET', path: target.path }),
     )
   }

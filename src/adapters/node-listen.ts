@@ -88,16 +88,16 @@ export async function listen(
   const address = server.address() as AddressInfo
   const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
 
-  let closed: Promise<{ cut: number }> | undefined
+  let closed: Promise<{ aborted: number }> | undefined
   const close = () =>
-    new Promise<{ cut: number }>((resolve) => {
-      let cut = 0
+    new Promise<{ aborted: number }>((resolve) => {
+      let aborted = 0
       const grace = setTimeout(() => {
-        cut = held.cut()
+        aborted = held.cut()
       }, closeTimeoutMs)
       server.close(() => {
         clearTimeout(grace)
-        resolve({ cut })
+        resolve({ aborted })
       })
       held.release()
     })

@@ -52,7 +52,7 @@ export interface Listening {
    * Ends idle connections at once, lets answers under way out, and cuts off what is left after `closeTimeoutMs`.
    * Calling it twice is fine. @returns how many connections were cut off.
    */
-  close(): Promise<{ cut: number }>
+  close(): Promise<{ aborted: number }>
 }
 
 /** Where a handler failed. */

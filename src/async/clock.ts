@@ -9,11 +9,11 @@ export interface Clock {
 
 export function createClock(now: () => number): Clock {
   const wall = () => Math.floor(now())
-  return { now: wall, steady: steady(wall) }
+  return { now: wall, steady: monotonic(wall) }
 }
 
 /** `now`, never going back: when it does, this one goes on from where it was. */
-export function steady(now: () => number): () => number {
+export function monotonic(now: () => number): () => number {
   let skew = 0
   let latest = Number.NEGATIVE_INFINITY
   return () => {

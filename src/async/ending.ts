@@ -5,8 +5,8 @@ import { runWithin } from './time-limit.js'
 export const CLOSE_TIMEOUT_MS = 5_000
 
 /** What had not ended by itself when the time for an ending was over. */
-export interface Ending {
-  cut: number
+export interface CloseResult {
+  aborted: number
 }
 
 /**
@@ -14,21 +14,21 @@ export interface Ending {
  *
  * @returns how many had not ended by then.
  */
-export async function endWithin(work: Iterable<unknown>, ms: number): Promise<Ending> {
-  let cut = 0
+export async function endWithin(work: Iterable<unknown>, ms: number): Promise<CloseResult> {
+  let aborted = 0
   const ends = [...work].map(async (each) => {
-    cut++
+    aborted++
     // One that fails has ended, too.
     await Promise.allSettled([each])
-    cut--
+    aborted--
   })
   // None of them rejects: only the time can be over.
   await runWithin(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
-  return { cut }
+  return { aborted }
 }
 
 /** One ending out of several. */
-export async function endTogether(ends: Iterable<Ending | PromiseLike<Ending>>): Promise<Ending> {
+export async function endTogether(ends: Iterable<CloseResult | PromiseLike<CloseResult>>): Promise<CloseResult> {
   const ended = await Promise.all(ends)
-  return { cut: ended.reduce((sum, { cut }) => sum + cut, 0) }
+  return { aborted: ended.reduce((sum, { aborted }) => sum + aborted, 0) }
 }

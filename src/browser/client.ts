@@ -8,11 +8,11 @@ import type { Invocation } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import {
   BASE_URL_OR_PATH,
+  isName,
   isNumber,
   isOneOf,
   isRecordOf,
   isText,
-  isWord,
   nullable,
   parseObject,
   toBase,
@@ -78,7 +78,7 @@ const isSiteEvent = isRecordOf<SiteEvent>({
 })
 
 const isGap = isRecordOf<GapFrame>({
-  reason: isWord,
+  reason: isName,
   dropped: nullable(isNumber),
   dropped_total: nullable(isNumber),
   first_seq: nullable(isNumber),
@@ -95,7 +95,7 @@ const isReady = isRecordOf<ReadyFrame>({
 })
 
 const isEnd = isRecordOf<Pick<Exclude<EndFrame, { reason: 'refused' }>, 'reason'>>({
-  reason: isWord,
+  reason: isName,
 })
 
 // The subscription: one session's event stream, kept alive until it ends for good.

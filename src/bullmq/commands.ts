@@ -3,7 +3,7 @@ import { raceAbort } from '../async/abort.js'
 import { BadRecord } from '../contract/bad-record.js'
 import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
 import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
-import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
+import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Identify } from './identity.js'
 import { commandIdOf, jobOf, nameOf, readJob } from './jobs.js'
@@ -59,14 +59,14 @@ function parseToken(token: string, links: readonly Link[]): Position {
 }
 
 /** Jobs one by one, where BullMQ could not read some of them together. */
-function readOneByOne(link: Link, state: JobState, from: number, end: number, ask: Ask) {
+function readOneByOne(link: Link, state: JobState, from: number, end: number, ctx: InspectionContext) {
   return Promise.all(
     Array.from({ length: end - from + 1 }, async (_, i) => {
       try {
-        const [job] = await link.jobs(state, from + i, from + i, false, ask)
+        const [job] = await link.jobs(state, from + i, from + i, false, ctx)
         return job ?? null
       } catch (error) {
-        if (error instanceof Refusal || ask.signal.aborted) throw error
+        if (error instanceof Refusal || ctx.signal.aborted) throw error
         return new BadRecord(`a job of the queue ${link.name} was left out: it could not be read`, undefined, {
           cause: error,
         })
@@ -76,15 +76,15 @@ function readOneByOne(link: Link, state: JobState, from: number, end: number, as
 }
 
 /** Up to `count` jobs from a position, newest first, and the place of each among those of its state. */
-async function readChunk(link: Link, { state, start, last }: Position, count: number, ask: Ask) {
+async function readChunk(link: Link, { state, start, last }: Position, count: number, ctx: InspectionContext) {
   const from = last === '' ? start : Math.max(0, start - OVERLAP)
   const end = start + count - 1
   let read: readonly (BullmqQueueJob | BadRecord | null)[]
   try {
-    read = await link.jobs(state, from, end, false, ask)
+    read = await link.jobs(state, from, end, false, ctx)
   } catch (error) {
-    if (error instanceof Refusal || ask.signal.aborted) throw error
-    read = await readOneByOne(link, state, from, end, ask)
+    if (error instanceof Refusal || ctx.signal.aborted) throw error
+    read = await readOneByOne(link, state, from, end, ctx)
   }
   const shown = read.findIndex((job) => job !== null && 'id' in job && job.id === last)
   // Where the last one has moved on, jobs before the position may not have been shown: rather twice than not at all.
@@ -101,7 +101,7 @@ export async function listCommands(
   queues: Queues,
   filter: CommandFilter,
   { limit, cursor }: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
   now: () => number,
 ): Promise<Page<DeliveryCommand>> {
   const { links, identify } = queues
@@ -119,26 +119,26 @@ export async function listCommands(
   let position = cursor === null ? startOf(only ?? 0) : parseToken(cursor, links)
   const counts = new Map<Link, Readonly<Record<string, number>>>()
   const items: DeliveryCommand[] = []
-  const most = examinable(ask)
+  const most = scanLimit(ctx)
   const startedAt = performance.now()
   const isInTime = () => performance.now() - startedAt < PAGE_MS
   let [examined, omitted] = [0, 0]
   while (position !== null && items.length < limit && examined < most && (examined === 0 || isInTime())) {
     const at: Position = position
     const link = links[at.queue] as Link
-    const counted = counts.get(link) ?? (await link.call((queue) => queue.getJobCounts(), ask))
+    const counted = counts.get(link) ?? (await link.call((queue) => queue.getJobCounts(), ctx))
     counts.set(link, counted)
     if (at.start >= (counted[at.state] ?? 0)) {
       position = after(at)
       continue
     }
     const wanted = Math.min(CHUNK, isFiltered ? CHUNK : limit - items.length, most - examined)
-    const chunk = await readChunk(link, at, wanted, ask)
+    const chunk = await readChunk(link, at, wanted, ctx)
     const records = await raceAbort(
       Promise.all(
-        chunk.map(({ job }) => (job instanceof BadRecord ? job : readJob(link.name, job, at.state, identify, ask))),
+        chunk.map(({ job }) => (job instanceof BadRecord ? job : readJob(link.name, job, at.state, identify, ctx))),
       ),
-      ask.signal,
+      ctx.signal,
     )
     position = { ...at, start: at.start + wanted, last: lastOf(link, chunk.at(-1)?.job) }
     for (const [i, record] of records.entries()) {
@@ -146,7 +146,7 @@ export async function listCommands(
       examined += 1
       if (record instanceof BadRecord || job instanceof BadRecord) {
         omitted += 1
-        ask.onError?.(record)
+        ctx.onError?.(record)
       } else {
         const command = toDeliveryCommand(record, now(), nameOf(job))
         if (admitsCommand(filter, command)) items.push(command)
@@ -159,7 +159,13 @@ export async function listCommands(
     if (position.start >= (counted[at.state] ?? 0)) position = after(position)
   }
   const next_cursor = position === null ? null : tokenOf(position, links)
-  return { items, next_cursor, has_more: position !== null, examined: Math.min(examined, most), ...omitting(omitted) }
+  return {
+    items,
+    next_cursor,
+    has_more: position !== null,
+    examined: Math.min(examined, most),
+    ...omittedCount(omitted),
+  }
 }
 
 /** The id of `job` for a token; `''` if it is too long for one. */
@@ -169,13 +175,17 @@ function lastOf(link: Link, job: BullmqQueueJob | BadRecord | undefined): string
 }
 
 /** Returns the evidence about the job that the key names; `null` if there is none. */
-export async function readStatus(queues: Queues, key: CommandKey, ask: Ask): Promise<DeliveryStatus | null> {
+export async function readStatus(
+  queues: Queues,
+  key: CommandKey,
+  ctx: InspectionContext,
+): Promise<DeliveryStatus | null> {
   const named = jobOf(key.command_id)
   const link = queues.links.find(({ name }) => name === named?.queue)
   if (!named || !link) return null
-  const found = await link.call((queue) => readOne(queue, named.job), ask)
+  const found = await link.call((queue) => readOne(queue, named.job), ctx)
   if (!found) return null
-  const record = await readJob(link.name, found.job, found.state, queues.identify, ask)
+  const record = await readJob(link.name, found.job, found.state, queues.identify, ctx)
   if (record instanceof BadRecord) return null
   const { user_id, client_id } = addressOf(record)
   return user_id === key.user_id && client_id === key.client_id ? record : null

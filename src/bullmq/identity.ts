@@ -1,7 +1,7 @@
 /** Whose a job is, which only the host can say. */
 import { runWithin } from '../async/time-limit.js'
 import { checkId } from '../contract/ids.js'
-import type { Ask, Awaitable } from '../contract/page.js'
+import type { Awaitable, InspectionContext } from '../contract/page.js'
 
 /** After which a job is nobody's, for the answer at hand. */
 const IDENTIFY_MS = 1_000
@@ -49,21 +49,21 @@ function identityOf(told: unknown): BullmqIdentity {
 }
 
 /** Whose the job is; nobody's without `identify`, and where that fails. */
-export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ask: Ask): Promise<Owner> {
+export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ctx: InspectionContext): Promise<Owner> {
   if (identify === undefined) return NOBODY
   try {
     const told = identityOf(
       await runWithin(() => identify(job), {
         ms: IDENTIFY_MS,
         late: () => new Error(`identify did not answer within ${IDENTIFY_MS} ms`),
-        signal: ask.signal,
+        signal: ctx.signal,
       }),
     )
     const user_id = idOf(told.user_id, 'user_id')
     return user_id === null ? NOBODY : { user_id, client_id: idOf(told.client_id, 'client_id') }
   } catch (error) {
-    ask.signal.throwIfAborted()
-    ask.onError?.(error)
+    ctx.signal.throwIfAborted()
+    ctx.onError?.(error)
     return NOBODY
   }
 }

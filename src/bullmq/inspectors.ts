@@ -80,13 +80,13 @@ export function createBullmqInspectors(options: BullmqOptions): { delivery: Deli
   const queues = { links, identify }
   return {
     delivery: {
-      ping: (ask) => Promise.all(links.map(({ name }) => readScope(links, name, ask))),
-      summary: (ask) => readSummary(links, deploymentId, ask, now),
-      listNodes: (page, ask) => listNodes(links, page, ask),
-      listTenants: (page, ask) => listScopes(links, page, ask),
-      getTenant: (scopeId, ask) => readScope(links, scopeId, ask),
-      status: (key, ask) => readStatus(queues, key, ask),
-      listCommands: (filter, page, ask) => listCommands(queues, filter, page, ask, now),
+      ping: (ctx) => Promise.all(links.map(({ name }) => readScope(links, name, ctx))),
+      summary: (ctx) => readSummary(links, deploymentId, ctx, now),
+      listNodes: (page, ctx) => listNodes(links, page, ctx),
+      listTenants: (page, ctx) => listScopes(links, page, ctx),
+      getTenant: (scopeId, ctx) => readScope(links, scopeId, ctx),
+      status: (key, ctx) => readStatus(queues, key, ctx),
+      listCommands: (filter, page, ctx) => listCommands(queues, filter, page, ctx, now),
     },
   }
 }

@@ -2,7 +2,7 @@
 import { BadRecord } from '../contract/bad-record.js'
 import type { DeliveryStatus } from '../contract/delivery.js'
 import { checkId, Id, toTimestamp } from '../contract/ids.js'
-import type { Ask } from '../contract/page.js'
+import type { InspectionContext } from '../contract/page.js'
 import { type Identify, ownerOf } from './identity.js'
 import type { BullmqQueueJob, JobState } from './queue.js'
 
@@ -97,7 +97,7 @@ export async function readJob(
   job: BullmqQueueJob,
   state: JobState,
   identify: Identify | undefined,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<DeliveryStatus | BadRecord> {
   const { id = '', name, data } = job
   const command_id = commandIdOf(queue, id)
@@ -112,7 +112,7 @@ export async function readJob(
   if (at === null) return bad('timestamp', 'a time')
   if (facts.isTerminal && finishedAt === null) return bad('finishedOn', 'a time')
   return {
-    ...(await ownerOf(identify, { queue, id, name, data }, ask)),
+    ...(await ownerOf(identify, { queue, id, name, data }, ctx)),
     command_id,
     admission: { state: 'admitted', at, scope_id: queue, deadline_at: null },
     attempts: {

@@ -1,7 +1,7 @@
 /** Workers as nodes: connections of the store that have the name of a worker of a queue, and nothing more. */
 import type { DeliveryNode } from '../contract/delivery.js'
 import { checkId } from '../contract/ids.js'
-import { type Ask, examinable, omitting, type Page, type PageQuery } from '../contract/page.js'
+import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import type { Link } from './queue.js'
 
@@ -39,27 +39,27 @@ function toNode(queue: string, { id = '', rawname = '', addr }: Connected): Deli
 export async function listNodes(
   links: readonly Link[],
   { limit, cursor }: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<DeliveryNode>> {
   const [, last = '0', name] = cursor === null ? [] : (TOKEN.exec(cursor) ?? [])
   let queue = cursor === null ? 0 : links.findIndex((link) => link.name === name)
   if (queue < 0) throw new Refusal('invalid_cursor')
   let after = Number(last)
   const items: DeliveryNode[] = []
-  const most = examinable(ask)
+  const most = scanLimit(ctx)
   let [examined, omitted] = [0, 0]
   const page = (next_cursor: string | null): Page<DeliveryNode> => ({
     items,
     next_cursor,
     has_more: next_cursor !== null,
     examined: Math.min(examined, most),
-    ...omitting(omitted),
+    ...omittedCount(omitted),
   })
   for (const begin = queue; queue < links.length; queue++, after = 0) {
     const link = links[queue] as Link
     // A queue without workers costs its store a list of connections, too. Their numbers begin at 1.
     if (queue > begin && ++examined >= most) return page(`0.${link.name}`)
-    const connected = await workersOf(link, ask)
+    const connected = await workersOf(link, ctx)
     if (connected === null) omitted += 1
     for (const [id, client] of connected ?? []) {
       if (id <= after) continue
@@ -75,15 +75,15 @@ export async function listNodes(
 }
 
 /** The workers by the numbers of their connections, which only grow; `null` where the store does not list them. */
-async function workersOf(link: Link, ask: Ask): Promise<[id: number, client: Connected][] | null> {
+async function workersOf(link: Link, ctx: InspectionContext): Promise<[id: number, client: Connected][] | null> {
   try {
-    const connected = await link.call((queue) => queue.getWorkers(), ask)
+    const connected = await link.call((queue) => queue.getWorkers(), ctx)
     // Where CLIENT is no command, BullMQ returns one entry that says so.
     if (connected.some(({ id }) => !CLIENT_ID.test(id ?? ''))) throw new Error('it has no CLIENT LIST')
     return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)
   } catch (error) {
-    if (error instanceof Refusal || ask.signal.aborted) throw error
-    ask.onError?.(new Error(`the store of the queue ${link.name} does not list its connections`, { cause: error }))
+    if (error instanceof Refusal || ctx.signal.aborted) throw error
+    ctx.onError?.(new Error(`the store of the queue ${link.name} does not list its connections`, { cause: error }))
     return null
   }
 }

@@ -1,6 +1,6 @@
 /** The public methods of a BullMQ queue that this plug calls, each within a timeout and a bounded number at once. */
 import { runWithin } from '../async/time-limit.js'
-import type { Ask } from '../contract/page.js'
+import type { InspectionContext } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
 /** What is read of a `Job` of BullMQ. */
@@ -101,9 +101,15 @@ async function checkConnected(queue: BullmqQueue): Promise<void> {
 export interface Link {
   readonly name: string
   /** @throws Refusal `unavailable`; the signal's reason when it aborts; an `Error` for a reply or job that cannot be read. */
-  call<T>(method: (queue: BullmqQueue) => Promise<T>, ask: Ask): Promise<T>
+  call<T>(method: (queue: BullmqQueue) => Promise<T>, ctx: InspectionContext): Promise<T>
   /** Jobs of one state from place `start` to `end`, both included. @param oldestFirst for sorted states: lowest score first */
-  jobs(state: JobState, start: number, end: number, oldestFirst: boolean, ask: Ask): Promise<readonly BullmqQueueJob[]>
+  jobs(
+    state: JobState,
+    start: number,
+    end: number,
+    oldestFirst: boolean,
+    ctx: InspectionContext,
+  ): Promise<readonly BullmqQueueJob[]>
 }
 
 /** The text is for the `onError` of the router, never for an answer. */
@@ -120,7 +126,7 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
   const { name } = queue
   let open = 0
 
-  async function call<T>(method: (queue: BullmqQueue) => Promise<T>, { signal }: Ask): Promise<T> {
+  async function call<T>(method: (queue: BullmqQueue) => Promise<T>, { signal }: InspectionContext): Promise<T> {
     signal.throwIfAborted()
     if (open >= OPEN_MAX) throw new Refusal('unavailable', `${open} calls to the queue ${name} are unanswered`)
     open += 1
@@ -140,11 +146,11 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
   return {
     name,
     call,
-    jobs: (state, start, end, oldestFirst, ask) =>
+    jobs: (state, start, end, oldestFirst, ctx) =>
       // Asked for `waiting`, BullMQ 5 adds the jobs of `paused`.
       call(
         (it) => it.getJobs([(state === 'waiting' ? 'wait' : state) as BullmqJobState], start, end, oldestFirst),
-        ask,
+        ctx,
       ),
   }
 }

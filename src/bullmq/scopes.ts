@@ -2,7 +2,7 @@
 import { type DeliverySummary, type DeliveryTenant, NO_LEGACY } from '../contract/delivery.js'
 import { AGE_SAMPLE } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
-import type { Ask, Page, PageQuery } from '../contract/page.js'
+import type { InspectionContext, Page, PageQuery } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import { type JobState, type Link, STATES } from './queue.js'
 
@@ -19,10 +19,10 @@ interface QueueCounts {
   readonly isPaused: boolean
 }
 
-async function readCounts(link: Link, ask: Ask): Promise<QueueCounts> {
+async function readCounts(link: Link, ctx: InspectionContext): Promise<QueueCounts> {
   const [jobs, isPaused] = await Promise.all([
-    link.call((queue) => queue.getJobCounts(), ask),
-    link.call((queue) => queue.isPaused(), ask),
+    link.call((queue) => queue.getJobCounts(), ctx),
+    link.call((queue) => queue.isPaused(), ctx),
   ])
   const countOf = (state: JobState) => jobs[state] ?? 0
   return {
@@ -35,12 +35,17 @@ async function readCounts(link: Link, ask: Ask): Promise<QueueCounts> {
 }
 
 /** When some of the jobs that have not ended were added, in epoch ms: of each state those that are taken next. */
-async function sampleAges(link: Link, { jobs }: QueueCounts, sample: number, ask: Ask): Promise<number[]> {
+async function sampleAges(
+  link: Link,
+  { jobs }: QueueCounts,
+  sample: number,
+  ctx: InspectionContext,
+): Promise<number[]> {
   const states = TRACKED.filter((state) => (jobs[state] ?? 0) > 0)
   const found = await Promise.all(
     states.map((state) =>
-      link.jobs(state, 0, sample - 1, true, ask).catch((error) => {
-        if (error instanceof Refusal || ask.signal.aborted) throw error
+      link.jobs(state, 0, sample - 1, true, ctx).catch((error) => {
+        if (error instanceof Refusal || ctx.signal.aborted) throw error
         // A job that cannot be read has no age; the list of commands reports it.
         return []
       }),
@@ -50,17 +55,17 @@ async function sampleAges(link: Link, { jobs }: QueueCounts, sample: number, ask
 }
 
 /** The jobs that ended since the metrics began; `null` where no worker keeps metrics. */
-async function readTotal(link: Link, type: 'completed' | 'failed', ask: Ask): Promise<number | null> {
-  const { meta } = await link.call((queue) => queue.getMetrics(type, 0, 0), ask)
+async function readTotal(link: Link, type: 'completed' | 'failed', ctx: InspectionContext): Promise<number | null> {
+  const { meta } = await link.call((queue) => queue.getMetrics(type, 0, 0), ctx)
   return meta.prevTS === 0 ? null : meta.count
 }
 
-async function readTenant(link: Link, ask: Ask): Promise<DeliveryTenant> {
+async function readTenant(link: Link, ctx: InspectionContext): Promise<DeliveryTenant> {
   const [{ jobs, tracked, isPaused }, settings, completed, failed] = await Promise.all([
-    readCounts(link, ask),
-    link.call(async (queue) => (await queue.getMeta?.()) ?? {}, ask),
-    readTotal(link, 'completed', ask),
-    readTotal(link, 'failed', ask),
+    readCounts(link, ctx),
+    link.call(async (queue) => (await queue.getMeta?.()) ?? {}, ctx),
+    readTotal(link, 'completed', ctx),
+    readTotal(link, 'failed', ctx),
   ])
   const { concurrency = null, max, duration } = settings
   return {
@@ -82,15 +87,15 @@ async function readTenant(link: Link, ask: Ask): Promise<DeliveryTenant> {
 export async function readSummary(
   links: readonly Link[],
   deployment_id: string | null,
-  ask: Ask,
+  ctx: InspectionContext,
   now: () => number,
 ): Promise<DeliverySummary> {
   const at = now()
   const sample = Math.min(SAMPLED, Math.max(1, Math.floor(AGE_SAMPLE / (TRACKED.length * links.length))))
   const read = await Promise.all(
     links.map(async (link) => {
-      const count = await readCounts(link, ask)
-      return { count, ages: await sampleAges(link, count, sample, ask) }
+      const count = await readCounts(link, ctx)
+      return { count, ages: await sampleAges(link, count, sample, ctx) }
     }),
   )
   const counts = read.map(({ count }) => count)
@@ -113,21 +118,25 @@ export async function readSummary(
   }
 }
 
-export async function readScope(links: readonly Link[], scopeId: string, ask: Ask): Promise<DeliveryTenant | null> {
+export async function readScope(
+  links: readonly Link[],
+  scopeId: string,
+  ctx: InspectionContext,
+): Promise<DeliveryTenant | null> {
   const link = links.find(({ name }) => name === scopeId)
-  return link ? readTenant(link, ask) : null
+  return link ? readTenant(link, ctx) : null
 }
 
 /** The queues in the order in which they were given. The token is the name of the last one shown. */
 export async function listScopes(
   links: readonly Link[],
   { limit, cursor }: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<DeliveryTenant>> {
   const shown = cursor === null ? -1 : links.findIndex(({ name }) => name === cursor)
   if (cursor !== null && shown < 0) throw new Refusal('invalid_cursor')
   const page = links.slice(shown + 1, shown + 1 + limit)
-  const items = await Promise.all(page.map((link) => readTenant(link, ask)))
+  const items = await Promise.all(page.map((link) => readTenant(link, ctx)))
   const has_more = shown + 1 + limit < links.length
   return { items, next_cursor: has_more ? (page.at(-1)?.name ?? null) : null, has_more, examined: items.length }
 }

@@ -45,7 +45,7 @@ Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used
 const DEFAULT_PORT = 4_780
 
 /** Where what is served beside the routes is, as each of them has it by default. */
-export const BESIDE = { viewer: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
+export const MOUNT_PATHS = { viewer: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
 
 /** A command line that cannot be carried out. */
 export class UsageError extends Error {
@@ -143,11 +143,11 @@ function readUrl(text: string | undefined): string {
 }
 
 /** @throws UsageError for a prefix below which another part would be asked in the place of the routes. */
-function readPrefix(text: string, served: Record<keyof typeof BESIDE, boolean>): string {
+function readPrefix(text: string, served: Record<keyof typeof MOUNT_PATHS, boolean>): string {
   const path = parsePath(text)
   for (const part of ['viewer', 'metrics', 'mcp'] as const)
-    if (served[part] && parsePrefix(BESIDE[part]).covers(path))
-      throw new UsageError(`--prefix must not be in ${BESIDE[part]}, which is there already`)
+    if (served[part] && parsePrefix(MOUNT_PATHS[part]).covers(path))
+      throw new UsageError(`--prefix must not be in ${MOUNT_PATHS[part]}, which is there already`)
   return path
 }
 

@@ -1,7 +1,7 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
-import { cellOf, columnsOf, harmlessJson, print, recordLines, tableOf } from './text/table.js'
+import { cellOf, columnsOf, print, recordLines, safeJson, tableOf } from './text/table.js'
 import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: one answer of a diagnostics router
@@ -61,10 +61,10 @@ function* cuts(pages: readonly Cut[], isAll: boolean): Generator<string> {
 }
 
 /** The pages of a list, or the one answer. @throws the problem, as a text. */
-async function* answers({ ask }: Reader, route: string, isAll: boolean): AsyncGenerator<Page> {
+async function* answers({ fetchRoute }: Reader, route: string, isAll: boolean): AsyncGenerator<Page> {
   let next = route
   for (let pages = 1; ; pages++) {
-    const asked = await ask(next)
+    const asked = await fetchRoute(next)
     if (asked.problem !== undefined) throw new Error(asked.problem)
     const page = asked.value as Page
     yield page
@@ -125,7 +125,7 @@ export async function get(
       pages.push({ has_more: page.has_more, omitted: page.omitted, completeness: page.completeness })
       const found = Array.isArray(page.items) ? page.items : [page]
       if (isTable) items.push(...found)
-      else for (const item of found) out.write(`${harmlessJson(item)}\n`)
+      else for (const item of found) out.write(`${safeJson(item)}\n`)
     }
   } catch (error) {
     print(err, `relayscope: ${error instanceof Error ? error.message : String(error)}`)

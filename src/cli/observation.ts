@@ -1,6 +1,7 @@
 /** The observation service: a router over one deployment of a store, served until it is told to end. */
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { runWithin } from '../async/time-limit.js'
+import { createDashboard, type Dashboard } from '../dashboard/dashboard.js'
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
 import type { Mcp } from '../mcp/mcp.js'
@@ -10,8 +11,7 @@ import type { RedisClient } from '../redis/store/client.js'
 import { createStore } from '../redis/store/store.js'
 import { watchLink } from '../redis/store/watch-link.js'
 import { createFileSpillStore } from '../spill/object-store.js'
-import { createViewer, type Viewer } from '../viewer/viewer.js'
-import { BESIDE, type ObserveArguments, UsageError } from './arguments.js'
+import { MOUNT_PATHS, type ObserveArguments, UsageError } from './arguments.js'
 import { load } from './packages.js'
 import { loadMcp, SDK } from './sdk.js'
 
@@ -105,7 +105,7 @@ interface Observation {
   /** What whoever started it should know; one sentence each. */
   warnings: string[]
   /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
-  close(): Promise<{ cut: number }>
+  close(): Promise<{ aborted: number }>
 }
 
 // With what the process takes besides it ends within 5 s.
@@ -117,7 +117,7 @@ class PortError extends Error {
 }
 
 /** All under one roof, whoever comes first: a router without a prefix would take the paths of the others for its own. */
-function underOneRoof(router: DiagnosticsRouter, others: readonly (Viewer | Metrics | Mcp)[]): FetchHandler {
+function underOneRoof(router: DiagnosticsRouter, others: readonly (Dashboard | Metrics | Mcp)[]): FetchHandler {
   const of = (pathname: string) => others.find((other) => other.owns(pathname)) ?? router
   const reply: FetchHandler['reply'] = (request, info) => of(new URL(request.url).pathname).reply(request, info)
   return Object.assign((request: Request, info: unknown) => of(new URL(request.url).pathname)(request, info), {
@@ -165,11 +165,11 @@ export async function startObservation(
     })
     const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']
-    const viewer = options.viewer ? createViewer({ api: router.prefix, prefix: BESIDE.viewer }) : null
-    const metrics = options.metrics ? createMetrics({ ...composition, auth, prefix: BESIDE.metrics }) : null
+    const viewer = options.viewer ? createDashboard({ api: router.prefix, prefix: MOUNT_PATHS.viewer }) : null
+    const metrics = options.metrics ? createMetrics({ ...composition, auth, prefix: MOUNT_PATHS.metrics }) : null
     const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
     const allowedNames = ['loopback', name, ...options.allowHosts]
-    const mcp = createMcp?.({ router, prefix: BESIDE.mcp, allowedHosts: allowedNames }) ?? null
+    const mcp = createMcp?.({ router, prefix: MOUNT_PATHS.mcp, allowedHosts: allowedNames }) ?? null
     const others = [viewer, metrics, mcp].filter((other) => other !== null)
     const server = await serve(underOneRoof(router, others), {
       host,

@@ -35,8 +35,8 @@ async function main(): Promise<number> {
     if (metrics !== null) print(process.stdout, `scrape it, the key as a bearer token: ${metrics}`)
     if (mcp !== null) print(process.stdout, `let an agent look, over streamable HTTP: ${mcp}`)
     await signalled
-    const { cut } = await close()
-    if (cut > 0) print(process.stderr, `relayscope: cut off ${cut} connections that did not end`)
+    const { aborted } = await close()
+    if (aborted > 0) print(process.stderr, `relayscope: cut off ${aborted} connections that did not end`)
     return 0
   } catch (error) {
     print(process.stderr, `relayscope: ${error instanceof Error ? error.message : String(error)}`)

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { Ownership } from './contexts.js'
 import { orUnknown } from './counts.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, Timestamp } from './ids.js'
-import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
-import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
+import { filterBy, Id, idField, Timestamp } from './ids.js'
+import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
+import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 export const WindowStatus = z
   .enum(['open', 'stale', 'closed'])
@@ -30,9 +30,9 @@ const Count = z.int().min(0)
  */
 export const BrowserWindow = z
   .object({
-    window_id: named('window_id'),
-    user_id: named('user_id'),
-    client_id: named('client_id'),
+    window_id: idField('window_id'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
     ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
     focused: z.boolean().nullable().describe('Whether it has the focus; `null`: not reported.'),
     type: WindowType.nullable().describe('What kind of window it is; `null`: not reported.'),
@@ -80,10 +80,14 @@ export interface BrowserWindowCounts extends Indexed {
 
 /** Reads a browser-window registry; `counts_source` of what it answers is `snapshot`. */
 export interface BrowserWindowRegistryInspector extends UserIndex {
-  listBrowserWindows(filter: BrowserWindowFilter, page: PageQuery, ask: Ask): Awaitable<Page<BrowserWindow>>
-  getBrowserWindow(windowId: string, ask: Ask): Awaitable<BrowserWindow | null>
+  listBrowserWindows(
+    filter: BrowserWindowFilter,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<Page<BrowserWindow>>
+  getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindow | null>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
-  countBrowserWindows?(filter: BrowserWindowFilter, ask: Ask): Awaitable<BrowserWindowCounts | null>
+  countBrowserWindows?(filter: BrowserWindowFilter, ctx: InspectionContext): Awaitable<BrowserWindowCounts | null>
 }
 
 /**
@@ -151,8 +155,8 @@ export function reportedAttributes(
 /** Adds a window to what is known of its user: `observed_browser_windows` counts the open ones. */
 export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + Number(entry.status === 'open')
-  part.browser_windows_by_status = oneMore(part.browser_windows_by_status, WindowStatus.options, entry.status)
-  include(part, 'observed_client_ids', [entry.client_id])
+  part.browser_windows_by_status = countOne(part.browser_windows_by_status, WindowStatus.options, entry.status)
+  addNames(part, 'observed_client_ids', [entry.client_id])
 }
 
 /** Browser windows, for the table of families. */

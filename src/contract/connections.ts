@@ -1,11 +1,11 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, Reason, randomUuid, Timestamp } from './ids.js'
+import { filterBy, Id, idField, Reason, randomUuid, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
-import { type FoldedPart, include, type UserIndex } from './observation.js'
+import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, func, type Input, share, text } from './options.js'
-import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
+import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
 
@@ -63,10 +63,10 @@ export type ConnectionStatus = z.infer<typeof ConnectionStatus>
 /** One connection of one instance of a client. A disconnected one is kept for a while, so that a reader can see it go. */
 export const Connection = z
   .object({
-    connection_id: named('connection_id'),
-    user_id: named('user_id'),
-    client_id: named('client_id'),
-    instance_id: named('instance_id'),
+    connection_id: idField('connection_id'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
+    instance_id: idField('instance_id'),
     client_type: ClientType.describe('What kind of program the client is.'),
     node_id: z.string().nullable().describe('The node that holds the connection; `null` where there is only one.'),
     status: ConnectionStatus.describe('Whether it is there, as its latest sign of life has it.'),
@@ -95,7 +95,7 @@ export const LifecycleReason = z.enum(['heartbeat_lost', 'reconnected', 'new_ins
 /** One step in the life of a connection. */
 export const ConnectionEvent = z
   .object({
-    connection_id: named('connection_id'),
+    connection_id: idField('connection_id'),
     event: z.enum(['connected', 'superseded', 'disconnected']).describe('What happened.'),
     at: Timestamp.describe('When it happened.'),
     reason: Reason.nullable().describe(
@@ -107,7 +107,7 @@ export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 
 /** An action as a client describes it. */
 export const ActionDescriptor = z.object({
-  name: named('action'),
+  name: idField('action'),
   description: z.string().nullable().describe('What it does, in the words of a client; `null` where none has said.'),
   parameters_schema: JsonRecord.nullable().describe('JSON Schema of its parameters; `null` where none is known.'),
 })
@@ -161,24 +161,32 @@ export interface ClientOfUser {
 
 /** Reads a connection registry. */
 export interface RegistryInspector extends UserIndex {
-  listConnections(filter: ConnectionFilter, page: PageQuery, ask: Ask): Awaitable<Page<Connection>>
-  getConnection(connectionId: string, ask: Ask): Awaitable<Connection | null>
+  listConnections(filter: ConnectionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Connection>>
+  getConnection(connectionId: string, ctx: InspectionContext): Awaitable<Connection | null>
   /** Oldest first; `null` for a connection that is not known. Mirrored by the capability `registry_connection_history`. */
-  listConnectionHistory?(connectionId: string, page: PageQuery, ask: Ask): Awaitable<Page<ConnectionEvent> | null>
+  listConnectionHistory?(
+    connectionId: string,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<Page<ConnectionEvent> | null>
   /**
    * Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. `null` where no index
    * answers; then the view samples.
    */
-  listActions?(filter: ActionFilter, page: PageQuery, ask: Ask): Awaitable<(Page<ActionObservation> & Indexed) | null>
+  listActions?(
+    filter: ActionFilter,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<(Page<ActionObservation> & Indexed) | null>
   /**
    * The instances that hold these clients (at most 500) now, in their order; `null` for one that none holds. Without it each
    * is looked for in the list.
    */
-  currentInstances?(clients: readonly ClientOfUser[], ask: Ask): Awaitable<(string | null)[]>
+  currentInstances?(clients: readonly ClientOfUser[], ctx: InspectionContext): Awaitable<(string | null)[]>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
-  countConnections?(filter: ConnectionFilter, ask: Ask): Awaitable<ConnectionCounts | null>
+  countConnections?(filter: ConnectionFilter, ctx: InspectionContext): Awaitable<ConnectionCounts | null>
   /** Told by the operation `connection_churn`. */
-  connectionChurn?(filter: ChurnFilter, ask: Ask): Awaitable<ConnectionChurn>
+  connectionChurn?(filter: ChurnFilter, ctx: InspectionContext): Awaitable<ConnectionChurn>
 }
 
 /** What a client says when it connects. `actions` are names or descriptors. */
@@ -263,9 +271,9 @@ export function foldConnection(
   const isConnected = entry.status === 'connected'
   part.observed_connections = (part.observed_connections ?? 0) + Number(isConnected)
   if (!part.last_seen_at || part.last_seen_at < entry.last_seen_at) part.last_seen_at = entry.last_seen_at
-  include(part, 'observed_client_ids', [entry.client_id])
-  include(part, 'observed_client_types', isConnected ? [entry.client_type] : [])
-  include(part, 'observed_action_types', isConnected ? entry.actions : [])
+  addNames(part, 'observed_client_ids', [entry.client_id])
+  addNames(part, 'observed_client_types', isConnected ? [entry.client_type] : [])
+  addNames(part, 'observed_action_types', isConnected ? entry.actions : [])
 }
 
 /** Connections, for the table of families. */

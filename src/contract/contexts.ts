@@ -2,10 +2,10 @@
 import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, Timestamp } from './ids.js'
-import { type FoldedPart, include, oneMore, type UserIndex } from './observation.js'
+import { filterBy, Id, idField, Timestamp } from './ids.js'
+import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, type Input, share } from './options.js'
-import type { Ask, Awaitable, Indexed, Page, PageQuery } from './page.js'
+import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 export const ContextStatus = z
   .enum(['active', 'idle', 'closed', 'stale'])
@@ -18,9 +18,9 @@ export type Ownership = z.infer<typeof Ownership>
 /** An execution site in its current registry state; no history. */
 export const Context = z
   .object({
-    context_id: named('context_id'),
-    user_id: named('user_id'),
-    client_id: named('client_id'),
+    context_id: idField('context_id'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
     instance_id: z.string().nullable().describe('The instance that reported it last; `null` where it did not say.'),
     client_type: ClientType.describe('What kind of program its client is.'),
     status: ContextStatus.describe('Where it stands.'),
@@ -77,10 +77,10 @@ export interface WindowKey {
 
 /** Reads a context registry. */
 export interface ContextRegistryInspector extends UserIndex {
-  listContexts(filter: ContextFilter, page: PageQuery, ask: Ask): Awaitable<Page<Context>>
-  getContext(contextId: string, ask: Ask): Awaitable<Context | null>
+  listContexts(filter: ContextFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Context>>
+  getContext(contextId: string, ctx: InspectionContext): Awaitable<Context | null>
   /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
-  countContexts?(filter: ContextFilter, ask: Ask): Awaitable<ContextCounts | null>
+  countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<ContextCounts | null>
   /**
    * Exact counts of these windows (at most 500), in any order. `windows`, which the router always gives, are the same in
    * the same order with their users: a context counts only in a window of its own user, whichever client reported it,
@@ -88,7 +88,7 @@ export interface ContextRegistryInspector extends UserIndex {
    */
   countByWindow?(
     windowIds: readonly string[],
-    ask: Ask,
+    ctx: InspectionContext,
     windows?: readonly WindowKey[],
   ): Awaitable<WindowCounts[] & Indexed>
 }
@@ -144,9 +144,9 @@ const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'activ
 export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
   const isLive = isLiveContext(entry)
   part.observed_contexts = (part.observed_contexts ?? 0) + Number(isLive)
-  part.contexts_by_status = oneMore(part.contexts_by_status, ContextStatus.options, entry.status)
-  include(part, 'observed_client_ids', [entry.client_id])
-  include(part, 'observed_client_types', isLive ? [entry.client_type] : [])
+  part.contexts_by_status = countOne(part.contexts_by_status, ContextStatus.options, entry.status)
+  addNames(part, 'observed_client_ids', [entry.client_id])
+  addNames(part, 'observed_client_types', isLive ? [entry.client_type] : [])
 }
 
 /** A window without workers. */

@@ -2,9 +2,9 @@
 import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
-import { Id, named, Timestamp } from './ids.js'
+import { Id, idField, Timestamp } from './ids.js'
 import { count, defineOptions, duration, type Input } from './options.js'
-import type { Ask, Awaitable, Examined, Pingable } from './page.js'
+import type { Awaitable, Examined, InspectionContext, Pingable } from './page.js'
 
 const Entries = z.int().min(0).describe('Messages that are remembered now.')
 const Accepted = z.int().min(0).describe('Claims that were granted and not given back.')
@@ -26,7 +26,7 @@ export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
 /** One user's part. */
 export const DeduplicatorUserSummary = z
   .object({
-    user_id: named('user_id'),
+    user_id: idField('user_id'),
     entries: Entries,
     accepted: Accepted,
     duplicates: Duplicates,
@@ -37,9 +37,9 @@ export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** Reads a deduplicator. */
 export interface DeduplicatorInspector extends Pingable {
-  summary(ask: Ask): Awaitable<DeduplicatorSummary>
+  summary(ctx: InspectionContext): Awaitable<DeduplicatorSummary>
   /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
-  userSummary?(userId: string, ask: Ask): Awaitable<(DeduplicatorUserSummary & Examined) | null>
+  userSummary?(userId: string, ctx: InspectionContext): Awaitable<(DeduplicatorUserSummary & Examined) | null>
 }
 
 /** What tells one message from another. Without a stream: an id that is the user's alone. */

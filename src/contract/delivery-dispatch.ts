@@ -1,6 +1,6 @@
 /** The live dispatcher of commands: what a host hands it, and what it promises. */
 import * as z from 'zod'
-import type { Ending } from '../async/ending.js'
+import type { CloseResult } from '../async/ending.js'
 import type { Instance } from './connections.js'
 import { CommandKey, type DeliveryStatus } from './delivery.js'
 import { Id } from './ids.js'
@@ -105,5 +105,5 @@ export interface CommandDispatcher {
    * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
    * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
    */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }

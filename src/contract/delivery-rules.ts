@@ -31,7 +31,7 @@ export function requireIdentity(ids: { client_id: string; command_id?: string })
 type CurrentInstances = Pick<ConnectionRegistry, 'currentInstance'>
 
 /** `registry`, which answers in time or refuses: a question that nobody answers would hold up a mailbox for good. */
-export function inTime(registry: CurrentInstances | undefined): CurrentInstances | undefined {
+export function withDeadline(registry: CurrentInstances | undefined): CurrentInstances | undefined {
   if (!registry) return undefined
   const limit = { ms: DEADLINE_MS, code: 'unavailable' } as const
   return { currentInstance: (client) => withTimeout(() => registry.currentInstance(client), limit) }

@@ -1,10 +1,10 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
 import type { Family } from './family.js'
-import { filterBy, given, NAMES, named, Timestamp, toReason } from './ids.js'
+import { filterBy, idField, idInput, NAMES, Timestamp, toReason } from './ids.js'
 import { HostMetadata } from './json.js'
 import { COUNTER_NAMES, METADATA_BYTES } from './limits.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 // Every word that delivery's evidence is told in: outcomes and reasons, as closed lists of the contract.
 
@@ -78,8 +78,8 @@ const TerminalReason = z.preprocess(
 /** Low-cardinality names to counts. A name of another form, and every name beyond the bound, is counted as `other`. */
 export const Counters = z.record(z.string(), z.int().min(0)).overwrite((map) => {
   const kept: Record<string, number> = {}
-  for (const [given, count] of Object.entries(map)) {
-    const name = toReason(given) as string
+  for (const [idInput, count] of Object.entries(map)) {
+    const name = toReason(idInput) as string
     const known = Object.hasOwn(kept, name) || Object.keys(kept).length < COUNTER_NAMES - 1
     const under = known ? name : 'other'
     kept[under] = Math.min((kept[under] ?? 0) + count, Number.MAX_SAFE_INTEGER)
@@ -185,7 +185,7 @@ const NodeCounters = z.object({
  */
 export const DeliveryNode = z
   .object({
-    node_id: named('node_id'),
+    node_id: idField('node_id'),
     mailbox_listener_alive: z
       .boolean()
       .nullable()
@@ -208,7 +208,7 @@ export type DeliveryNode = z.infer<typeof DeliveryNode>
 /** One admission scope with reservations; it does not necessarily map to a commercial tenant. */
 export const DeliveryTenant = z
   .object({
-    scope_id: named('scope_id'),
+    scope_id: idField('scope_id'),
     reserved_commands: Count.describe('Commands that hold a reservation.'),
     oldest_deadline_at: Timestamp.nullable().describe('Their earliest deadline; `null` for none.'),
     capacity: Count.nullable()
@@ -222,7 +222,7 @@ export type DeliveryTenant = z.infer<typeof DeliveryTenant>
 const Admission = z.object({
   state: AdmissionState.describe('Whether it was let in.'),
   at: Timestamp.describe('When that was decided.'),
-  scope_id: named('scope_id'),
+  scope_id: idField('scope_id'),
   deadline_at: Timestamp.nullable().describe('When it expires; `null` where it does not.'),
 })
 
@@ -259,7 +259,7 @@ export const DeliveryStatus = z
   .object({
     user_id: z.string().nullable().describe(`${NAMES.user_id} \`null\` where nobody knows.`),
     client_id: z.string().nullable().describe(`${NAMES.client_id} \`null\` where it is for none, or nobody knows.`),
-    command_id: named('command_id'),
+    command_id: idField('command_id'),
     admission: Admission.describe('Whether it was let in, by when, and on whose account.'),
     attempts: Attempts.describe(
       "Attempts to hand it over. One is one claim for a waiter's `deliver`; its outcome says what became of the hand-over, not of the command.",
@@ -298,30 +298,30 @@ export type CommandFilter = z.infer<typeof CommandFilter>
  * their place.
  */
 export const CommandKey = z.object({
-  user_id: given('user_id'),
-  client_id: given('client_id'),
-  command_id: given('command_id'),
+  user_id: idInput('user_id'),
+  client_id: idInput('client_id'),
+  command_id: idInput('command_id'),
 })
 export type CommandKey = z.infer<typeof CommandKey>
 
 /** Reads a dispatcher. Never returns a payload. */
 export interface DeliveryInspector extends Pingable, Versioned {
-  summary(ask: Ask): Awaitable<DeliverySummary>
-  listNodes(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryNode>>
-  listTenants(page: PageQuery, ask: Ask): Awaitable<Page<DeliveryTenant>>
+  summary(ctx: InspectionContext): Awaitable<DeliverySummary>
+  listNodes(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryNode>>
+  listTenants(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryTenant>>
   /** A scope by its id; `null` when it has no reservations. Without it the list is looked through. */
-  getTenant?(scopeId: string, ask: Ask): Awaitable<DeliveryTenant | null>
+  getTenant?(scopeId: string, ctx: InspectionContext): Awaitable<DeliveryTenant | null>
   /**
    * `null` when nothing is retained.
    *
    * @throws Refusal `invalid_identity` for an identity or combination that no command can have.
    */
-  status(key: CommandKey, ask: Ask): Awaitable<DeliveryStatus | null>
+  status(key: CommandKey, ctx: InspectionContext): Awaitable<DeliveryStatus | null>
   /**
    * Retained commands, the first admitted first; over several shards shard by shard. A command keeps its place while its
    * state changes. Mirrored by the operation `delivery_commands`.
    */
-  listCommands?(filter: CommandFilter, page: PageQuery, ask: Ask): Awaitable<Page<DeliveryCommand>>
+  listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
 }
 
 /** Delivery, for the table of families. */

@@ -1,6 +1,6 @@
 /** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
 import * as z from 'zod'
-import { named, randomUuid, Timestamp } from './ids.js'
+import { idField, randomUuid, Timestamp } from './ids.js'
 import { Signal } from './input.js'
 import { JsonValue } from './json.js'
 import { count, defineOptions, func, type Input } from './options.js'
@@ -13,7 +13,7 @@ export const SiteEvent = z
   .object({
     event_id: z.string().describe('The event, by the id of its message.'),
     name: z.string().describe('What happened, as the application calls it.'),
-    site_id: named('site_id'),
+    site_id: idField('site_id'),
     seq: z.int().min(1).describe('Position in its topic, from 1 in each epoch, without repeats.'),
     published_at: Timestamp.describe('When it was published.'),
     data: JsonValue.describe('Any JSON value; `null` for none.'),
@@ -157,8 +157,8 @@ const Count = z.int().min(0)
 export const ReadyFrame = z
   .object({
     subscription_id: z.string().describe('This stream, for logs.'),
-    session_id: named('session_id'),
-    site_id: named('site_id'),
+    session_id: idField('session_id'),
+    site_id: idField('site_id'),
     queue_limit: Count.describe('Events that wait for this subscriber before its oldest are dropped.'),
     replay: z.literal(false).describe('Nothing from before is replayed: refetch what you show.'),
     heartbeat_ms: Count.describe('Silence after which a comment is written, in ms.'),

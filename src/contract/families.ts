@@ -7,7 +7,7 @@ import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.
 import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
-import { type Ask, type Awaitable, PAGE_OF_ONE } from './page.js'
+import { type Awaitable, type InspectionContext, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
 import { SITE_FAMILY, type SiteInspector } from './sites.js'
@@ -47,23 +47,23 @@ export const FAMILIES = {
   subscriptions: SUBSCRIPTION_FAMILY,
 } as const satisfies { [Name in FamilyName]: Family<Present[Name]> }
 
-type Probe<Inspector> = (inspector: Inspector, ask: Ask) => Awaitable<unknown>
+type Probe<Inspector> = (inspector: Inspector, ctx: InspectionContext) => Awaitable<unknown>
 
 /** A history that does not list its streams is asked for one that is none. */
 const NO_STREAM = { stream: 'users/-/-', limit: 1 }
 
 /** The cheapest question to each. */
 export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
-  registry: (registry, ask) => registry.listConnections({}, PAGE_OF_ONE, ask),
-  contextRegistry: (contexts, ask) => contexts.listContexts({}, PAGE_OF_ONE, ask),
-  browserWindowRegistry: (windows, ask) => windows.listBrowserWindows({}, PAGE_OF_ONE, ask),
-  rpc: (rpc, ask) => rpc.listPending({}, PAGE_OF_ONE, ask),
-  history: (history, ask) => history.listStreams?.({}, PAGE_OF_ONE, ask) ?? history.readMessages(NO_STREAM, ask),
-  deduplicator: (deduplicator, ask) => deduplicator.summary(ask),
-  delivery: (delivery, ask) => delivery.listNodes(PAGE_OF_ONE, ask),
-  sites: (sites, ask) => sites.listSites({}, PAGE_OF_ONE, ask),
-  sessions: (sessions, ask) => sessions.listSessions({}, PAGE_OF_ONE, ask),
-  subscriptions: (subscriptions, ask) => subscriptions.listSubscriptions({}, PAGE_OF_ONE, ask),
+  registry: (registry, ctx) => registry.listConnections({}, PAGE_OF_ONE, ctx),
+  contextRegistry: (contexts, ctx) => contexts.listContexts({}, PAGE_OF_ONE, ctx),
+  browserWindowRegistry: (windows, ctx) => windows.listBrowserWindows({}, PAGE_OF_ONE, ctx),
+  rpc: (rpc, ctx) => rpc.listPending({}, PAGE_OF_ONE, ctx),
+  history: (history, ctx) => history.listStreams?.({}, PAGE_OF_ONE, ctx) ?? history.readMessages(NO_STREAM, ctx),
+  deduplicator: (deduplicator, ctx) => deduplicator.summary(ctx),
+  delivery: (delivery, ctx) => delivery.listNodes(PAGE_OF_ONE, ctx),
+  sites: (sites, ctx) => sites.listSites({}, PAGE_OF_ONE, ctx),
+  sessions: (sessions, ctx) => sessions.listSessions({}, PAGE_OF_ONE, ctx),
+  subscriptions: (subscriptions, ctx) => subscriptions.listSubscriptions({}, PAGE_OF_ONE, ctx),
 }
 
 /** What compositions call the facilities of the families. */

@@ -1,12 +1,12 @@
 /** The history family: streams of retained messages, and the spill store that large payloads go to. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, randomUuid, Timestamp } from './ids.js'
+import { filterBy, Id, idField, randomUuid, Timestamp } from './ids.js'
 import { JsonValue } from './json.js'
 import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
 import { count, defineOptions, derived, func, having, type Input, timer } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Sample } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './page.js'
 
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
 export type MessageKind = z.infer<typeof MessageKind>
@@ -23,7 +23,7 @@ const CanonicalStream = z
 export const HistoryStream = z
   .object({
     stream: CanonicalStream,
-    user_id: named('user_id'),
+    user_id: idField('user_id'),
     message_count: z.int().min(0).describe('Messages that it retains.'),
     first_recorded_at: Timestamp.describe('When the oldest retained message was recorded.'),
     last_recorded_at: Timestamp.describe('When the newest retained message was recorded.'),
@@ -42,13 +42,13 @@ const Externalized = z.object({
 /** One retained message. */
 export const HistoryMessage = z
   .object({
-    message_id: named('message_id'),
+    message_id: idField('message_id'),
     stream: CanonicalStream,
     sequence: z.int().min(1).describe('Position in its stream, from 1, without repeats.'),
     kind: MessageKind.describe('What kind of message it is.'),
-    user_id: named('user_id'),
-    client_id: named('client_id'),
-    instance_id: named('instance_id'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
+    instance_id: idField('instance_id'),
     recorded_at: Timestamp.describe('When it was retained.'),
     // What JSON cannot carry is null here: a field that is sometimes missing would be another shape.
     payload: JsonValue.overwrite((value) => (isJsonless(value) ? null : value)).describe(
@@ -66,9 +66,9 @@ export type HistoryStreamFilter = z.infer<typeof HistoryStreamFilter>
 /** Reads a message history. */
 export interface HistoryInspector extends UserIndex {
   /** The newest `limit` messages of the stream, oldest first; an unknown stream is empty. */
-  readMessages(query: { stream: string; limit: number }, ask: Ask): Awaitable<Sample<HistoryMessage>>
+  readMessages(query: { stream: string; limit: number }, ctx: InspectionContext): Awaitable<Sample<HistoryMessage>>
   /** Mirrored by the capability `history_list_streams`. */
-  listStreams?(filter: HistoryStreamFilter, page: PageQuery, ask: Ask): Awaitable<Page<HistoryStream>>
+  listStreams?(filter: HistoryStreamFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<HistoryStream>>
 }
 
 /** Most characters of a canonical stream name: a few encoded ids of 256 bytes. */

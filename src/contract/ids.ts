@@ -85,10 +85,10 @@ export const NAMES = {
 type IdName = keyof typeof NAMES
 
 /** The field of a record that holds this id, which the record’s source has checked. */
-export const named = (name: IdName) => z.string().describe(NAMES[name])
+export const idField = (name: IdName) => z.string().describe(NAMES[name])
 
 /** The same from outside. */
-export const given = (name: IdName) => Id.describe(NAMES[name])
+export const idInput = (name: IdName) => Id.describe(NAMES[name])
 
 /** The filter by this id. */
 export const filterBy = (name: IdName) => Id.optional().describe(`Only what has this \`${name}\`.`)

@@ -1,6 +1,6 @@
 /** The public words of the house: what a host reads, writes or implements. Internal modules are imported directly. */
 
-export type { Ending } from '../async/ending.js'
+export type { CloseResult } from '../async/ending.js'
 export type { FieldFault, RecordFault } from './bad-record.js'
 export {
   BrowserWindow,
@@ -109,7 +109,7 @@ export {
 } from './history.js'
 export {
   createIngest,
-  FirstTaken,
+  FirstAccepted,
   type Ingest,
   type IngestAnswer,
   type IngestOptions,
@@ -132,7 +132,17 @@ export {
 export type { Json, JsonObject } from './json.js'
 export type { RouterLimits } from './limits.js'
 export type { UserIds, UserIndex, UserPart, UserParts } from './observation.js'
-export type { Ask, AskLimits, Awaitable, Examined, IdPageQuery, Indexed, Page, PageQuery, Sample } from './page.js'
+export type {
+  Awaitable,
+  Examined,
+  IdPageQuery,
+  Indexed,
+  InspectionContext,
+  InspectionLimits,
+  Page,
+  PageQuery,
+  Sample,
+} from './page.js'
 export {
   CallCounters,
   type CallOutcome,

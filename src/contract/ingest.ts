@@ -11,7 +11,7 @@ import {
   type Retained,
   StreamName,
 } from './history.js'
-import { given, named, SegmentId, Timestamp } from './ids.js'
+import { idField, idInput, SegmentId, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { JsonValue } from './json.js'
 import { defineOptions, having, type Input, readParts } from './options.js'
@@ -48,10 +48,10 @@ const RESERVED = /^users\/[^/]+\/clients\/[^/]+\/commands$/
 export const isReservedStream = (stream: string): boolean => RESERVED.test(stream)
 
 /** Who sent a message the first time, and when it was retained. */
-export const FirstTaken = z
-  .object({ client_id: named('client_id'), at: Timestamp.describe('When it was retained.') })
+export const FirstAccepted = z
+  .object({ client_id: idField('client_id'), at: Timestamp.describe('When it was retained.') })
   .describe('Who sent a message the first time.')
-export type FirstTaken = z.infer<typeof FirstTaken>
+export type FirstAccepted = z.infer<typeof FirstAccepted>
 
 /** What became of a message. A refused one throws, so `accepted` is always true: the history holds it, once. */
 export interface IngestAnswer {
@@ -59,7 +59,7 @@ export interface IngestAnswer {
   /** The message had been retained before; it is retained once. */
   duplicate: boolean
   /** Of a duplicate: the message that is retained. `null` where that is not known. */
-  first?: FirstTaken | null
+  first?: FirstAccepted | null
 }
 
 /** Takes in one message of an authenticated user. */
@@ -76,8 +76,8 @@ export interface IngestOptions extends Input<typeof IngestOptions> {}
 const identityOf = ({ stream, message_id }: AppendInput) => JSON.stringify([stream, message_id])
 
 /** The message under its canonical stream. @throws Refusal `invalid_input`, `forbidden` */
-function readMessage(given: AppendInput): AppendInput {
-  const message = parseInput(AppendInput, given)
+function readMessage(idInput: AppendInput): AppendInput {
+  const message = parseInput(AppendInput, idInput)
   const stream = parseInput(StreamName, ownStream(message.user_id, message.stream))
   if (isReservedStream(stream)) throw new Refusal('forbidden', 'the relay alone writes into this stream')
   return { ...message, stream }
@@ -107,8 +107,8 @@ export function createIngestOver(
     }
   }
 
-  return async (given) => {
-    const message = readMessage(given)
+  return async (idInput) => {
+    const message = readMessage(idInput)
     if (!(await connections.isCurrentInstance(message))) throw new Refusal('stale_instance')
     const { message: retained, isNew } = await take(message)
     if (isNew) return { accepted: true, duplicate: false }
@@ -117,8 +117,8 @@ export function createIngestOver(
 }
 
 /** What a history of the host's own answers need not be a message. */
-function firstOf(retained: HistoryMessage | undefined): FirstTaken | null {
-  const first = FirstTaken.safeParse({ client_id: retained?.client_id, at: retained?.recorded_at })
+function firstOf(retained: HistoryMessage | undefined): FirstAccepted | null {
+  const first = FirstAccepted.safeParse({ client_id: retained?.client_id, at: retained?.recorded_at })
   return first.success ? first.data : null
 }
 
@@ -173,11 +173,11 @@ export function siteIdOf(suffix: string): string | null {
 /** An ordinary message as `POST /messages` takes it. An event of a site has the payload `{ name, data? }`. */
 export const SiteMessage = z
   .object({
-    message_id: given('message_id'),
+    message_id: idInput('message_id'),
     kind: MessageKind.describe('What kind of message it is.'),
     stream: StreamName.describe('Always a suffix under the authenticated host: `sites/{site_id}/events` for an event.'),
-    client_id: given('client_id'),
-    instance_id: given('instance_id'),
+    client_id: idInput('client_id'),
+    instance_id: idInput('instance_id'),
     payload: JsonValue.optional().describe('Any JSON value; of an event of a site `{ name, data? }`.'),
   })
   .describe('An ordinary message.')
@@ -212,10 +212,10 @@ export const SiteMessageAnswer = z
   .object({
     accepted: z.boolean().describe('Whether the relay holds it.'),
     duplicate: z.boolean().describe('Whether it had held it before; it holds it once.'),
-    first: FirstTaken.nullable()
+    first: FirstAccepted.nullable()
       .optional()
       .describe('Of a duplicate: by whom and when it was first taken in; `null` where that is not known.'),
-    message_id: named('message_id'),
+    message_id: idField('message_id'),
     stream: z.string().describe('The canonical stream that retains it.'),
     published: z
       .boolean()

@@ -1,6 +1,6 @@
 /** One action invoked in a session: what a viewer asks, and the evidence it gets back. */
 import * as z from 'zod'
-import { named, Timestamp } from './ids.js'
+import { idField, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
 
 /** What the runtime adds to the parameters of every action; a caller's own names of this kind are refused. */
@@ -40,7 +40,7 @@ export type InvocationError = z.infer<typeof InvocationError>
 export const Invocation = z
   .object({
     invocation_id: z.string().describe('This invocation, for logs.'),
-    action: named('action'),
+    action: idField('action'),
     status: z.enum(['succeeded', 'failed']).describe('What the application said of it.'),
     result: JsonValue.describe('What it returned: any JSON value, `null` where it failed.'),
     error: InvocationError.nullable().describe('Why it failed; `null` where it did not.'),

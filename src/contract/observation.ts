@@ -1,5 +1,5 @@
 /** What one source knows of its users without being scanned: the optional methods that `/users` builds on. */
-import type { Ask, Awaitable, IdPageQuery, Indexed, Pingable, Versioned } from './page.js'
+import type { Awaitable, IdPageQuery, Indexed, InspectionContext, Pingable, Versioned } from './page.js'
 
 /**
  * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
@@ -43,9 +43,9 @@ export type UserParts = UserPart[] & Indexed
  */
 export interface UserIndex extends Pingable, Versioned {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
-  listUserIds?(page: IdPageQuery, ask: Ask): Awaitable<UserIds | null>
+  listUserIds?(page: IdPageQuery, ctx: InspectionContext): Awaitable<UserIds | null>
   /** What this source knows of these users (at most 500), one part for each that it knows. */
-  observeUsers?(userIds: readonly string[], ask: Ask): Awaitable<UserParts | null>
+  observeUsers?(userIds: readonly string[], ctx: InspectionContext): Awaitable<UserParts | null>
 }
 
 /** What entries say of their user, added up entry by entry. */
@@ -61,13 +61,13 @@ export type Fold<Entry> = (part: FoldedPart, entry: Entry) => void
 type ListField = 'observed_client_types' | 'observed_action_types' | 'observed_client_ids'
 
 /** Adds names to a list of the part, which is there from then on. */
-export function include(part: FoldedPart, field: ListField, names: Iterable<string>): void {
+export function addNames(part: FoldedPart, field: ListField, names: Iterable<string>): void {
   part[field] ??= new Set()
   for (const name of names) part[field].add(name)
 }
 
 /** `counts` with one more of `value`, each of `values` present. */
-export function oneMore(counts: Record<string, number> | undefined, values: readonly string[], value: string) {
+export function countOne(counts: Record<string, number> | undefined, values: readonly string[], value: string) {
   const more = counts ?? Object.fromEntries(values.map((name) => [name, 0]))
   more[value] = (more[value] ?? 0) + 1
   return more

@@ -7,47 +7,51 @@ import { EXAMINED_MAX } from './limits.js'
 export type Awaitable<T> = T | Promise<T>
 
 /** What accompanies every call of an inspector. */
-export interface Ask {
+export interface InspectionContext {
   /** Aborted when the client goes away or the deadline passes. */
   signal: AbortSignal
   /** Hears of what an inspector passed over to be able to answer; a router hands it to `onError`. */
   onError?(error: unknown): void
   /** What the request may cost. Absent: the library's own bounds. */
-  limits?: AskLimits
+  limits?: InspectionLimits
   /** How many entries this source may yet look at for this request, at least 1. Absent: `limits.examined`. */
-  remaining?: number
+  scanBudget?: number
 }
 
 /** What one request may cost. */
-export interface AskLimits {
+export interface InspectionLimits {
   /** Entries, index entries included, that each source may look at for one request. @default 10000 */
   readonly examined: number
 }
 
 /** The bound on the entries that one source looks at for the whole request. */
-export const examinedMax = (ask: Ask): number => ask.limits?.examined ?? EXAMINED_MAX
+export const examinedMax = (ctx: InspectionContext): number => ctx.limits?.examined ?? EXAMINED_MAX
 
 /** How many entries one call may look at: what is left of the bound, and never more than it. */
-export const examinable = (ask: Ask): number => Math.min(ask.remaining ?? Number.POSITIVE_INFINITY, examinedMax(ask))
+export const scanLimit = (ctx: InspectionContext): number =>
+  Math.min(ctx.scanBudget ?? Number.POSITIVE_INFINITY, examinedMax(ctx))
 
-/** `ask` for one call of several that share what may be looked at. */
-export const withRemaining = (ask: Ask, remaining: number): Ask =>
+/** `ctx` for one call of several that share what may be looked at. */
+export const withScanBudget = (ctx: InspectionContext, scanBudget: number): InspectionContext =>
   // Descriptors and not values: the signal is made when an inspector looks at it, and most never do.
-  Object.defineProperties({} as Ask, {
-    ...Object.getOwnPropertyDescriptors(ask),
-    remaining: { value: remaining, configurable: true, enumerable: true, writable: true },
+  Object.defineProperties({} as InspectionContext, {
+    ...Object.getOwnPropertyDescriptors(ctx),
+    scanBudget: { value: scanBudget, configurable: true, enumerable: true, writable: true },
   })
 
-/** `ask` with a signal of its own. */
-export const withSignal = (ask: Ask, signal: AbortSignal): Ask =>
-  Object.defineProperties({} as Ask, {
-    ...Object.getOwnPropertyDescriptors(ask),
+/** `ctx` with a signal of its own. */
+export const withSignal = (ctx: InspectionContext, signal: AbortSignal): InspectionContext =>
+  Object.defineProperties({} as InspectionContext, {
+    ...Object.getOwnPropertyDescriptors(ctx),
     signal: { value: signal, configurable: true, enumerable: true, writable: true },
   })
 
-/** `ask` with another ear for what is passed over. */
-export const withOnError = (ask: Ask, onError: (error: unknown) => void): Ask =>
-  Object.defineProperties({} as Ask, { ...Object.getOwnPropertyDescriptors(ask), onError: { value: onError } })
+/** `ctx` with another ear for what is passed over. */
+export const withOnError = (ctx: InspectionContext, onError: (error: unknown) => void): InspectionContext =>
+  Object.defineProperties({} as InspectionContext, {
+    ...Object.getOwnPropertyDescriptors(ctx),
+    onError: { value: onError },
+  })
 
 /**
  * How much a source looked at for one answer: entries of the index that it walked and records, passed over or not; what
@@ -60,7 +64,7 @@ export interface Examined {
 /** A source that may have several parts, such as the shards of a store. */
 export interface Pingable {
   /** Resolves when all of its parts answer, throws when one does not. Without it `/sources` asks for one entry alone. */
-  ping?(ask: Ask): Awaitable<unknown>
+  ping?(ctx: InspectionContext): Awaitable<unknown>
 }
 
 /** A source that knows when it has changed. */
@@ -69,7 +73,7 @@ export interface Versioned {
    * Another text after every change of what its lists and counts show, also of what leaves by silence; `null` where that
    * cannot be told now. An age, which grows by the clock alone, is no change. Without it answers are compared.
    */
-  version?(ask: Ask): Awaitable<string | null>
+  version?(ctx: InspectionContext): Awaitable<string | null>
   /**
    * `version` is a question to a store: only those who watch wait for it. A request for a list would wait twice, and its
    * tag is made of the answer. @default false
@@ -96,7 +100,7 @@ export interface Page<T> extends Examined {
 }
 
 /** The member of a page that says that it leaves out this many; nothing for none. */
-export const omitting = (count: number): { omitted?: number } => (count > 0 ? { omitted: count } : {})
+export const omittedCount = (count: number): { omitted?: number } => (count > 0 ? { omitted: count } : {})
 
 /** `page` with other items. Its members are named: a page may be of a class of the host's, of which a spread sees nothing. */
 export function withItems<T>({ next_cursor, has_more, omitted, examined }: Page<unknown>, items: T[]): Page<T> {
@@ -115,7 +119,7 @@ export interface Indexed extends Examined {
 }
 
 /** `answer`, with what its source says of it beside it: whoever compares or prints the answer sees the answer alone. */
-export function annotated<T extends object, Notes extends Indexed>(answer: T, notes: Notes): T & Notes {
+export function withMetadata<T extends object, Notes extends Indexed>(answer: T, notes: Notes): T & Notes {
   for (const [name, value] of Object.entries(notes))
     if (value !== undefined) Object.defineProperty(answer, name, { value, configurable: true, writable: true })
   return answer as T & Notes
@@ -134,7 +138,7 @@ export interface IdPageQuery {
 export const Omitted = z.int().min(1)
 
 /** The schema of a page of `item`. */
-export function pageOf<T extends z.ZodType>(item: T) {
+export function pageSchema<T extends z.ZodType>(item: T) {
   return z
     .object({
       items: z.array(item).describe('The entries of this page; none is normal while `has_more` is true.'),

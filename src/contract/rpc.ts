@@ -3,19 +3,19 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, named, Timestamp } from './ids.js'
+import { filterBy, Id, idField, Timestamp } from './ids.js'
 import { Signal } from './input.js'
-import { type FoldedPart, include, type UserIndex } from './observation.js'
+import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, func, having, type Input, share, timer } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
 export const PendingCall = z
   .object({
-    correlation_id: named('correlation_id'),
-    action: named('action'),
-    user_id: named('user_id'),
-    client_id: named('client_id'),
+    correlation_id: idField('correlation_id'),
+    action: idField('action'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
     instance_id: z.string().nullable().describe('The instance that was called; `null` where any may reply.'),
     started_at: Timestamp.describe('When it was opened.'),
     deadline_at: Timestamp.nullable().describe('When it times out; `null` where it does not.'),
@@ -83,12 +83,12 @@ export type RpcSummary = z.infer<typeof RpcSummary>
 /** Reads an RPC correlator. */
 export interface RpcInspector extends UserIndex {
   /** Oldest first. */
-  listPending(filter: PendingCallFilter, page: PageQuery, ask: Ask): Awaitable<Page<PendingCall>>
-  getPending(correlationId: string, ask: Ask): Awaitable<PendingCall | null>
+  listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCall>>
+  getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
-  checkInstance?(instance: Instance, ask: Ask): Awaitable<InstanceCheck>
+  checkInstance?(instance: Instance, ctx: InspectionContext): Awaitable<InstanceCheck>
   /** Told by the operation `rpc_summary`. */
-  summary?(ask: Ask): Awaitable<RpcSummary>
+  summary?(ctx: InspectionContext): Awaitable<RpcSummary>
 }
 
 /** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
@@ -193,7 +193,7 @@ export function admitsCall(filter: PendingCallFilter, call: PendingCall): boolea
 /** What a pending call says of its user. */
 export function foldCall(part: FoldedPart, entry: Pick<PendingCall, 'client_id'>): void {
   part.pending_rpc = (part.pending_rpc ?? 0) + 1
-  include(part, 'observed_client_ids', [entry.client_id])
+  addNames(part, 'observed_client_ids', [entry.client_id])
 }
 
 /** Calls, for the table of families. */

@@ -2,9 +2,9 @@
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
-import { filterBy, Id, named, randomUuid, SegmentId, Timestamp } from './ids.js'
+import { filterBy, Id, idField, randomUuid, SegmentId, Timestamp } from './ids.js'
 import { count, defineOptions, func, having, type Input, share } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
 /** Only `active` invokes; `active` and `suspended` are viewed; `closed` and `expired` are final. */
@@ -32,12 +32,12 @@ export type Connector = z.infer<typeof Connector>
 /** A session of a site. */
 export const Session = z
   .object({
-    session_id: named('session_id'),
-    site_id: named('site_id'),
+    session_id: idField('session_id'),
+    site_id: idField('site_id'),
     owner: z.string().describe('The owner of the site, and the user of the connector.'),
     state: SessionState.describe('Where it stands.'),
     connector: z
-      .object({ user_id: named('user_id'), client_id: named('client_id') })
+      .object({ user_id: idField('user_id'), client_id: idField('client_id') })
       .nullable()
       .describe('The client that handles its actions; `null` where it has none.'),
     opened_at: Timestamp.describe('When it was opened.'),
@@ -79,10 +79,10 @@ export type SessionFilter = z.infer<typeof SessionFilter>
  * connections and of subscriptions for them.
  */
 export interface SessionInspector extends Pingable, Versioned {
-  listSessions(filter: SessionFilter, page: PageQuery, ask: Ask): Awaitable<Page<SessionRow>>
-  getSession(sessionId: string, ask: Ask): Awaitable<SessionRow | null>
+  listSessions(filter: SessionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SessionRow>>
+  getSession(sessionId: string, ctx: InspectionContext): Awaitable<SessionRow | null>
   /** How many sessions of each of these sites (at most 500) have not ended, its owner's alone; in their order, `null` for unknown. */
-  countSessions?(sites: readonly SiteKey[], ask: Ask): Awaitable<readonly (number | null)[]>
+  countSessions?(sites: readonly SiteKey[], ctx: InspectionContext): Awaitable<readonly (number | null)[]>
 }
 
 /** A session as it is opened. */

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
-import { Id, named, SegmentId, Timestamp } from './ids.js'
+import { Id, idField, SegmentId, Timestamp } from './ids.js'
 import { count, defineOptions, type Input, share } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export const SiteMode = z
   .enum(['cooperative', 'observe'])
@@ -63,7 +63,7 @@ export type SiteInput = z.input<typeof SiteInput>
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */
 export const Site = z
   .object({
-    site_id: named('site_id'),
+    site_id: idField('site_id'),
     owner: z.string().describe('The user that owns the descriptor.'),
     mode: SiteMode.describe('What it is open to.'),
     title: z.string().nullable().describe(TITLE),
@@ -123,14 +123,14 @@ export type SiteFilter = z.infer<typeof SiteFilter>
 
 /** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */
 export interface SiteInspector extends Pingable, Versioned {
-  listSites(filter: SiteFilter, page: PageQuery, ask: Ask): Awaitable<Page<SiteRow>>
-  getSite(siteId: string, ask: Ask): Awaitable<SiteRow | null>
+  listSites(filter: SiteFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SiteRow>>
+  getSite(siteId: string, ctx: InspectionContext): Awaitable<SiteRow | null>
 }
 
 const NO_LIFE = { last_event_at: null, last_position: null }
 
 /** What the last event says of a site. A bus takes any text for an instant; what is none says nothing. */
-export function lifeOf(last: LastEvent | null): Pick<SiteRow, 'last_event_at' | 'last_position'> {
+export function lastEventFields(last: LastEvent | null): Pick<SiteRow, 'last_event_at' | 'last_position'> {
   if (last === null || !Timestamp.safeParse(last.at).success) return NO_LIFE
   return { last_event_at: last.at, last_position: positionText(last.position) }
 }

@@ -1,16 +1,16 @@
 /** The subscriptions family: the viewer streams that are open, how far behind each is, and who is told of them. */
 import * as z from 'zod'
 import type { Family } from './family.js'
-import { filterBy, named, Timestamp } from './ids.js'
+import { filterBy, idField, Timestamp } from './ids.js'
 import { count, defineOptions, type Input, text } from './options.js'
-import type { Ask, Awaitable, Page, PageQuery, Pingable, Versioned } from './page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One viewer stream that is open. What changes is as of when its node last looked, some seconds ago at most. */
 export const SubscriptionRow = z
   .object({
-    subscription_id: named('subscription_id'),
-    session_id: named('session_id'),
-    site_id: named('site_id'),
+    subscription_id: idField('subscription_id'),
+    session_id: idField('session_id'),
+    site_id: idField('site_id'),
     user_id: z.string().describe('The viewer.'),
     node_id: z
       .string()
@@ -48,9 +48,13 @@ export type SubscriptionFilter = z.infer<typeof SubscriptionFilter>
 
 /** Reads the viewer streams of a deployment. */
 export interface SubscriptionInspector extends Pingable, Versioned {
-  listSubscriptions(filter: SubscriptionFilter, page: PageQuery, ask: Ask): Awaitable<Page<SubscriptionRow>>
+  listSubscriptions(
+    filter: SubscriptionFilter,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<Page<SubscriptionRow>>
   /** How many streams of each of these sessions (at most 500) are open; in their order, `null` for unknown. */
-  countViewers?(sessionIds: readonly string[], ask: Ask): Awaitable<readonly (number | null)[]>
+  countViewers?(sessionIds: readonly string[], ctx: InspectionContext): Awaitable<readonly (number | null)[]>
 }
 
 /** How a stream stands. */

@@ -1,7 +1,7 @@
 /** The routes of the control server: declare a site, take it back, publish one event. */
 import * as z from 'zod'
 import { Id } from '../contract/ids.js'
-import { FirstTaken, NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
+import { FirstAccepted, NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
 import { type JsonObject, JsonValue } from '../contract/json.js'
 import {
   DEFINITION_EXAMPLE,
@@ -16,7 +16,13 @@ import {
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
-import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, operationsDocument } from '../http/operations-document.js'
+import {
+  BODY_PROBLEMS,
+  bodyOf,
+  documentedResponse,
+  type Operation,
+  operationsDocument,
+} from '../http/operations-document.js'
 import { type ProblemCode, ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'
@@ -81,8 +87,8 @@ const PUT_SITE: Operation<ControlHandler> = {
   summary: 'Declares a site, or replaces the whole declaration',
   body: bodyOf(SiteDefinition, DEFINITION_EXAMPLE),
   answers: {
-    200: answerOf('The site, which was there', Site, SITE_EXAMPLE),
-    201: answerOf('The site, which is new', Site, SITE_EXAMPLE),
+    200: documentedResponse('The site, which was there', Site, SITE_EXAMPLE),
+    201: documentedResponse('The site, which is new', Site, SITE_EXAMPLE),
   },
   problems: [...BODY_PROBLEMS, 'not_found', 'generic_action_name', 'owner_mismatch', 'share_exceeded'],
   handle: putSite,
@@ -101,7 +107,7 @@ const PUBLISH_EVENT: Operation<ControlHandler> = {
   summary: 'Publishes an event of a site',
   body: bodyOf(EventBody, { name: 'note_changed', data: { id: 7 }, message_id: 'm-41' }),
   answers: {
-    202: answerOf('The relay retains it; `published` says whether viewers can have it', EventAnswer, {
+    202: documentedResponse('The relay retains it; `published` says whether viewers can have it', EventAnswer, {
       accepted: true,
       message_id: 'm-41',
       stream: 'users/ada/sites/notes/events',
@@ -154,7 +160,7 @@ export function controlServerOpenApi(): JsonObject {
     prefix: '',
     routes: CONTROL_ROUTES,
     taken: { EventBody, SiteDefinition, SiteMode },
-    answered: { EventAnswer, FirstTaken, NotPublishedReason, Site, SiteMode },
+    answered: { EventAnswer, FirstAccepted, NotPublishedReason, Site, SiteMode },
     always: CONTROL_PROBLEMS,
     securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'The `token` of its options.' } },
     securityOf: () => 'token',

@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import * as z from 'zod'
-import { carry } from '../adapters/node-answer.js'
+import { sendResponse } from '../adapters/node-answer.js'
 import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
 import { Deadline, DeadlinePassed } from '../async/deadline.js'
@@ -166,7 +166,7 @@ export interface CooperativeSiteControlServer {
    * Ends idle sockets at once and the rest within `closeTimeoutMs`. Calling it twice is fine. Resolves to how many
    * connections were cut off.
    */
-  close(): Promise<{ cut: number }>
+  close(): Promise<{ aborted: number }>
 }
 
 function refuse(response: ServerResponse, code: ProblemCode): void {
@@ -259,7 +259,9 @@ export async function startCooperativeSiteControlServer(
           deadline.clear()
         }
       }
-      carry(toHandler(serve), { req: request, res: response }, target.url, (error) => onError(error, { route: null }))
+      sendResponse(toHandler(serve), { req: request, res: response }, target.url, (error) =>
+        onError(error, { route: null }),
+      )
     },
     { host, port, ...timeouts, closeTimeoutMs },
   )

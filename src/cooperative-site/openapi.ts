@@ -3,7 +3,7 @@
 import { checkOptions, TEXT } from '../contract/checks.js'
 import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { MessageKind } from '../contract/history.js'
-import { FirstTaken, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
+import { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvocationError, InvokeBody } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
 import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
@@ -33,7 +33,7 @@ export function cooperativeSiteOpenApi(options: { prefix?: string | undefined } 
     answered: {
       EndFrame,
       EndReason,
-      FirstTaken,
+      FirstAccepted,
       GapFrame,
       GapReason,
       Invocation,

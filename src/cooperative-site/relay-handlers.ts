@@ -9,7 +9,7 @@ import type { Principal } from '../contract/sessions.js'
 import { refuseGenericActionNames, Site, SiteDefinition, type SiteRegistry } from '../contract/sites.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
-import type { MatchedRequest } from '../http/engine.js'
+import type { RoutedRequest } from '../http/engine.js'
 import { eventStreamReply } from '../http/event-stream.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
@@ -32,7 +32,7 @@ export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMe
 }
 
 /** One authenticated request that matched. */
-interface RelayRequest extends Omit<MatchedRequest<Principal>, 'search'> {
+interface RelayRequest extends Omit<RoutedRequest<Principal>, 'search'> {
   request: Request
 }
 

@@ -4,7 +4,7 @@ import { SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvokeBody } from '../contract/invocations.js'
 import { DEFINITION_EXAMPLE, SITE_EXAMPLE, Site, SiteDefinition } from '../contract/sites.js'
 import type { Route } from '../http/engine.js'
-import { answerOf, BODY_PROBLEMS, bodyOf, type Operation, streamOf } from '../http/operations-document.js'
+import { BODY_PROBLEMS, bodyOf, documentedResponse, type Operation, streamOf } from '../http/operations-document.js'
 import type { ProblemCode } from '../http/problem.js'
 import {
   deleteSite,
@@ -46,7 +46,7 @@ const POST_MESSAGE: Operation<RelayHandler> = {
   summary: 'Hands in a message; an event of a site goes on to its viewers',
   body: bodyOf(SiteMessage, MESSAGE),
   answers: {
-    202: answerOf('It is retained; `published` says whether viewers can have it', SiteMessageAnswer, {
+    202: documentedResponse('It is retained; `published` says whether viewers can have it', SiteMessageAnswer, {
       accepted: true,
       duplicate: false,
       message_id: MESSAGE.message_id,
@@ -62,7 +62,7 @@ const POST_MESSAGE: Operation<RelayHandler> = {
 const GET_SITE: Operation<RelayHandler> = {
   operationId: 'getSite',
   summary: 'A site of the host',
-  answers: { 200: answerOf('The site', Site, SITE_EXAMPLE) },
+  answers: { 200: documentedResponse('The site', Site, SITE_EXAMPLE) },
   problems: ['not_found'],
   handle: getSite,
 }
@@ -72,8 +72,8 @@ const PUT_SITE: Operation<RelayHandler> = {
   summary: 'Declares a site, or replaces the whole declaration',
   body: bodyOf(SiteDefinition, DEFINITION_EXAMPLE),
   answers: {
-    200: answerOf('The site, which was there', Site, SITE_EXAMPLE),
-    201: answerOf('The site, which is new', Site, SITE_EXAMPLE),
+    200: documentedResponse('The site, which was there', Site, SITE_EXAMPLE),
+    201: documentedResponse('The site, which is new', Site, SITE_EXAMPLE),
   },
   problems: [...BODY_PROBLEMS, 'generic_action_name', 'owner_mismatch', 'share_exceeded', 'operation_absent'],
   handle: putSite,
@@ -110,7 +110,7 @@ const INVOKE_ACTION: Operation<RelayHandler> = {
   headers: { 'Idempotency-Key': 'An id that is this call’s alone: sent again, it answers what the first came to.' },
   body: bodyOf(InvokeBody, { parameters: { id: 7 }, timeout_ms: 10_000 }),
   answers: {
-    200: answerOf('What the application answered, a failure too', Invocation, {
+    200: documentedResponse('What the application answered, a failure too', Invocation, {
       invocation_id: '1f0d6a52-8a0e-4a63-9f0a-3f2f6f1c7a11',
       action: 'archive_note',
       status: 'succeeded',

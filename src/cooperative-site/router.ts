@@ -1,5 +1,5 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../async/ending.js'
 import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import {
@@ -105,7 +105,7 @@ export interface CooperativeSiteRouter extends Mountable {
    * Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended, or
    * after `closeTimeoutMs`, to how many had not.
    */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 /** What is kept of one request. */

@@ -5,7 +5,7 @@ import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { ProblemError } from '../http/problem.js'
 import { scopeInspectors } from '../views/scope/inspectors.js'
-import { seenOf, type UserScope } from '../views/scope/seen.js'
+import { parseVisibleUsers, type UserScope } from '../views/scope/seen.js'
 import type { DiagnosticsRoute } from './route.js'
 import type { Service } from './service-index.js'
 
@@ -31,28 +31,28 @@ export type Authorize<Principal extends AdminPrincipal = AdminPrincipal> = (
 ) => Awaitable<boolean | UserScope>
 
 /** What one answer is made from. */
-export interface Sight {
+export interface AccessScope {
   readonly inspectors: Present
   readonly service: Service
   /** Who can be seen, where that is not everybody: a cursor is good for these alone. */
   readonly users?: readonly string[]
 }
 
-interface SightOptions<Principal extends AdminPrincipal> {
+interface AccessScopeOptions<Principal extends AdminPrincipal> {
   inspectors: Inspectors
   authorize: Authorize<Principal> | undefined
-  describe(inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'narrows'>) => boolean): Service
+  describe(inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean): Service
 }
 
 /**
  * @returns what a request is answered from; it throws ProblemError `forbidden` for whoever may not ask, and
  * `not_narrowable` where somebody who may see some users asks for what is of all.
  */
-export function createSights<Principal extends AdminPrincipal>(options: SightOptions<Principal>) {
+export function createAccessScopes<Principal extends AdminPrincipal>(options: AccessScopeOptions<Principal>) {
   const { authorize, describe } = options
   // The router makes sure that the inspector which a route needs is there.
   const inspectors = options.inspectors as Present
-  const whole: Sight = { inspectors, service: describe(inspectors) }
+  const whole: AccessScope = { inspectors, service: describe(inspectors) }
   // What can be asked does not depend on who they are.
   const service = authorize && describe(scopeInspectors(inspectors, { user_ids: [] }), isNarrowable)
 
@@ -61,18 +61,18 @@ export function createSights<Principal extends AdminPrincipal>(options: SightOpt
     try {
       word = await deadline.race((authorize as Authorize<Principal>)(question))
       if (word === true) return true
-      if (word !== false) return seenOf(word as UserScope).users
+      if (word !== false) return parseVisibleUsers(word as UserScope).users
     } catch (cause) {
       throw new ProblemError('forbidden', {}, { cause })
     }
     throw new ProblemError('forbidden')
   }
 
-  async function sightOf(
+  async function accessScopeOf(
     route: DiagnosticsRoute,
     question: AccessQuestion<Principal>,
     deadline: Deadline,
-  ): Promise<Sight> {
+  ): Promise<AccessScope> {
     if (service === undefined) return whole
     const users = await wordOn(question, deadline)
     if (users === true) return whole
@@ -80,7 +80,7 @@ export function createSights<Principal extends AdminPrincipal>(options: SightOpt
     return { inspectors: scopeInspectors(inspectors, { user_ids: users }) as Present, service, users }
   }
 
-  return { whole, sightOf }
+  return { whole, accessScopeOf }
 }
 
-const isNarrowable = ({ narrows }: Pick<DiagnosticsRoute, 'narrows'>) => narrows === true
+const isNarrowable = ({ scopable }: Pick<DiagnosticsRoute, 'scopable'>) => scopable === true

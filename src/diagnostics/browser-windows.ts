@@ -1,25 +1,25 @@
 /** The routes of the browser-windows family. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../contract/browser-windows.js'
-import { pageOf, withItems } from '../contract/page.js'
+import { pageSchema, withItems } from '../contract/page.js'
 import { BrowserWindowCount, count } from '../views/counts.js'
 import { withLiveCounts } from '../views/window-counts.js'
-import { at, complete, lastPage, WINDOW } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { complete, exampleTime, lastPage, WINDOW } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser windows.', [
+export const BROWSER_WINDOW_ROUTES = routeSection('browser-windows', 'Browser windows.', [
   diagnosticsRoute({
     path: '/browser-windows',
     alsoReads: ['contextRegistry'],
     operationId: 'listBrowserWindows',
     summary: 'Browser windows in their current state',
     needs: ['browser_window_registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: BrowserWindowFilter,
-    response: pageOf(BrowserWindow),
+    response: pageSchema(BrowserWindow),
     example: lastPage(WINDOW),
     read: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
-      const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ask)
+      const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ctx)
       return withItems(listed, await withLiveCounts(listed.items, contextRegistry, view))
     },
   }),
@@ -29,7 +29,7 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
     operationId: 'countBrowserWindows',
     summary: 'How many browser windows there are',
     needs: ['browser_window_registry'],
-    narrows: true,
+    scopable: true,
     query: BrowserWindowFilter,
     response: BrowserWindowCount,
     example: {
@@ -39,17 +39,17 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
       by_type: { normal: 1, popup: 0, panel: 0, app: 0, devtools: 0, unknown: 0 },
       by_state: { normal: 0, minimized: 1, maximized: 0, fullscreen: 0, unknown: 0 },
       completeness: complete({ browser_window_registry: 0 }),
-      observed_at: at(30),
+      observed_at: exampleTime(30),
     },
     read: ({ browserWindowRegistry }, { filter }, view) =>
       count(
         'browser_window_registry',
         BROWSER_WINDOW_FAMILY.counted,
         {
-          exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ask),
+          exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ctx),
           entry: BrowserWindow,
           id: 'window_id',
-          list: (page, ask) => browserWindowRegistry.listBrowserWindows(filter, page, ask),
+          list: (page, ctx) => browserWindowRegistry.listBrowserWindows(filter, page, ctx),
         },
         view,
       ),
@@ -60,11 +60,11 @@ export const BROWSER_WINDOW_ROUTES = routesAbout('browser-windows', 'Browser win
     record: true,
     summary: 'One browser window',
     needs: ['browser_window_registry'],
-    narrows: true,
+    scopable: true,
     response: BrowserWindow,
     example: WINDOW,
     read: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
-      const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ask)
+      const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ctx)
       return window && (await withLiveCounts([window], contextRegistry, view))[0]
     },
   }),

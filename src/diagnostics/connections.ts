@@ -1,22 +1,22 @@
 /** The routes of the connections family. */
 import { ChurnFilter, Connection, ConnectionChurn, ConnectionEvent, ConnectionFilter } from '../contract/connections.js'
-import { pageOf } from '../contract/page.js'
+import { pageSchema } from '../contract/page.js'
 import { ConnectionCount, countConnections, countOfSilentNodes } from '../views/counts.js'
-import { at, CHURN, CONNECTION, CONNECTION_EVENT, complete, lastPage } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { CHURN, CONNECTION, CONNECTION_EVENT, complete, exampleTime, lastPage } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and what happened to them.', [
+export const CONNECTION_ROUTES = routeSection('connections', 'Connections and what happened to them.', [
   diagnosticsRoute({
     path: '/connections',
     operationId: 'listConnections',
     summary: 'Connections, newest registrations last',
     needs: ['registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: ConnectionFilter,
-    response: pageOf(Connection),
+    response: pageSchema(Connection),
     example: lastPage(CONNECTION),
-    read: ({ registry }, { filter, page }, { ask }) => registry.listConnections(filter, page, ask),
+    read: ({ registry }, { filter, page }, { ctx }) => registry.listConnections(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/connections/count',
@@ -25,7 +25,7 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
     // A node falls silent by itself.
     unversioned: true,
     needs: ['registry'],
-    narrows: true,
+    scopable: true,
     query: ConnectionFilter,
     response: ConnectionCount,
     example: {
@@ -34,7 +34,7 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
       by_client_type: { browser: 2, console: 1, mobile: 0, web: 0 },
       of_silent_nodes: 0,
       completeness: complete({ registry: 0 }),
-      observed_at: at(30),
+      observed_at: exampleTime(30),
     },
     async read(inspectors, { filter }, view) {
       const [counts, of_silent_nodes] = await Promise.all([
@@ -53,7 +53,7 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
     query: ChurnFilter,
     response: ConnectionChurn,
     example: CHURN,
-    read: ({ registry }, { filter }, { ask }) => registry.connectionChurn?.(filter, ask),
+    read: ({ registry }, { filter }, { ctx }) => registry.connectionChurn?.(filter, ctx),
   }),
   diagnosticsRoute({
     path: '/connections/{connection_id}',
@@ -61,10 +61,10 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
     record: true,
     summary: 'One connection',
     needs: ['registry'],
-    narrows: true,
+    scopable: true,
     response: Connection,
     example: CONNECTION,
-    read: ({ registry }, { params }, { ask }) => registry.getConnection(params.connection_id, ask),
+    read: ({ registry }, { params }, { ctx }) => registry.getConnection(params.connection_id, ctx),
   }),
   diagnosticsRoute({
     path: '/connections/{connection_id}/history',
@@ -72,11 +72,11 @@ export const CONNECTION_ROUTES = routesAbout('connections', 'Connections and wha
     record: true,
     summary: 'What happened to one connection, oldest first',
     needs: ['registry_connection_history'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
-    response: pageOf(ConnectionEvent),
+    response: pageSchema(ConnectionEvent),
     example: lastPage(CONNECTION_EVENT),
-    read: ({ registry }, { params, page }, { ask }) =>
-      registry.listConnectionHistory?.(params.connection_id, page, ask),
+    read: ({ registry }, { params, page }, { ctx }) =>
+      registry.listConnectionHistory?.(params.connection_id, page, ctx),
   }),
 ])

@@ -1,29 +1,29 @@
 /** The routes of the contexts family. */
 import { CONTEXT_FAMILY, Context, ContextFilter } from '../contract/contexts.js'
-import { pageOf } from '../contract/page.js'
+import { pageSchema } from '../contract/page.js'
 import { ContextCount, count } from '../views/counts.js'
-import { at, complete, IDLE_WORKER, lastPage, WORKER } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { complete, exampleTime, IDLE_WORKER, lastPage, WORKER } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const CONTEXT_ROUTES = routesAbout('contexts', 'Execution contexts.', [
+export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
   diagnosticsRoute({
     path: '/contexts',
     operationId: 'listContexts',
     summary: 'Execution contexts in their current state',
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: ContextFilter,
-    response: pageOf(Context),
+    response: pageSchema(Context),
     example: lastPage(WORKER, IDLE_WORKER),
-    read: ({ contextRegistry }, { filter, page }, { ask }) => contextRegistry.listContexts(filter, page, ask),
+    read: ({ contextRegistry }, { filter, page }, { ctx }) => contextRegistry.listContexts(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/contexts/count',
     operationId: 'countContexts',
     summary: 'How many contexts there are',
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     query: ContextFilter,
     response: ContextCount,
     example: {
@@ -32,17 +32,17 @@ export const CONTEXT_ROUTES = routesAbout('contexts', 'Execution contexts.', [
       by_client_type: { browser: 2, console: 0, mobile: 0, web: 0 },
       by_ownership: { 'user-owned': 0, worker: 2 },
       completeness: complete({ context_registry: 0 }),
-      observed_at: at(30),
+      observed_at: exampleTime(30),
     },
     read: ({ contextRegistry }, { filter }, view) =>
       count(
         'context_registry',
         CONTEXT_FAMILY.counted,
         {
-          exact: () => contextRegistry.countContexts?.(filter, view.ask),
+          exact: () => contextRegistry.countContexts?.(filter, view.ctx),
           entry: Context,
           id: 'context_id',
-          list: (page, ask) => contextRegistry.listContexts(filter, page, ask),
+          list: (page, ctx) => contextRegistry.listContexts(filter, page, ctx),
         },
         view,
       ),
@@ -53,9 +53,9 @@ export const CONTEXT_ROUTES = routesAbout('contexts', 'Execution contexts.', [
     record: true,
     summary: 'One context',
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     response: Context,
     example: WORKER,
-    read: ({ contextRegistry }, { params }, { ask }) => contextRegistry.getContext(params.context_id, ask),
+    read: ({ contextRegistry }, { params }, { ctx }) => contextRegistry.getContext(params.context_id, ctx),
   }),
 ])

@@ -1,9 +1,9 @@
 /** The routes of the deduplicator family. */
 import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import { CLAIMS, USER_CLAIMS } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const DEDUPLICATOR_ROUTES = routesAbout('deduplicator', 'Messages that have been seen.', [
+export const DEDUPLICATOR_ROUTES = routeSection('deduplicator', 'Messages that have been seen.', [
   diagnosticsRoute({
     path: '/deduplicator/summary',
     operationId: 'getDeduplicatorSummary',
@@ -11,7 +11,7 @@ export const DEDUPLICATOR_ROUTES = routesAbout('deduplicator', 'Messages that ha
     needs: ['deduplicator'],
     response: DeduplicatorSummary,
     example: CLAIMS,
-    read: ({ deduplicator }, _input, { ask }) => deduplicator.summary(ask),
+    read: ({ deduplicator }, _input, { ctx }) => deduplicator.summary(ctx),
   }),
   diagnosticsRoute({
     path: '/deduplicator/users/{user_id}',
@@ -19,9 +19,9 @@ export const DEDUPLICATOR_ROUTES = routesAbout('deduplicator', 'Messages that ha
     record: true,
     summary: 'The same for one user',
     needs: ['dedup_per_user'],
-    narrows: true,
+    scopable: true,
     response: DeduplicatorUserSummary,
     example: USER_CLAIMS,
-    read: ({ deduplicator }, { params }, { ask }) => deduplicator.userSummary?.(params.user_id, ask),
+    read: ({ deduplicator }, { params }, { ctx }) => deduplicator.userSummary?.(params.user_id, ctx),
   }),
 ])

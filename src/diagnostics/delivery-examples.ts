@@ -6,7 +6,7 @@ import {
   type DeliveryTenant,
   NO_LEGACY,
 } from '../contract/delivery.js'
-import { at, CLIENT, INSTANCE } from './examples.js'
+import { CLIENT, exampleTime, INSTANCE } from './examples.js'
 
 export const SUMMARY: DeliverySummary = {
   deployment_id: 'relay-eu',
@@ -15,11 +15,11 @@ export const SUMMARY: DeliverySummary = {
   tracked_by_state: { waiting: 1, attempted: 2, acknowledged: 1 },
   due_commands: 1,
   waiting_for_client: 0,
-  oldest_deadline_at: at(58),
+  oldest_deadline_at: exampleTime(58),
   oldest_queued_age_ms: 2_000,
   sample_size: 4,
   ...NO_LEGACY,
-  observed_at: at(30),
+  observed_at: exampleTime(30),
 }
 
 export const NODE: DeliveryNode = {
@@ -28,7 +28,7 @@ export const NODE: DeliveryNode = {
   reconciliation_loop_alive: true,
   active_drainers: 1,
   connection_waiters: 12,
-  updated_at: at(29),
+  updated_at: exampleTime(29),
   stale: false,
   staleness_ms: 1_000,
   counters: {
@@ -56,16 +56,16 @@ export const FOREIGN_NODE: DeliveryNode = {
 export const TENANT: DeliveryTenant = {
   scope_id: 'ada',
   reserved_commands: 4,
-  oldest_deadline_at: at(58),
+  oldest_deadline_at: exampleTime(58),
   capacity: 1_000,
 }
 
 export const COMMAND: DeliveryStatus = {
   ...CLIENT,
   command_id: 'open-report-9',
-  admission: { state: 'admitted', at: at(19), scope_id: 'ada', deadline_at: at(49) },
-  attempts: { count: 1, confirmed: 1, last_at: at(19), last_node_id: 'node-1', last_outcome: 'handed_over' },
-  acknowledgement: { state: 'acknowledged', at: at(20), instance_id: INSTANCE.instance_id },
+  admission: { state: 'admitted', at: exampleTime(19), scope_id: 'ada', deadline_at: exampleTime(49) },
+  attempts: { count: 1, confirmed: 1, last_at: exampleTime(19), last_node_id: 'node-1', last_outcome: 'handed_over' },
+  acknowledgement: { state: 'acknowledged', at: exampleTime(20), instance_id: INSTANCE.instance_id },
   recovery: { count: 0, last_at: null, reason: null },
-  terminal: { state: 'resulted', at: at(24), reason: null },
+  terminal: { state: 'resulted', at: exampleTime(24), reason: null },
 }

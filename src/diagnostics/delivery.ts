@@ -10,31 +10,31 @@ import {
   DeliverySummary,
   DeliveryTenant,
 } from '../contract/delivery.js'
-import { type Ask, type Page, type PageQuery, pageOf, withItems } from '../contract/page.js'
+import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
 import { COMMAND, FOREIGN_NODE, NODE, SUMMARY, TENANT } from './delivery-examples.js'
 import { lastPage } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 /** The list of tenants under a scope: of whoever finds it by its id one page, of whoever does not what a page has of it. */
 async function listTenant(
   delivery: DeliveryInspector,
   scope_id: string,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<DeliveryTenant>> {
   if (delivery.getTenant && page.cursor === null) {
-    const tenant = await delivery.getTenant(scope_id, ask)
+    const tenant = await delivery.getTenant(scope_id, ctx)
     requireRequested(tenant, { scope_id })
     return { items: tenant ? [tenant] : [], next_cursor: null, has_more: false, examined: 1 }
   }
-  const listed = await delivery.listTenants(page, ask)
+  const listed = await delivery.listTenants(page, ctx)
   return withItems(
     listed,
     listed.items.filter((tenant) => tenant?.scope_id === scope_id),
   )
 }
 
-export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to clients, without payloads.', [
+export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way to clients, without payloads.', [
   diagnosticsRoute({
     path: '/delivery/summary',
     operationId: 'getDeliverySummary',
@@ -42,7 +42,7 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
     needs: ['delivery'],
     response: DeliverySummary,
     example: SUMMARY,
-    read: ({ delivery }, _input, { ask }) => delivery.summary(ask),
+    read: ({ delivery }, _input, { ctx }) => delivery.summary(ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/nodes',
@@ -52,9 +52,9 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
     summary: 'Delivery nodes: their loops, drainers, waiters and counters',
     needs: ['delivery'],
     page: 'paged',
-    response: pageOf(DeliveryNode),
+    response: pageSchema(DeliveryNode),
     example: lastPage(NODE, FOREIGN_NODE),
-    read: ({ delivery }, { page }, { ask }) => delivery.listNodes(page, ask),
+    read: ({ delivery }, { page }, { ctx }) => delivery.listNodes(page, ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/tenants',
@@ -63,22 +63,22 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
     needs: ['delivery'],
     page: 'paged',
     query: CommandFilter.pick({ scope_id: true }),
-    response: pageOf(DeliveryTenant),
+    response: pageSchema(DeliveryTenant),
     example: lastPage(TENANT),
-    read: ({ delivery }, { filter: { scope_id }, page }, { ask }) =>
-      scope_id === undefined ? delivery.listTenants(page, ask) : listTenant(delivery, scope_id, page, ask),
+    read: ({ delivery }, { filter: { scope_id }, page }, { ctx }) =>
+      scope_id === undefined ? delivery.listTenants(page, ctx) : listTenant(delivery, scope_id, page, ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/commands',
     operationId: 'listDeliveryCommands',
     summary: 'Retained commands and where each stands, oldest first',
     needs: ['delivery_commands'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: CommandFilter,
-    response: pageOf(DeliveryCommand),
+    response: pageSchema(DeliveryCommand),
     example: lastPage({ ...COMMAND, state: 'resulted' as const, overdue: false, action: 'open_report' }),
-    read: ({ delivery }, { filter, page }, { ask }) => delivery.listCommands?.(filter, page, ask),
+    read: ({ delivery }, { filter, page }, { ctx }) => delivery.listCommands?.(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/status',
@@ -86,11 +86,11 @@ export const DELIVERY_ROUTES = routesAbout('delivery', 'Commands on their way to
     record: true,
     summary: 'The evidence about one command',
     needs: ['delivery'],
-    narrows: true,
+    scopable: true,
     query: CommandKey,
     response: DeliveryStatus,
     example: COMMAND,
     refusals: { invalid_identity: 'invalid_delivery_identity' },
-    read: ({ delivery }, { filter }, { ask }) => delivery.status(filter, ask),
+    read: ({ delivery }, { filter }, { ctx }) => delivery.status(filter, ctx),
   }),
 ])

@@ -13,7 +13,7 @@ import type { SubscriptionRow } from '../contract/subscriptions.js'
 import type { UserObservation } from '../views/user-observation.js'
 
 /** An instant of the example's morning: `09:41` and so many seconds. */
-export const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 15, 9, 41, seconds)).toISOString()
+export const exampleTime = (seconds: number): string => new Date(Date.UTC(2026, 0, 15, 9, 41, seconds)).toISOString()
 
 /** A list that ends with these. */
 export const lastPage = <T>(...items: T[]) => ({ items, next_cursor: null, has_more: false })
@@ -35,8 +35,8 @@ export const CONNECTION: Connection = {
   client_type: 'browser',
   node_id: 'node-1',
   status: 'connected',
-  connected_at: at(0),
-  last_seen_at: at(25),
+  connected_at: exampleTime(0),
+  last_seen_at: exampleTime(25),
   disconnected_at: null,
   ended_reason: null,
   superseded_count: 0,
@@ -46,16 +46,16 @@ export const CONNECTION: Connection = {
 
 export const CHURN: ConnectionChurn = {
   items: [
-    { minute: at(-101), opened: 0, ended: {} },
-    { minute: at(-41), opened: 3, ended: { client_closed: 1, heartbeat_lost: 1 } },
+    { minute: exampleTime(-101), opened: 0, ended: {} },
+    { minute: exampleTime(-41), opened: 3, ended: { client_closed: 1, heartbeat_lost: 1 } },
   ],
-  observed_at: at(30),
+  observed_at: exampleTime(30),
 }
 
 export const CONNECTION_EVENT: ConnectionEvent = {
   connection_id: CONNECTION.connection_id,
   event: 'connected',
-  at: at(0),
+  at: exampleTime(0),
   reason: null,
 }
 
@@ -74,7 +74,7 @@ export const MESSAGE: HistoryMessage = {
   sequence: 17,
   kind: 'event',
   ...INSTANCE,
-  recorded_at: at(12),
+  recorded_at: exampleTime(12),
   payload: { text: 'report opened' },
   externalized: null,
 }
@@ -83,7 +83,7 @@ export const STREAM: HistoryStream = {
   stream: MESSAGE.stream,
   user_id: 'ada',
   message_count: 17,
-  first_recorded_at: at(1),
+  first_recorded_at: exampleTime(1),
   last_recorded_at: MESSAGE.recorded_at,
 }
 
@@ -91,8 +91,8 @@ export const CALL: PendingCall = {
   correlation_id: '5f0c9a52d1e84c1b9a4be2f3c7d60e18',
   action: 'open_report',
   ...INSTANCE,
-  started_at: at(28),
-  deadline_at: at(58),
+  started_at: exampleTime(28),
+  deadline_at: exampleTime(58),
   age_ms: 2_000,
   overdue: false,
 }
@@ -103,8 +103,8 @@ export const CALLS: RpcSummary = {
   oldest_age_ms: 2_000,
   overdue: 0,
   counters: { opened: 41, succeeded: 38, failed: 1, timed_out: 1, cancelled: 0, late: 1, foreign: 0 },
-  counting_since: at(0),
-  observed_at: at(30),
+  counting_since: exampleTime(0),
+  observed_at: exampleTime(30),
 }
 
 export const CLAIMS: DeduplicatorSummary = {
@@ -121,7 +121,7 @@ export const USER_CLAIMS: DeduplicatorUserSummary = {
   entries: 17,
   accepted: 17,
   duplicates: 1,
-  oldest_at: at(1),
+  oldest_at: exampleTime(1),
 }
 
 /** A worker that carries a task. */
@@ -133,9 +133,9 @@ export const WORKER: Context = {
   ownership: 'worker',
   window_id: 'w-2',
   task_id: 'report-9',
-  task_assigned_at: at(20),
-  created_at: at(2),
-  updated_at: at(25),
+  task_assigned_at: exampleTime(20),
+  created_at: exampleTime(2),
+  updated_at: exampleTime(25),
 }
 
 export const IDLE_WORKER: Context = {
@@ -162,7 +162,7 @@ export const WINDOW: BrowserWindow = {
   idle_count: 1,
   busy_count: 1,
   counts_source: 'contexts',
-  updated_at: at(25),
+  updated_at: exampleTime(25),
 }
 
 export const USER: UserObservation = {
@@ -179,7 +179,7 @@ export const USER: UserObservation = {
 export const SITE: SiteRow = {
   ...SITE_EXAMPLE,
   sessions: 1,
-  last_event_at: at(27),
+  last_event_at: exampleTime(27),
   last_position: '9f2c:41',
 }
 
@@ -189,13 +189,13 @@ export const SESSION: SessionRow = {
   owner: 'ada',
   state: 'active',
   connector: { ...CLIENT },
-  opened_at: at(1),
+  opened_at: exampleTime(1),
   expires_at: null,
-  updated_at: at(1),
+  updated_at: exampleTime(1),
   close_reason: null,
   connector_connected: true,
   shares: 2,
-  next_share_expires_at: at(59),
+  next_share_expires_at: exampleTime(59),
   viewers: 1,
 }
 
@@ -205,9 +205,9 @@ export const SUBSCRIPTION: SubscriptionRow = {
   site_id: SITE.site_id,
   user_id: 'bea',
   node_id: 'node-1',
-  opened_at: at(2),
+  opened_at: exampleTime(2),
   pending: 3,
   dropped: 0,
   last_position: '9f2c:38',
-  last_taken_at: at(26),
+  last_taken_at: exampleTime(26),
 }

@@ -1,19 +1,19 @@
 /** The route of the findings: what the sources contradict, and what is overdue by their own clocks. */
 import { type Finding, FindingFilter, FindingPage, finding } from '../views/findings/finding.js'
 import { FINDING_NEEDS, listFindings } from '../views/findings/list.js'
-import { at, complete, lastPage } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { complete, exampleTime, lastPage } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 const FINDING = finding('session_without_connector', { session_id: 'session-1', site_id: 'notes' }, null, [
   {
     source: 'sessions',
     route: '/sessions/session-1',
     fields: { state: 'active', connector_connected: false },
-    observed_at: at(30),
+    observed_at: exampleTime(30),
   },
 ])
 
-export const FINDING_ROUTES = routesAbout('findings', 'What the sources contradict.', [
+export const FINDING_ROUTES = routeSection('findings', 'What the sources contradict.', [
   diagnosticsRoute({
     path: '/findings',
     operationId: 'listFindings',

@@ -1,9 +1,9 @@
 /** The routes of the history family. */
 import * as z from 'zod'
 import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
-import { Omitted, pageOf } from '../contract/page.js'
+import { Omitted, pageSchema } from '../contract/page.js'
 import { lastPage, MESSAGE, STREAM } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 /** Raw history: one bounded sample of a stream, without a cursor. */
 export const RawHistory = z
@@ -14,25 +14,25 @@ export const RawHistory = z
   })
   .describe('Raw history: one bounded sample of a stream.')
 
-export const HISTORY_ROUTES = routesAbout('history', 'Retained messages.', [
+export const HISTORY_ROUTES = routeSection('history', 'Retained messages.', [
   diagnosticsRoute({
     path: '/history/streams',
     operationId: 'listHistoryStreams',
     summary: 'Streams that retain messages',
     needs: ['history_list_streams'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: HistoryStreamFilter,
-    response: pageOf(HistoryStream),
+    response: pageSchema(HistoryStream),
     example: lastPage(STREAM),
-    read: ({ history }, { filter, page }, { ask }) => history.listStreams?.(filter, page, ask),
+    read: ({ history }, { filter, page }, { ctx }) => history.listStreams?.(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/history/messages',
     operationId: 'listHistoryMessages',
     summary: 'The newest messages of one stream, oldest first',
     needs: ['history'],
-    narrows: true,
+    scopable: true,
     // A payload goes from where it was spilled, and comes back, without a word.
     unversioned: true,
     page: 'sample',
@@ -41,8 +41,8 @@ export const HISTORY_ROUTES = routesAbout('history', 'Retained messages.', [
     }),
     response: RawHistory,
     example: { items: [MESSAGE], count: 1 },
-    read: async ({ history }, { filter, page: { limit } }, { ask }) => {
-      const { items, truncated, omitted } = await history.readMessages({ stream: filter.stream, limit }, ask)
+    read: async ({ history }, { filter, page: { limit } }, { ctx }) => {
+      const { items, truncated, omitted } = await history.readMessages({ stream: filter.stream, limit }, ctx)
       // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.
       return { items, count: items.length, omitted, truncated: truncated || omitted !== undefined }
     },

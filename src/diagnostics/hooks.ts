@@ -71,7 +71,7 @@ function createBound() {
 /** Hooks that never throw and never reject: what they do wrong ends here. */
 export function guardHooks({ onAccess, onError }: Hooks) {
   const error = guardErrorHook(onError)
-  const tell = guardHook(onAccess, (thrown) => error(thrown, { route: null }))
+  const reportError = guardHook(onAccess, (thrown) => error(thrown, { route: null }))
   const admitsRecord = createBound()
   const admitsError = createBound()
   let suppressed = 0
@@ -80,15 +80,15 @@ export function guardHooks({ onAccess, onError }: Hooks) {
     if (record.principal === null && !admitsRecord()) return void suppressed++
     const whole = { ...record, suppressed }
     suppressed = 0
-    tell(whole)
+    reportError(whole)
   }
 
   /** Of a request of nobody. */
-  function errorOfNobody(thrown: unknown): void {
+  function unauthenticatedError(thrown: unknown): void {
     if (admitsError()) error(thrown, { route: null })
   }
 
-  return { access, error, errorOfNobody }
+  return { access, error, unauthenticatedError }
 }
 
 /** What `name`, which is the host's, calls the request; `null` for what is no id, and where it fails. */

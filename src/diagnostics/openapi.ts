@@ -107,7 +107,7 @@ const ALWAYS: ProblemCode[] = [
 /** Every problem that a route can answer with. */
 function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   const codes = [...ALWAYS, ...Object.values(route.refusals ?? {})]
-  if (!route.narrows) codes.push('not_narrowable')
+  if (!route.scopable) codes.push('not_narrowable')
   if (route.record) codes.push('not_found')
   if (paramNames(route.path).length > 0) codes.push('invalid_path')
   if (route.page === 'paged') codes.push('invalid_cursor')

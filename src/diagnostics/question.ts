@@ -3,24 +3,24 @@ import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName } from '../contract/families.js'
 import type { Awaitable } from '../contract/page.js'
-import { createAsk } from '../http/ask.js'
-import { type Answer, read, type readQuery } from '../http/read.js'
+import { createInspectionContext } from '../http/inspection-context.js'
+import { type RequestOutcome, read, type readQuery } from '../http/read.js'
 import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
-import type { Sight } from './authorization.js'
+import type { AccessScope } from './authorization.js'
 import type { ResolvedOptions } from './options.js'
 import type { DiagnosticsRoute } from './route.js'
 import { ROUTES } from './routes.js'
 import { familiesOf, versionWithin } from './tags.js'
 
 /** A route with what every question to it needs to know of it. */
-export interface AskedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
+export interface RequestedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
   route: DiagnosticsRoute
   /** The inspectors that its answers are made of. */
   families: readonly FamilyName[]
 }
 
 /** A route and where it stands. */
-export type PlacedRoute = AskedRoute & { path: string }
+export type PlacedRoute = RequestedRoute & { path: string }
 
 let known: { limits: string; routes: readonly PlacedRoute[] } | undefined
 
@@ -28,7 +28,7 @@ let known: { limits: string; routes: readonly PlacedRoute[] } | undefined
  * All routes within `limits`. Kept for the next router, which mostly has the same: a host with a router for each of its
  * tenants pays for the schemas of their queries once.
  */
-export function askedRoutes(limits: ResolvedOptions['limits']): readonly PlacedRoute[] {
+export function requestedRoutes(limits: ResolvedOptions['limits']): readonly PlacedRoute[] {
   const key = JSON.stringify(limits)
   if (known?.limits === key) return known.routes
   const routes = ROUTES.map((route) => ({
@@ -45,7 +45,7 @@ export function askedRoutes(limits: ResolvedOptions['limits']): readonly PlacedR
 interface Asked {
   params: Record<string, string>
   given: ReturnType<typeof readQuery>
-  sight: Sight
+  accessScope: AccessScope
   deadline: Deadline
 }
 
@@ -53,11 +53,11 @@ interface Asked {
 export interface Question {
   /** What the sources say of their changes, or `null`. @param isWatched Whether a store may be asked for it. */
   version(isWatched: boolean): Awaitable<string | null>
-  answer(): Promise<Answer>
+  answer(): Promise<RequestOutcome>
 }
 
 /** Where what goes wrong is told: of one source, or of nobody in particular. */
-type Tell = (error: unknown, source?: string) => void
+type ReportError = (error: unknown, source?: string) => void
 
 /** @returns what makes questions of one router. */
 export function createQuestions({
@@ -67,31 +67,31 @@ export function createQuestions({
   now,
 }: Pick<ResolvedOptions, 'deployment' | 'deadlineMs' | 'limits' | 'now'>) {
   // One object for all requests; an inspector that writes to it must not lift the bounds of others.
-  const askLimits = Object.freeze({ examined: limits.examined })
+  const inspectionLimits = Object.freeze({ examined: limits.examined })
 
   return (
-    asked: AskedRoute,
-    { params, given, sight, deadline }: Asked,
+    asked: RequestedRoute,
+    { params, given, accessScope, deadline }: Asked,
     handled: Set<unknown>,
-    tell: Tell,
+    reportError: ReportError,
   ): Question => {
-    const { inspectors, service, users } = sight
+    const { inspectors, service, users } = accessScope
     const [need] = asked.route.needs
     const source = need && CAPABILITIES.inspectorOf(need)
-    const ask = createAsk(deadline, askLimits, (error) => tell(error, source))
+    const ctx = createInspectionContext(deadline, inspectionLimits, (error) => reportError(error, source))
     const view = {
-      ask,
+      ctx,
       now,
       service,
       deadlineMs,
       onError(failed: string, error: unknown) {
         handled.add(error)
-        tell(error, failed)
+        reportError(error, failed)
       },
     }
     return {
       version: (isWatched) =>
-        asked.route.unversioned ? null : versionWithin(deadline, asked.families, inspectors, ask, isWatched),
+        asked.route.unversioned ? null : versionWithin(deadline, asked.families, inspectors, ctx, isWatched),
       answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
     }
   }

@@ -3,11 +3,11 @@ import type * as z from 'zod'
 import type { Capability } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
 import type { ReadRoute, TypedReadRoute } from '../http/read-route.js'
-import type { ViewAsk } from '../views/reading.js'
+import type { ViewContext } from '../views/reading.js'
 import type { Service } from './service-index.js'
 
 /** What a route works with beside its inspectors. */
-interface RouteView extends ViewAsk {
+interface RouteView extends ViewContext {
   readonly service: Service
   /** How long the whole request may take. */
   readonly deadlineMs: number
@@ -20,7 +20,7 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
    * Its answer holds nothing of users whom its inspectors do not see: it is given to whoever may see some users only. Absent:
    * 403 `not_narrowable` to them.
    */
-  narrows?: true
+  scopable?: true
   /** Its answer says itself which source failed, and why: none of these failures is its own. */
   reportsFailures?: true
   /** Other inspectors that its answer is made of too, where they are there. */
@@ -42,7 +42,7 @@ export interface RouteSection {
   routes: readonly DiagnosticsRoute[]
 }
 
-export const routesAbout = (tag: string, about: string, routes: readonly DiagnosticsRoute[]): RouteSection => ({
+export const routeSection = (tag: string, about: string, routes: readonly DiagnosticsRoute[]): RouteSection => ({
   tag,
   about,
   routes,
@@ -55,7 +55,7 @@ export function diagnosticsRoute<
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
   definition: TypedReadRoute<Present, RouteView, Path, Query, Response> &
-    Pick<DiagnosticsRoute, 'needs' | 'narrows' | 'operation' | 'reportsFailures' | 'alsoReads' | 'unversioned'>,
+    Pick<DiagnosticsRoute, 'needs' | 'scopable' | 'operation' | 'reportsFailures' | 'alsoReads' | 'unversioned'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
 }

@@ -11,7 +11,7 @@ import { OPENAPI_PATH, type RouteEntry, type Service } from './service-index.js'
 import { WATCH } from './watch/route.js'
 
 /** A route as the index lists it. */
-type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'narrows' | 'operation'>
+type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'scopable' | 'operation'>
 
 /**
  * @returns what the router tells of itself over some inspectors, of which each can be answered from on the routes that are
@@ -25,7 +25,7 @@ export function createServices(
     limits,
   }: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits'>,
   prefix: string | undefined,
-): (inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'narrows'>) => boolean) => Service {
+): (inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean) => Service {
   let document: JsonObject | undefined
   // Made when it is first asked for: most processes never are.
   function openApi(): JsonObject {

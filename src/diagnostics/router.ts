@@ -9,12 +9,12 @@ import { createEngine, type Mountable, type Route, toHandler } from '../http/eng
 import { isAnyNamed, isNamed, isWhole } from '../http/etag.js'
 import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
-import { type Answer, readQuery } from '../http/read.js'
+import { type RequestOutcome, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
-import { createSights, type Sight } from './authorization.js'
+import { type AccessScope, createAccessScopes } from './authorization.js'
 import { guardHooks, requestIdOf } from './hooks.js'
 import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import { type AskedRoute, askedRoutes, createQuestions } from './question.js'
+import { createQuestions, type RequestedRoute, requestedRoutes } from './question.js'
 import type { DiagnosticsRoute } from './route.js'
 import { createServices } from './router-service.js'
 import type { RouteEntry } from './service-index.js'
@@ -50,7 +50,7 @@ interface Visit {
   route: string | null
   params: Readonly<Record<string, string>>
   filters: Readonly<Record<string, unknown>>
-  answer?: Answer
+  answer?: RequestOutcome
   /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
   handled: Set<unknown>
   /** Records that were left out. */
@@ -73,7 +73,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   const resolved = resolveOptions(options)
   const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId } = resolved
   const hooks = guardHooks(options)
-  const { whole, sightOf } = createSights({
+  const { whole, accessScopeOf } = createAccessScopes({
     inspectors,
     authorize,
     describe: createServices(resolved, options.prefix),
@@ -81,8 +81,8 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   const { offers, index } = whole.service
 
   /** Whoever is nobody pays for no request, and so not for what is told of it. */
-  function tellUnplaced({ principal }: Visit, error: unknown): void {
-    if (principal === undefined) hooks.errorOfNobody(error)
+  function reportUnplaced({ principal }: Visit, error: unknown): void {
+    if (principal === undefined) hooks.unauthenticatedError(error)
     else hooks.error(error, { route: null })
   }
 
@@ -96,7 +96,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       }
     } catch (error) {
       if (error instanceof ProblemError) throw error
-      tellUnplaced(visit, error)
+      reportUnplaced(visit, error)
     }
     throw new ProblemError('forbidden')
   }
@@ -129,20 +129,20 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
   }
 
-  const asked = askedRoutes(limits)
+  const asked = requestedRoutes(limits)
   const question = createQuestions(resolved)
 
   /** What a principal sees on a route; asked after validation and before any inspector. */
-  function sightFor(
+  function accessScopeFor(
     principal: Principal,
-    { route }: AskedRoute,
+    { route }: RequestedRoute,
     { params, filters }: Pick<Visit, 'params' | 'filters'>,
     { request, deadline }: Pick<Visit, 'request' | 'deadline'>,
-  ): Awaitable<Sight> {
+  ): Awaitable<AccessScope> {
     if (!authorize) return whole
     // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
     const copied = { params: { ...params }, filters: { ...filters } }
-    return sightOf(route, { principal, route: route.path, ...copied, request }, deadline)
+    return accessScopeOf(route, { principal, route: route.path, ...copied, request }, deadline)
   }
 
   const beginWatch = createBeginWatch<Principal, Visit>({
@@ -151,11 +151,11 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     question,
     checkCapability,
     authenticate,
-    sightFor,
-    tell: hooks.error,
+    accessScopeFor,
+    reportError: hooks.error,
   })
 
-  const engine = createEngine<Route<AskedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
+  const engine = createEngine<Route<RequestedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
     prefix: options.prefix ?? '',
     routes: [
       ...asked.map((route) => ({ path: route.path, methods: { GET: route } })),
@@ -176,12 +176,12 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       visit.params = params
       const given = readQuery(prepared, search)
       visit.filters = given.filters
-      const sight = await sightFor(principal, prepared, visit, visit)
-      const put = question(prepared, { params, given, sight, deadline }, handled, (error, source) =>
+      const accessScope = await accessScopeFor(principal, prepared, visit, visit)
+      const put = question(prepared, { params, given, accessScope, deadline }, handled, (error, source) =>
         handleError(visit, error, source),
       )
       const compared = prepared.isCompared
-        ? JSON.stringify([prepared.route.path, params, search, sight.users ?? null])
+        ? JSON.stringify([prepared.route.path, params, search, accessScope.users ?? null])
         : null
       const named = request.headers.get('if-none-match')
       const version = compared === null ? null : await put.version(false)
@@ -233,7 +233,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       item_count: answer?.itemCount ?? null,
       complete: answer?.complete ?? null,
       remote_address: visit.remoteAddress,
-      request_id: requestIdOf(requestId, request, (error) => tellUnplaced(visit, error)),
+      request_id: requestIdOf(requestId, request, (error) => reportUnplaced(visit, error)),
     })
     return given
   }

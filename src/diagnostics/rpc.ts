@@ -1,15 +1,15 @@
 /** The routes of the rpc family. */
 import * as z from 'zod'
-import { given, named, Timestamp, toTimestamp } from '../contract/ids.js'
-import { type Ask, type Page, type PageQuery, pageOf, withItems } from '../contract/page.js'
+import { idField, idInput, Timestamp, toTimestamp } from '../contract/ids.js'
+import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
 import { PendingCall, PendingCallFilter, type RpcInspector, RpcSummary } from '../contract/rpc.js'
-import { at, CALL, CALLS, lastPage } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { CALL, CALLS, exampleTime, lastPage } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 /** Whether an instance held its client at `checked_at`. An unknown instance is not current; it is no 404. */
 export const InstanceStatus = z
   .object({
-    instance_id: named('instance_id'),
+    instance_id: idField('instance_id'),
     current: z.boolean().describe('Whether it held its client then; an unknown instance does not.'),
     current_instance_id: z.string().nullable().describe('The instance that did; `null` for none.'),
     checked_at: Timestamp.describe('When this was looked at.'),
@@ -21,17 +21,17 @@ async function listPending(
   rpc: RpcInspector,
   { overdue, ...filter }: PendingCallFilter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<PendingCall>> {
-  if (!overdue) return rpc.listPending(filter, page, ask)
-  const listed = await rpc.listPending({ ...filter, overdue }, page, ask)
+  if (!overdue) return rpc.listPending(filter, page, ctx)
+  const listed = await rpc.listPending({ ...filter, overdue }, page, ctx)
   return withItems(
     listed,
     listed.items.filter((call) => call?.overdue),
   )
 }
 
-export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, and instance fencing.', [
+export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, and instance fencing.', [
   diagnosticsRoute({
     path: '/rpc/summary',
     operationId: 'getRpcSummary',
@@ -39,7 +39,7 @@ export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, a
     needs: ['rpc_summary'],
     response: RpcSummary,
     example: CALLS,
-    read: ({ rpc }, _input, { ask }) => rpc.summary?.(ask),
+    read: ({ rpc }, _input, { ctx }) => rpc.summary?.(ctx),
   }),
   diagnosticsRoute({
     path: '/rpc/pending',
@@ -47,12 +47,12 @@ export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, a
     operationId: 'listPendingCalls',
     summary: 'Calls that wait for their reply, oldest first',
     needs: ['rpc'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: PendingCallFilter,
-    response: pageOf(PendingCall),
+    response: pageSchema(PendingCall),
     example: lastPage(CALL),
-    read: ({ rpc }, { filter, page }, { ask }) => listPending(rpc, filter, page, ask),
+    read: ({ rpc }, { filter, page }, { ctx }) => listPending(rpc, filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/rpc/pending/{correlation_id}',
@@ -60,27 +60,27 @@ export const RPC_ROUTES = routesAbout('rpc', 'Calls that wait for their reply, a
     record: true,
     summary: 'One call that waits for its reply',
     needs: ['rpc'],
-    narrows: true,
+    scopable: true,
     response: PendingCall,
     example: CALL,
-    read: ({ rpc }, { params }, { ask }) => rpc.getPending(params.correlation_id, ask),
+    read: ({ rpc }, { params }, { ctx }) => rpc.getPending(params.correlation_id, ctx),
   }),
   diagnosticsRoute({
     path: '/rpc/instances/{instance_id}',
     operationId: 'checkInstance',
     summary: 'Whether an instance holds its client now',
     needs: ['rpc_instance_check'],
-    narrows: true,
-    query: z.object({ user_id: given('user_id'), client_id: given('client_id') }),
+    scopable: true,
+    query: z.object({ user_id: idInput('user_id'), client_id: idInput('client_id') }),
     response: InstanceStatus,
     example: {
       instance_id: 'laptop-7f3a',
       current: true,
       current_instance_id: 'laptop-7f3a',
-      checked_at: at(30),
+      checked_at: exampleTime(30),
     },
     read: async ({ rpc }, { params: { instance_id }, filter }, view) => {
-      const check = await rpc.checkInstance?.({ ...filter, instance_id }, view.ask)
+      const check = await rpc.checkInstance?.({ ...filter, instance_id }, view.ctx)
       return check && { ...check, instance_id, checked_at: toTimestamp(view.now()) }
     },
   }),

@@ -1,16 +1,16 @@
 /** The routes about the router itself: its index, its OpenAPI document, its capabilities. */
 import { Capabilities, capabilitiesOf } from '../contract/capabilities.js'
 import { VERSION } from '../version.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 import { OPENAPI_PATH, OpenApiDocument, ServiceIndex } from './service-index.js'
 
-export const SERVICE_ROUTES = routesAbout('service', 'The router itself.', [
+export const SERVICE_ROUTES = routeSection('service', 'The router itself.', [
   diagnosticsRoute({
     path: '/',
     operationId: 'getIndex',
     summary: 'The routes of this router',
     needs: [],
-    narrows: true,
+    scopable: true,
     response: ServiceIndex,
     example: {
       service: 'relayscope',
@@ -36,7 +36,7 @@ export const SERVICE_ROUTES = routesAbout('service', 'The router itself.', [
     operationId: 'getOpenApiDocument',
     summary: 'This document',
     needs: [],
-    narrows: true,
+    scopable: true,
     response: OpenApiDocument,
     example: { openapi: '3.1.0', info: { title: 'relayscope diagnostics', version: VERSION }, paths: {} },
     read: (_inspectors, _input, { service }) => service.openApi(),
@@ -46,7 +46,7 @@ export const SERVICE_ROUTES = routesAbout('service', 'The router itself.', [
     operationId: 'getCapabilities',
     summary: 'What can be asked; not a readiness check',
     needs: [],
-    narrows: true,
+    scopable: true,
     response: Capabilities,
     example: {
       ...capabilitiesOf({}),

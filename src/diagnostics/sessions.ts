@@ -1,24 +1,24 @@
 /** The routes of the sessions family. */
-import { pageOf, withItems } from '../contract/page.js'
+import { pageSchema, withItems } from '../contract/page.js'
 import { SessionFilter, SessionRow } from '../contract/sessions.js'
 import { withLife } from '../views/cooperative.js'
 import { lastPage, SESSION } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const SESSION_ROUTES = routesAbout('sessions', 'Sessions of cooperative sites.', [
+export const SESSION_ROUTES = routeSection('sessions', 'Sessions of cooperative sites.', [
   diagnosticsRoute({
     path: '/sessions',
     operationId: 'listSessions',
     summary: 'Sessions, and whether their connectors are there',
     needs: ['sessions'],
     alsoReads: ['registry', 'subscriptions'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: SessionFilter,
-    response: pageOf(SessionRow),
+    response: pageSchema(SessionRow),
     example: lastPage(SESSION),
     read: async ({ sessions, ...others }, { filter, page }, view) => {
-      const listed = await sessions.listSessions(filter, page, view.ask)
+      const listed = await sessions.listSessions(filter, page, view.ctx)
       return withItems(listed, await withLife(listed.items, others, view))
     },
   }),
@@ -28,11 +28,11 @@ export const SESSION_ROUTES = routesAbout('sessions', 'Sessions of cooperative s
     record: true,
     summary: 'One session',
     needs: ['sessions'],
-    narrows: true,
+    scopable: true,
     response: SessionRow,
     example: SESSION,
     read: async ({ sessions, ...others }, { params }, view) => {
-      const session = await sessions.getSession(params.session_id, view.ask)
+      const session = await sessions.getSession(params.session_id, view.ctx)
       return session && (await withLife([session], others, view))[0]
     },
   }),

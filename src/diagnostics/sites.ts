@@ -1,24 +1,24 @@
 /** The routes of the sites family. */
-import { pageOf, withItems } from '../contract/page.js'
+import { pageSchema, withItems } from '../contract/page.js'
 import { SiteFilter, SiteRow } from '../contract/sites.js'
 import { withSessions } from '../views/cooperative.js'
 import { lastPage, SITE } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applications have declared.', [
+export const SITE_ROUTES = routeSection('sites', 'Cooperative sites: what applications have declared.', [
   diagnosticsRoute({
     path: '/sites',
     operationId: 'listSites',
     summary: 'Sites, and when each last said something',
     needs: ['sites'],
     alsoReads: ['sessions'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: SiteFilter,
-    response: pageOf(SiteRow),
+    response: pageSchema(SiteRow),
     example: lastPage(SITE),
     read: async ({ sites, sessions }, { filter, page }, view) => {
-      const listed = await sites.listSites(filter, page, view.ask)
+      const listed = await sites.listSites(filter, page, view.ctx)
       return withItems(listed, await withSessions(listed.items, sessions, view))
     },
   }),
@@ -28,11 +28,11 @@ export const SITE_ROUTES = routesAbout('sites', 'Cooperative sites: what applica
     record: true,
     summary: 'One site',
     needs: ['sites'],
-    narrows: true,
+    scopable: true,
     response: SiteRow,
     example: SITE,
     read: async ({ sites, sessions }, { params }, view) => {
-      const site = await sites.getSite(params.site_id, view.ask)
+      const site = await sites.getSite(params.site_id, view.ctx)
       return site && (await withSessions([site], sessions, view))[0]
     },
   }),

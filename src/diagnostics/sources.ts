@@ -5,11 +5,11 @@ import { shown } from '../contract/checks.js'
 import { SourceName } from '../contract/completeness.js'
 import { FAMILIES, type FamilyName, familyEntries, PROBES, type Present } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { type Ask, type Pingable, withSignal } from '../contract/page.js'
+import { type InspectionContext, type Pingable, withSignal } from '../contract/page.js'
 import { ProblemCode, ProblemError, toProblemError } from '../http/problem.js'
-import { type ViewAsk, viewOf } from '../views/reading.js'
-import { at } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { type ViewContext, viewForSource } from '../views/reading.js'
+import { exampleTime } from './examples.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 /** What one source made of its cheapest question just now. */
 export const SourceRow = z
@@ -38,7 +38,12 @@ const SOURCE_MS = 1_000
 const late = () => new ProblemError('inspector_timeout')
 
 /** `work`'s time, and why it failed if it did. */
-async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>, view: ViewAsk, ms: number) {
+async function measure(
+  source: SourceName,
+  work: (ctx: InspectionContext) => Promise<unknown>,
+  view: ViewContext,
+  ms: number,
+) {
   const startedAt = view.now()
   const row = (code: ProblemCode | null): SourceRow => ({
     source,
@@ -46,14 +51,14 @@ async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>,
     duration_ms: Math.max(0, Math.round(view.now() - startedAt)),
     code,
   })
-  const { ask } = viewOf(view, source)
+  const { ctx } = viewForSource(view, source)
   try {
-    await runWithin((signal) => work(withSignal(ask, signal)), {
+    await runWithin((signal) => work(withSignal(ctx, signal)), {
       ms,
       late,
       // The time of the whole request is up: it did not answer within that either.
       left: late,
-      signal: ask.signal,
+      signal: ctx.signal,
     })
     return row(null)
   } catch (error) {
@@ -63,18 +68,18 @@ async function measure(source: SourceName, work: (ask: Ask) => Promise<unknown>,
 }
 
 /** Asks a source its cheapest question, and all of its parts whether they are there. */
-function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewAsk, ms: number) {
-  const work = async (ask: Ask) => {
+function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewContext, ms: number) {
+  const work = async (ctx: InspectionContext) => {
     const { ping }: Pingable = inspector
     // Within a function of its own: a throw must not leave the other one with nobody to hear its failure.
-    const pinged = async () => ping?.call(inspector, ask)
-    const [answer] = await Promise.all([PROBES[name](inspector, ask), pinged()])
+    const pinged = async () => ping?.call(inspector, ctx)
+    const [answer] = await Promise.all([PROBES[name](inspector, ctx), pinged()])
     if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
   }
   return measure(FAMILIES[name].capability, work, view, ms)
 }
 
-export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.', [
+export const SOURCE_ROUTES = routeSection('sources', 'The sources of all answers.', [
   diagnosticsRoute({
     path: '/sources',
     compared: ({ duration_ms, ...source }: SourceRow) => source,
@@ -87,7 +92,7 @@ export const SOURCE_ROUTES = routesAbout('sources', 'The sources of all answers.
     response: SourceList,
     example: {
       items: [{ source: 'registry', answered: true, duration_ms: 3, code: null }],
-      observed_at: at(30),
+      observed_at: exampleTime(30),
     },
     async read(inspectors, _input, { deadlineMs, ...view }) {
       const ms = Math.min(SOURCE_MS, deadlineMs / 2)

@@ -2,7 +2,7 @@
 import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
-import type { Ask, Awaitable, Versioned } from '../contract/page.js'
+import type { Awaitable, InspectionContext, Versioned } from '../contract/page.js'
 import type { Encoded } from '../http/encode.js'
 import { comparedText, weakTag } from '../http/etag.js'
 import type { DiagnosticsRoute } from './route.js'
@@ -22,22 +22,22 @@ export function versionWithin(
   deadline: Deadline,
   families: readonly FamilyName[],
   inspectors: Present,
-  ask: Ask,
+  ctx: InspectionContext,
   isWatched: boolean,
 ): Awaitable<string | null> {
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
   if (sources.length === 0) return null
   if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
-  const versions = sources.map((source) => versionOf(source, ask))
+  const versions = sources.map((source) => versionOf(source, ctx))
   // What is at hand is not waited for: the deadline would make a signal and a timer for it.
   if (!versions.some(isPromise)) return joined(versions)
   return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
 }
 
 /** A throw is none: the question itself will say what is wrong, and others that were asked before are still heard out. */
-function versionOf(source: Versioned, ask: Ask): unknown {
+function versionOf(source: Versioned, ctx: InspectionContext): unknown {
   try {
-    return source.version?.(ask)
+    return source.version?.(ctx)
   } catch {
     return null
   }

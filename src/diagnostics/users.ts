@@ -6,15 +6,15 @@ import { USER_SOURCES } from '../views/user-observation.js'
 import { summarizeUser, UserSummary } from '../views/user-summary.js'
 import { listUsers, UserPage } from '../views/users.js'
 import { ACTION, complete, lastPage, USER, USER_CLAIMS } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
-export const USER_ROUTES = routesAbout('users', 'Users, as all sources together know them.', [
+export const USER_ROUTES = routeSection('users', 'Users, as all sources together know them.', [
   diagnosticsRoute({
     path: '/users',
     operationId: 'listUsers',
     summary: 'Users known to any source, in the order of their ids',
     needs: USER_SOURCES,
-    narrows: true,
+    scopable: true,
     page: 'paged',
     response: UserPage,
     example: { ...lastPage(USER), completeness: complete({ registry: 1, context_registry: 2 }) },
@@ -27,7 +27,7 @@ export const USER_ROUTES = routesAbout('users', 'Users, as all sources together 
     record: true,
     summary: 'What all sources together know of one user',
     needs: [...USER_SOURCES, 'dedup_per_user'],
-    narrows: true,
+    scopable: true,
     response: UserSummary,
     example: {
       ...USER,
@@ -43,13 +43,13 @@ export const USER_ROUTES = routesAbout('users', 'Users, as all sources together 
   }),
 ])
 
-export const ACTION_ROUTES = routesAbout('actions', 'Actions that connected clients offer.', [
+export const ACTION_ROUTES = routeSection('actions', 'Actions that connected clients offer.', [
   diagnosticsRoute({
     path: '/actions',
     operationId: 'listActions',
     summary: 'Actions offered by connected clients, in the order of their names',
     needs: ['registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: ActionFilter,
     response: ActionPage,

@@ -2,14 +2,14 @@
 import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
 import { Context } from '../contract/contexts.js'
-import { given } from '../contract/ids.js'
-import { pageOf } from '../contract/page.js'
+import { idInput } from '../contract/ids.js'
+import { pageSchema } from '../contract/page.js'
 import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
 import { complete, IDLE_WORKER, lastPage, WORKER } from './examples.js'
-import { diagnosticsRoute, routesAbout } from './route.js'
+import { diagnosticsRoute, routeSection } from './route.js'
 
 // The user is always named: a legacy default string must never stand in for one.
-const OfUser = z.object({ user_id: given('user_id') })
+const OfUser = z.object({ user_id: idInput('user_id') })
 const WorkerFilter = OfUser.extend({ client_type: ClientType.optional().describe('Only of clients of this type.') })
 
 const COUNTS = {
@@ -20,13 +20,13 @@ const COUNTS = {
   completeness: complete({ context_registry: 2 }),
 }
 
-export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.', [
+export const WORKER_ROUTES = routeSection('workers', 'Contexts owned by workers.', [
   diagnosticsRoute({
     path: '/workers',
     operationId: 'listWorkers',
     summary: "A user's worker contexts, the idle ones apart from the assigned ones",
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     page: 'limited',
     query: WorkerFilter,
     response: Workers,
@@ -38,7 +38,7 @@ export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.'
     operationId: 'countWorkers',
     summary: 'How many worker contexts a user has',
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     query: WorkerFilter,
     response: WorkerCounts,
     example: COUNTS,
@@ -49,10 +49,10 @@ export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.'
     operationId: 'listAvailableWorkers',
     summary: "A user's idle worker contexts",
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: WorkerFilter,
-    response: pageOf(Context),
+    response: pageSchema(Context),
     example: lastPage(IDLE_WORKER),
     read: ({ contextRegistry }, { filter, page }, view) =>
       pageWorkers(contextRegistry, filter, page, view, (context) => workerState(context) === 'idle'),
@@ -62,10 +62,10 @@ export const WORKER_ROUTES = routesAbout('workers', 'Contexts owned by workers.'
     operationId: 'listTaskWorkers',
     summary: 'The worker contexts assigned to one task of a user',
     needs: ['context_registry'],
-    narrows: true,
+    scopable: true,
     page: 'paged',
     query: OfUser,
-    response: pageOf(Context),
+    response: pageSchema(Context),
     example: lastPage(WORKER),
     read: ({ contextRegistry }, { params, filter, page }, view) =>
       pageWorkers(

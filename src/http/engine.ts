@@ -18,7 +18,7 @@ export interface Route<Handler> {
 type HandlerOf<R extends Route<unknown>> = R['methods'][keyof R['methods']]
 
 /** A request that has come to its route. */
-export interface MatchedRequest<Who> {
+export interface RoutedRequest<Who> {
   who: Who
   /** The parameters of the path, decoded and checked. */
   params: Record<string, string>
@@ -43,7 +43,7 @@ interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A 
   admit?(visit: Visit, handler: HandlerOf<R>): void
   /** Why a parameter of a path cannot be what it stands for. */
   checkParam(value: string): string | undefined
-  answer(handler: HandlerOf<R>, matched: MatchedRequest<Who>, visit: Visit): Awaitable<A>
+  answer(handler: HandlerOf<R>, matched: RoutedRequest<Who>, visit: Visit): Awaitable<A>
   /** The problem that whatever was thrown is, and the place to tell a host of it. */
   refuse(error: unknown, visit: Visit): ProblemError
 }

@@ -1,6 +1,6 @@
 /** What an answer is compared by: a weak entity tag (RFC 9110, 8.8.3), and whether a client has named it. */
 import type { Encoded, Member } from './encode.js'
-import type { Answer } from './read.js'
+import type { RequestOutcome } from './read.js'
 
 /** The tag of an answer to `question` of which `text` says all that is compared. */
 export const weakTag = (question: string, text: string): string => `W/"${digestOf([question, text])}"`
@@ -13,7 +13,7 @@ export const isNamed = (header: string | null, tag: string): boolean =>
 export const isAnyNamed = (header: string | null): boolean => header?.trim() === '*'
 
 /** Whether nothing that its sources hold is left out of an answer, by what it says itself. */
-export const isWhole = ({ encoded, complete }: Answer): boolean =>
+export const isWhole = ({ encoded, complete }: RequestOutcome): boolean =>
   complete !== false && !encoded.members.some(({ name }) => name === 'omitted')
 
 /** A tag without what says that it is weak: that is not compared. */

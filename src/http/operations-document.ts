@@ -149,7 +149,7 @@ export interface Operation<Handle> {
 export const bodyOf = <S extends z.ZodType>(schema: S, example: NoInfer<z.input<S>>) => ({ schema, example })
 
 /** An answer as `schema` writes it. */
-export const answerOf = <S extends z.ZodType>(
+export const documentedResponse = <S extends z.ZodType>(
   description: string,
   schema: S,
   example: NoInfer<z.output<S>>,

@@ -123,7 +123,7 @@ export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem 
 }
 
 /** What a router answered with `status` and `body` in place of an answer, in one line. It repeats what stands there: who shows it sees to that. */
-export function problemWords(status: number, body: unknown): string {
+export function problemText(status: number, body: unknown): string {
   const { code, title, errors } = (body ?? {}) as Record<string, unknown>
   if (typeof code !== 'string') return `${status}: somebody else answered`
   const reasons = (Array.isArray(errors) ? errors : []).map((error) => `; ${error?.name} ${error?.reason}`)

@@ -2,7 +2,7 @@
 import type { Deadline } from '../async/deadline.js'
 import { inTurns } from '../async/turns.js'
 import { type BadRecord, requireRequested } from '../contract/bad-record.js'
-import { type Ask, examinable, withRemaining } from '../contract/page.js'
+import { type InspectionContext, scanLimit, withScanBudget } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import { type Encoded, RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
 import { ProblemError, toProblemError } from './problem.js'
@@ -11,7 +11,7 @@ import type { PreparedRoute } from './read-route.js'
 import { firstHalf, type LongList, withoutRecords } from './shorten.js'
 
 /** What became of one request, for the hook that counts it. */
-export interface Answer {
+export interface RequestOutcome {
   encoded: Encoded
   itemCount: number | null
   complete: boolean | null
@@ -52,7 +52,7 @@ function plainPage(page: unknown, members: readonly string[]): Envelope {
 }
 
 /** The query of a request, checked. */
-interface GivenQuery {
+interface QueryInput {
   /** Absent on a route that takes none. */
   limit?: number
   cursor?: string
@@ -61,15 +61,15 @@ interface GivenQuery {
 }
 
 /** @throws ProblemError `invalid_query`. */
-export function readQuery<Source, View>({ query }: PreparedRoute<Source, View>, search: string): GivenQuery {
+export function readQuery<Source, View>({ query }: PreparedRoute<Source, View>, search: string): QueryInput {
   const { limit, cursor, ...filters } = parseQuery(query, search) as { limit?: number; cursor?: string }
   return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }), filters }
 }
 
 /** What a matched request brings along. */
-export interface MatchedRequest {
+export interface ReadRequest {
   params: Record<string, string>
-  given: GivenQuery
+  given: QueryInput
   deployment: { id: string | null; mode: string }
   /** Who can be seen, where that is not everybody. */
   users?: readonly string[] | undefined
@@ -81,12 +81,12 @@ export interface MatchedRequest {
  *
  * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
  */
-export async function read<Source, View extends { readonly ask: Ask }>(
+export async function read<Source, View extends { readonly ctx: InspectionContext }>(
   { route, pageDefault, listed, members, encode, refusals }: PreparedRoute<Source, View>,
   source: Source,
-  request: MatchedRequest,
+  request: ReadRequest,
   view: View,
-): Promise<Answer> {
+): Promise<RequestOutcome> {
   const { deployment, users, deadline, params, given } = request
   const { limit = pageDefault, cursor, filters } = given
   const identity = () => listIdentity({ route: route.path, params, filters, deployment, users })
@@ -101,7 +101,7 @@ export async function read<Source, View extends { readonly ask: Ask }>(
       : toProblemError(error, 'inspector', refusals)
   }
 
-  async function answer(size: number, view: View): Promise<Answer> {
+  async function answer(size: number, view: View): Promise<RequestOutcome> {
     // A copy: what an inspector does to it must change neither the cursor nor what `onAccess` is told.
     const input = { params, filter: { ...filters } as never, page: { limit: size, cursor: token } }
     const pending = route.read(source, input, view)
@@ -117,7 +117,7 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     return shorten(listed ? plainPage(answered, members) : (answered as Envelope), size, view)
   }
 
-  async function finish(envelope: Envelope, size: number): Promise<Answer> {
+  async function finish(envelope: Envelope, size: number): Promise<RequestOutcome> {
     const value = listed ? bindPage(envelope, size, route.page === 'paged' ? identity : undefined) : envelope
     return {
       encoded: await inTurns(encode(value), deadline),
@@ -132,11 +132,11 @@ export async function read<Source, View extends { readonly ask: Ask }>(
     size: number,
     view: View,
     refused: readonly BadRecord[] = [],
-  ): Promise<Answer> {
+  ): Promise<RequestOutcome> {
     try {
       const answer = await finish(envelope, size)
       // Only now: a page that is asked for again is refused again.
-      for (const record of refused) view.ask.onError?.(record)
+      for (const record of refused) view.ctx.onError?.(record)
       return answer
     } catch (error) {
       if (error instanceof RefusedRecords && listed && error.list === 'items')
@@ -149,11 +149,11 @@ export async function read<Source, View extends { readonly ask: Ask }>(
       if (most > 1) {
         if (listed && route.tokenOf) return shorten(firstHalf(envelope as LongList, route.tokenOf), size, view, refused)
         const half = Math.floor(most / 2)
-        const remaining = Math.max(half, Math.ceil(examinable(view.ask) / 2))
-        return answer(half, { ...view, ask: withRemaining(view.ask, remaining) })
+        const scanBudget = Math.max(half, Math.ceil(scanLimit(view.ctx) / 2))
+        return answer(half, { ...view, ctx: withScanBudget(view.ctx, scanBudget) })
       }
       if (!listed) throw error
-      view.ask.onError?.(error)
+      view.ctx.onError?.(error)
       return finish(withoutRecords(envelope as LongList, new Set([0])), size)
     }
   }

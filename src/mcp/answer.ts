@@ -13,18 +13,19 @@ const CLOSE = '</untrusted-data>'
 const HIDDEN = new RegExp(`${UNSEEN.source}|<`, UNSEEN.flags)
 const NAMED = /<U\+([0-9A-F]{4,6})>/g
 
-/** `text` with each such character as `<U+202E>`. Two texts never look the same: `unshown` has each of them back. */
-export const shown = (text: string): string => text.replace(HIDDEN, (character) => `<${nameOfUnseen(character)}>`)
+/** `text` with each such character as `<U+202E>`. Two texts never look the same: `unescapeHidden` has each of them back. */
+export const escapeHidden = (text: string): string =>
+  text.replace(HIDDEN, (character) => `<${nameOfUnseen(character)}>`)
 
 /** `text` as it is shown, at most so many characters of that. */
-export const shownWithin = (text: string, most: number): string => {
-  const whole = shown(text.slice(0, most))
+export const escapeHiddenWithin = (text: string, most: number): string => {
+  const whole = escapeHidden(text.slice(0, most))
   // No name of a character is cut in two: what is left of it would be a bracket.
   return whole.length <= most ? whole : whole.slice(0, most).replace(/<[^>]*$/, '')
 }
 
 /** The text that was shown as `text`. */
-export const unshown = (text: string): string =>
+export const unescapeHidden = (text: string): string =>
   text.replace(NAMED, (whole, hex: string) => {
     const point = Number.parseInt(hex, 16)
     return point > 0x10ffff ? whole : String.fromCodePoint(point)
@@ -50,21 +51,21 @@ export const fence = (lines: readonly string[]): string =>
 type Json = Record<string, unknown>
 
 /** What every answer says of itself. */
-export const ANSWER = z.object({
+export const ANSWER_SCHEMA = z.object({
   complete: z.boolean().describe('false: a part or a sample, never a total'),
   notes: z.array(z.string()).describe('what is missing or unknown'),
   as_of: z.string(),
 })
 
-export const ONE = ANSWER.extend({ untrusted: z.looseObject({}) })
+export const ONE = ANSWER_SCHEMA.extend({ untrusted: z.looseObject({}) })
 
-export const MANY = ANSWER.extend({
+export const MANY = ANSWER_SCHEMA.extend({
   next_cursor: z.string().nullable(),
   untrusted: z.array(z.looseObject({})),
 })
 
 /** What a tool has found out. */
-export interface Found {
+export interface ToolResult {
   /** What this is, in one sentence of ours; of a list by how many of its records are shown. */
   readonly headline: string | ((many: number) => string)
   readonly complete: boolean
@@ -89,11 +90,11 @@ const NAMES_CUT = 8
 /** The names of members that may stand among our own sentences. */
 const PLAIN = /^[a-z][a-z0-9_]{0,63}$/
 
-export const plain = (names: unknown): string[] =>
+export const safeNames = (names: unknown): string[] =>
   (Array.isArray(names) ? names : []).filter((name) => typeof name === 'string' && PLAIN.test(name))
 
 /** Those names, in one line of ours, at most so many. */
-export const listed = (names: unknown): string => plain(names).slice(0, NAMES).join(', ')
+export const nameList = (names: unknown): string => safeNames(names).slice(0, NAMES).join(', ')
 
 const sizeOf = (value: unknown) => utf8Length(JSON.stringify(value) ?? '')
 
@@ -142,7 +143,7 @@ interface Cut {
 }
 
 /** What was cut away, as the agent hears it. */
-function cutNotes({ all, kept, left, end, bytes }: Cut): string[] {
+function truncationNotes({ all, kept, left, end, bytes }: Cut): string[] {
   const names = left.slice(0, NAMES_CUT).map((name) => (PLAIN.test(name) ? name : 'a member'))
   const more = left.length > NAMES_CUT ? ` and ${left.length - NAMES_CUT} more` : ''
   return [
@@ -159,22 +160,22 @@ const WITHHELD = 'next_cursor is withheld: it would pass over what was cut.'
  *
  * @param asOf When it was asked, in ISO 8601.
  */
-export function toResult(found: Found, bytes: number, asOf: string): CallToolResult {
+export function toResult(found: ToolResult, bytes: number, asOf: string): CallToolResult {
   const { untrusted, explanations, next_cursor = null, keep: end = 'first' } = found
   const isList = Array.isArray(untrusted)
-  const all = (isList ? untrusted : [untrusted]).map((record) => mapTexts(record, shown) as Json)
+  const all = (isList ? untrusted : [untrusted]).map((record) => mapTexts(record, escapeHidden) as Json)
   const headlineOf = (many: number) => (typeof found.headline === 'string' ? found.headline : found.headline(many))
   const room = bytes - FRAME - sizeOf([headlineOf(all.length), found.notes, explanations, next_cursor])
   const { kept, left } = take(all, room, end)
   const isShort = kept.length < all.length
-  const isCut = isShort || left.length > 0
+  const isTruncated = isShort || left.length > 0
   const cursor = isShort ? null : next_cursor
   const notes = [
     ...found.notes,
-    ...cutNotes({ all: all.length, kept: kept.length, left, end, bytes }),
+    ...truncationNotes({ all: all.length, kept: kept.length, left, end, bytes }),
     ...(cursor === next_cursor ? [] : [WITHHELD]),
   ]
-  const complete = found.complete && !isCut
+  const complete = found.complete && !isTruncated
   const structuredContent = {
     complete,
     notes,
@@ -194,4 +195,7 @@ export function toResult(found: Found, bytes: number, asOf: string): CallToolRes
 }
 
 /** Why there is no answer. */
-export const refused = (words: string): CallToolResult => ({ content: [{ type: 'text', text: words }], isError: true })
+export const errorResult = (words: string): CallToolResult => ({
+  content: [{ type: 'text', text: words }],
+  isError: true,
+})

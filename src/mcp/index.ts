@@ -2,4 +2,4 @@
 export type { HttpReply } from '../http/respond.js'
 export { createMcp, type Mcp } from './mcp.js'
 export type { McpOptions } from './options.js'
-export type { RouterToAsk } from './source.js'
+export type { McpRouter } from './source.js'

@@ -11,7 +11,7 @@ import { emptyReply, type HttpReply } from '../http/respond.js'
 import { withShortName } from './message.js'
 import { type McpOptions, resolveMcpOptions } from './options.js'
 import { createToolServer } from './server.js'
-import { type Caller, createAsk, DOOR, TOO_MANY } from './source.js'
+import { AUTH_LIMITS, type Caller, createRouteFetcher, TOO_MANY } from './source.js'
 
 /** The tools: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface Mcp extends Mountable {
@@ -47,8 +47,8 @@ async function toReply(response: Response): Promise<HttpReply> {
 export function createMcp(options: McpOptions): Mcp {
   const { source, auth, prefix, guard, deadlineMs, ...parts } = resolveMcpOptions(options)
   const failed = guardErrorHook<[]>(options.onError)
-  const askFor = createAsk(source, deadlineMs, failed)
-  const askAtDoor = createAsk(source, deadlineMs, failed, DOOR)
+  const askFor = createRouteFetcher(source, deadlineMs, failed)
+  const authFetch = createRouteFetcher(source, deadlineMs, failed, AUTH_LIMITS)
   // The SDK hands on the request itself, and what the host said of its connection stands beside that.
   const callers = new WeakMap<Request, Caller>()
 
@@ -64,7 +64,7 @@ export function createMcp(options: McpOptions): Mcp {
 
   async function isAdmitted(request: Request, { deadline, remoteAddress }: Visit): Promise<boolean> {
     if (auth) return typeof (await deadline.race(auth.authenticate(request, { remoteAddress })))?.name === 'string'
-    const { problem, status, code } = await askAtDoor({ headers: request.headers, remoteAddress })(
+    const { problem, status, code } = await authFetch({ headers: request.headers, remoteAddress })(
       OPEN_TO_ALL,
       deadline.signal,
     )

@@ -1,5 +1,5 @@
 /** A message as the protocol's SDK is given it: what that repeats in its errors is bounded before. */
-import { shownWithin } from './answer.js'
+import { escapeHiddenWithin } from './answer.js'
 
 type Json = Record<string, unknown>
 
@@ -13,5 +13,5 @@ export function withShortName<T>(message: T): T {
   if (!isObject(message) || !isObject(message.params)) return message
   const { name } = message.params
   if (typeof name !== 'string' || name.length <= NAME) return message
-  return { ...message, params: { ...message.params, name: `${shownWithin(name, NAME)}…` } }
+  return { ...message, params: { ...message.params, name: `${escapeHiddenWithin(name, NAME)}…` } }
 }

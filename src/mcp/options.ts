@@ -16,11 +16,11 @@ import {
 } from '../contract/checks.js'
 import type { AdminAuth } from '../http/auth.js'
 import { createHostGuard, type HostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../http/guard.js'
-import { type RouterToAsk, routerSource, type Source, urlSource } from './source.js'
+import { type McpRouter, routerSource, type Source, urlSource } from './source.js'
 
 export interface McpOptions {
   /** The diagnostics router of this process that answers: this, or `url`. It hears of each caller as if he had asked it himself. */
-  router?: RouterToAsk | undefined
+  router?: McpRouter | undefined
   /** Where the diagnostics router is that answers, `http(s)`, its prefix included; redirects are not followed. */
   url?: string | undefined
   /** The key that the router at `url` is sent. @default what the caller was let in with */

@@ -2,12 +2,12 @@
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { toTimestamp } from '../contract/ids.js'
 import { VERSION } from '../version.js'
-import { mapTexts, refused, toResult, unshown } from './answer.js'
-import type { Ask } from './source.js'
+import { errorResult, mapTexts, toResult, unescapeHidden } from './answer.js'
+import type { RouteFetcher } from './source.js'
 import { terse } from './terse.js'
 import { RELAY_OVERVIEW } from './tools/overview.js'
 import { COMMAND_EVIDENCE, EXPLAIN_FINDINGS, FIND_RECORDS, GET_RECORD, USER_SUMMARY } from './tools/records.js'
-import type { Looking, Tool } from './tools/tool.js'
+import type { Tool, ToolContext } from './tools/tool.js'
 
 /** In the order in which they are listed. */
 const TOOLS: readonly Tool[] = [
@@ -32,27 +32,27 @@ export interface ServerParts {
   failed(error: unknown): void
 }
 
-async function call(tool: Tool, input: unknown, ask: Ask, parts: ServerParts, signal: AbortSignal) {
-  const looking: Looking = {
+async function call(tool: Tool, input: unknown, fetchRoute: RouteFetcher, parts: ServerParts, signal: AbortSignal) {
+  const toolContext: ToolContext = {
     payloads: parts.payloads,
-    ask: async (route) =>
+    fetchRoute: async (route) =>
       route === null
         ? { problem: 'an id must be a segment of a path: not empty, "." or ".."', status: null }
-        : ask(route, signal),
+        : fetchRoute(route, signal),
   }
   try {
     const asOf = toTimestamp(parts.now())
-    const outcome = await tool.look(mapTexts(input, unshown) as Record<string, unknown>, looking)
-    return 'refused' in outcome ? refused(outcome.refused) : toResult(outcome, parts.answerBytes, asOf)
+    const outcome = await tool.run(mapTexts(input, unescapeHidden) as Record<string, unknown>, toolContext)
+    return 'refused' in outcome ? errorResult(outcome.refused) : toResult(outcome, parts.answerBytes, asOf)
   } catch (error) {
     // Its message would go to whoever asks.
     parts.failed(error)
-    return refused('500 internal: The request failed')
+    return errorResult('500 internal: The request failed')
   }
 }
 
-/** A server whose tools put their questions through `ask`. */
-export function createToolServer(ask: Ask, parts: ServerParts): McpServer {
+/** A server whose tools put their questions through `fetchRoute`. */
+export function createToolServer(fetchRoute: RouteFetcher, parts: ServerParts): McpServer {
   const server = new McpServer(
     { name: 'relayscope', version: VERSION },
     { capabilities: { tools: { listChanged: false } }, instructions: INSTRUCTIONS },
@@ -66,7 +66,7 @@ export function createToolServer(ask: Ask, parts: ServerParts): McpServer {
         outputSchema: terse(tool.output),
         annotations: { readOnlyHint: true, openWorldHint: false },
       },
-      (input, { mcpReq }): Promise<CallToolResult> => call(tool, input, ask, parts, mcpReq.signal),
+      (input, { mcpReq }): Promise<CallToolResult> => call(tool, input, fetchRoute, parts, mcpReq.signal),
     )
   return server
 }

@@ -3,9 +3,9 @@ import { raceAbort } from '../async/abort.js'
 import { createSemaphore } from '../async/semaphore.js'
 import { limitTime } from '../async/time-limit.js'
 import { isForwarded, isLoopbackAddress } from '../http/guard.js'
-import { problemWords } from '../http/problem.js'
+import { problemText } from '../http/problem.js'
 import { readObject } from '../relay-client/wire.js'
-import { shownWithin } from './answer.js'
+import { escapeHiddenWithin } from './answer.js'
 
 /** Whoever asks, as he came in. */
 export interface Caller {
@@ -18,7 +18,7 @@ export interface Caller {
 export type Source = (route: string, caller: Caller, signal: AbortSignal) => Promise<Response>
 
 /** An answer, or why there is none, in one line. */
-export type Asked =
+export type RouteResult =
   | {
       readonly value: Record<string, unknown>
       readonly problem?: never
@@ -28,7 +28,7 @@ export type Asked =
   | { readonly problem: string; readonly status: number | null; readonly code?: unknown; readonly value?: never }
 
 /** Puts a question of one caller. Never rejects. */
-export type Ask = (route: string, signal: AbortSignal) => Promise<Asked>
+export type RouteFetcher = (route: string, signal: AbortSignal) => Promise<RouteResult>
 
 /** How many questions are put at once, and how many wait for their turn. */
 interface Turns {
@@ -42,7 +42,7 @@ const TOOLS: Turns = { atOnce: 16, waiting: 256 }
  * Of the door, which are about nobody's records and soon answered: its own, so that neither a source that hangs nor a crowd
  * without a key stands in the way of who has one.
  */
-export const DOOR: Turns = { atOnce: 64, waiting: 4_096 }
+export const AUTH_LIMITS: Turns = { atOnce: 64, waiting: 4_096 }
 /** Of one answer: twice what the longest page of a router has. */
 const ANSWER_BYTES = 16_777_216
 /** Of a problem's words, in characters. */
@@ -56,7 +56,7 @@ const CREDENTIALS = ['x-admin-key', 'authorization']
 const EXPECTED = 'x-expected-deployment-id'
 
 /** The router of this process: it sees the caller as he came in, and lets him see what is his. */
-export function routerSource({ prefix, fetch }: RouterToAsk): Source {
+export function routerSource({ prefix, fetch }: McpRouter): Source {
   return (route, caller, signal) => {
     const headers = new Headers([...caller.headers].filter(([name]) => !OF_THE_CARRIER.test(name)))
     return fetch(new Request(`http://localhost${prefix}${route}`, { headers, signal }), {
@@ -66,7 +66,7 @@ export function routerSource({ prefix, fetch }: RouterToAsk): Source {
 }
 
 /** What is asked of a router. */
-export interface RouterToAsk {
+export interface McpRouter {
   /** The prefix in canonical form. */
   readonly prefix: string
   /** `info`: as the host gave it with the caller's own request. */
@@ -94,7 +94,7 @@ export function urlSource(url: string, key: string | null): Source {
   }
 }
 
-const problem = (words: string, status: number | null = null, code?: unknown): Asked => ({
+const problem = (words: string, status: number | null = null, code?: unknown): RouteResult => ({
   problem: words,
   status,
   code,
@@ -103,10 +103,11 @@ const problem = (words: string, status: number | null = null, code?: unknown): A
 /** Of one who found no place to wait. */
 export const TOO_MANY = 'too many questions wait for their turn: ask again later'
 
-async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<Asked> {
+async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<RouteResult> {
   const response = await source(route, caller, signal)
   const body = await readObject(response, ANSWER_BYTES)
-  if (!response.ok) return problem(shownWithin(problemWords(response.status, body), WORDS), response.status, body?.code)
+  if (!response.ok)
+    return problem(escapeHiddenWithin(problemText(response.status, body), WORDS), response.status, body?.code)
   return body === undefined ? problem('what answered there is no router, or it answered too much') : { value: body }
 }
 
@@ -116,11 +117,16 @@ async function put(source: Source, route: string, caller: Caller, signal: AbortS
  * @param ms For each question, and the wait for its turn.
  * @param failed Hears what was thrown: nobody who asks is told.
  */
-export function createAsk(source: Source, ms: number, failed: (error: unknown) => void, { atOnce, waiting } = TOOLS) {
+export function createRouteFetcher(
+  source: Source,
+  ms: number,
+  failed: (error: unknown) => void,
+  { atOnce, waiting } = TOOLS,
+) {
   const turns = createSemaphore(atOnce, waiting, () => undefined)
   const late = () => new Error(`no answer within ${ms} ms`)
 
-  return (caller: Caller): Ask =>
+  return (caller: Caller): RouteFetcher =>
     async (route, left) => {
       const { signal, clear } = limitTime({ ms, late, signal: left })
       let isMine = false

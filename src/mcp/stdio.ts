@@ -2,7 +2,7 @@
 import { guardErrorHook } from '../async/hook.js'
 import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
 import { createToolServer } from './server.js'
-import { createAsk, urlSource } from './source.js'
+import { createRouteFetcher, urlSource } from './source.js'
 
 export interface StdioTools {
   /** Where the router is. */
@@ -17,6 +17,6 @@ export interface StdioTools {
 /** Makes the server of each conversation over one router. What goes wrong in here stands on stderr. */
 export function createStdioTools({ url, key, payloads, lost }: StdioTools) {
   const failed = guardErrorHook<[]>(undefined)
-  const ask = createAsk(urlSource(url, key), DEADLINE_MS, lost)({ headers: new Headers() })
-  return () => createToolServer(ask, { payloads, answerBytes: ANSWER_BYTES, now: Date.now, failed })
+  const fetchRoute = createRouteFetcher(urlSource(url, key), DEADLINE_MS, lost)({ headers: new Headers() })
+  return () => createToolServer(fetchRoute, { payloads, answerBytes: ANSWER_BYTES, now: Date.now, failed })
 }

@@ -1,6 +1,6 @@
 /** Schemas of tools in as few words as they can be said: an agent carries the list of its tools along all the time. */
 import * as z from 'zod'
-import { shownWithin } from './answer.js'
+import { escapeHiddenWithin } from './answer.js'
 
 type Json = Record<string, unknown>
 
@@ -29,16 +29,16 @@ interface Issue {
 }
 
 /** Where it is and what is wrong there, in one line: what it is called there was written by whoever asks, at any length. */
-const wordsOf = ({ path = [], message }: Issue): string => {
+const textFrom = ({ path = [], message }: Issue): string => {
   const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
-  return shownWithin(place === '' ? message : `${shownWithin(place, WORDS / 2)}: ${message}`, WORDS)
+  return escapeHiddenWithin(place === '' ? message : `${escapeHiddenWithin(place, WORDS / 2)}: ${message}`, WORDS)
 }
 
 const bounded = (issues: readonly Issue[]): Issue[] =>
-  issues.slice(0, ISSUES).map((issue) => ({ message: wordsOf(issue) }))
+  issues.slice(0, ISSUES).map((issue) => ({ message: textFrom(issue) }))
 
 /** What is wrong with arguments, in one line. */
-export const issueWords = (issues: readonly Issue[]): string =>
+export const issueText = (issues: readonly Issue[]): string =>
   bounded(issues)
     .map(({ message }) => message)
     .join(', ')

@@ -15,7 +15,7 @@ import { toTimestamp } from '../contract/ids.js'
 import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import { type Clocked, readOptions, withClock } from '../contract/options.js'
-import { examinable } from '../contract/page.js'
+import { scanLimit } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
@@ -50,12 +50,12 @@ export function createBrowserWindowRegistry(
 
   const inspector: BrowserWindowRegistryInspector = {
     version: presence.version,
-    listBrowserWindows: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
+    listBrowserWindows: (filter, page, ctx) => presence.list(filter, page, scanLimit(ctx)),
     getBrowserWindow: (windowId) => presence.get(windowId)?.record ?? null,
-    countBrowserWindows: (filter, ask) => presence.count(filter, examinable(ask)),
-    listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
-    observeUsers: (userIds, ask) =>
-      presence.observe(userIds, ask, (user_id, counts) => {
+    countBrowserWindows: (filter, ctx) => presence.count(filter, scanLimit(ctx)),
+    listUserIds: (page, ctx) => presence.userIds(page, scanLimit(ctx)),
+    observeUsers: (userIds, ctx) =>
+      presence.observe(userIds, ctx, (user_id, counts) => {
         const { by_status } = counts()
         return { user_id, observed_browser_windows: by_status.open, browser_windows_by_status: by_status }
       }),

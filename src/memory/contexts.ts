@@ -16,7 +16,7 @@ import { parseInput } from '../contract/input.js'
 import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
 import { type Clocked, readOptions, withClock } from '../contract/options.js'
-import { annotated, examinable } from '../contract/page.js'
+import { scanLimit, withMetadata } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
@@ -70,22 +70,22 @@ export function createContextRegistry(
 
   const inspector: ContextRegistryInspector = {
     version: presence.version,
-    listContexts: (filter, page, ask) => presence.list(filter, page, examinable(ask)),
+    listContexts: (filter, page, ctx) => presence.list(filter, page, scanLimit(ctx)),
     getContext: (contextId) => presence.get(contextId)?.record ?? null,
-    countContexts: (filter, ask) => presence.count(filter, examinable(ask)),
-    countByWindow(windowIds, ask, windows) {
-      const { count, examined } = presence.counter(examinable(ask))
+    countContexts: (filter, ctx) => presence.count(filter, scanLimit(ctx)),
+    countByWindow(windowIds, ctx, windows) {
+      const { count, examined } = presence.counter(scanLimit(ctx))
       const counted = windowIds.map((window_id, i) => {
         const owned = windows?.[i]
         const window = owned ? { window: windowKey(owned) } : { window_id }
         return countWindow(window_id, (filter) => count({ ...window, ...filter }))
       })
       const counts = counted.filter((one) => one !== null)
-      return annotated(counts, { examined: examined(), truncated: counts.length < counted.length })
+      return withMetadata(counts, { examined: examined(), truncated: counts.length < counted.length })
     },
-    listUserIds: (page, ask) => presence.userIds(page, examinable(ask)),
-    observeUsers: (userIds, ask) =>
-      presence.observe(userIds, ask, (user_id, counts): UserPart => {
+    listUserIds: (page, ctx) => presence.userIds(page, scanLimit(ctx)),
+    observeUsers: (userIds, ctx) =>
+      presence.observe(userIds, ctx, (user_id, counts): UserPart => {
         const [active, idle] = [counts('active'), counts('idle')]
         return {
           user_id,

@@ -5,7 +5,7 @@ import type { SourceName } from '../contract/completeness.js'
 import { type CountedFields, countBy } from '../contract/counts.js'
 import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
 import type { Awaitable, Indexed } from '../contract/page.js'
-import { budgetOf, type ViewAsk, type WalkedEntries, walk } from '../views/reading.js'
+import { budgetOf, type ViewContext, type WalkedEntries, walkEntries } from '../views/reading.js'
 
 /** One number, told apart by its labels. */
 export interface MetricSample {
@@ -38,7 +38,7 @@ export interface MetricFamily extends MetricDescription {
 
 /** What a scrape asks with. */
 export interface Scrape {
-  readonly view: ViewAsk
+  readonly view: ViewContext
   /** Scopes that may be told of by name. */
   readonly scopes: readonly string[]
 }
@@ -55,11 +55,11 @@ interface Question<Name extends FamilyName, Answer> {
   /** The methods that it calls. */
   readonly calls: string
   /** @throws whatever the inspector throws, and for an answer that is none. */
-  ask(inspector: Present[Name], scrape: Scrape): Promise<Answered<Answer> | undefined>
+  read(inspector: Present[Name], scrape: Scrape): Promise<Answered<Answer> | undefined>
 }
 
 /** How a family is read off an answer: one number, `null` for unknown, or a sample for each set of labels. */
-interface Told<Answer> {
+interface MetricDefinition<Answer> {
   readonly name: string
   readonly type?: 'counter'
   readonly unit?: 'seconds'
@@ -80,7 +80,7 @@ export interface Group {
   readonly of: FamilyName
   readonly families: readonly MetricDescription[]
   /** `undefined`: there is no such inspector, or it does not offer the question. */
-  ask(inspectors: Inspectors, scrape: Scrape): Promise<Outcome | undefined>
+  read(inspectors: Inspectors, scrape: Scrape): Promise<Outcome | undefined>
 }
 
 const keyOf = ({ labels }: MetricSample) => JSON.stringify(Object.values(labels))
@@ -97,10 +97,10 @@ function showable(read: number | null | undefined | readonly MetricSample[]): Me
 }
 
 /** The families that `question` answers. */
-export function about<Name extends FamilyName, Answer>(
+export function defineMetrics<Name extends FamilyName, Answer>(
   question: Question<Name, Answer>,
   // What is asked says what is answered.
-  told: readonly Told<NoInfer<Answer>>[],
+  told: readonly MetricDefinition<NoInfer<Answer>>[],
 ): Group {
   const { of, calls } = question
   return {
@@ -108,9 +108,9 @@ export function about<Name extends FamilyName, Answer>(
     families: told.map(({ name, type, unit = null, help, labels = [] }): MetricDescription => {
       return { name, type: type ?? 'gauge', unit, help, labels, source: FAMILIES[of].capability, asked: calls }
     }),
-    async ask(inspectors, scrape) {
+    async read(inspectors, scrape) {
       const inspector = inspectors[of] as Present[Name] | undefined
-      const answered = inspector && (await question.ask(inspector, scrape))
+      const answered = inspector && (await question.read(inspector, scrape))
       if (answered === undefined) return undefined
       const { value, complete } = answered
       return { complete, samples: new Map(told.map(({ name, read }) => [name, showable(read(value))])) }
@@ -135,20 +135,20 @@ export const instant = (at: string | null): number | null => (at === null ? null
  *
  * @throws what the list throws, after some of its pages too: of half a list that failed nobody knows what it is half of.
  */
-export async function listed<T>(source: SourceName, from: WalkedEntries<T>, { view }: Scrape, most?: number) {
+export async function readAllEntries<T>(source: SourceName, from: WalkedEntries<T>, { view }: Scrape, most?: number) {
   const budget = budgetOf(view)
   budget.entries = Math.min(budget.entries, most ?? budget.entries)
   // A record that was left out is told of here; what is thrown, by whoever catches it.
   const onError = (named: SourceName, error: unknown) => void (error instanceof BadRecord && view.onError(named, error))
   const add = (entries: T[], items: T[]) => void entries.push(...items)
-  const reading = await walk<T, T[]>(source, from, { ...view, onError }, [], add, budget)
+  const reading = await walkEntries<T, T[]>(source, from, { ...view, onError }, [], add, budget)
   if ('error' in reading || reading.value === undefined) throw reading.error
   return { value: reading.value, complete: !reading.truncated }
 }
 
-/** `listed`, with how many entries a sample has; `null` where they are all. */
-export async function sampled<T>(source: SourceName, from: WalkedEntries<T>, scrape: Scrape) {
-  const { value: entries, complete } = await listed(source, from, scrape)
+/** `readAllEntries`, with how many entries a sample has; `null` where they are all. */
+export async function readSample<T>(source: SourceName, from: WalkedEntries<T>, scrape: Scrape) {
+  const { value: entries, complete } = await readAllEntries(source, from, scrape)
   return { value: { entries, sampleSize: complete ? null : entries.length }, complete }
 }
 
@@ -170,7 +170,7 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
       value: { counts: from.counts.parse(kept), sampleSize: kept.truncated === true ? kept.total : null },
       complete: kept.truncated !== true,
     }
-  const { value, complete } = await sampled(source, from, scrape)
+  const { value, complete } = await readSample(source, from, scrape)
   const counts = from.counts.parse(countBy<Entry, F>(fields, value.entries))
   return { value: { counts, sampleSize: value.sampleSize }, complete }
 }

@@ -15,7 +15,7 @@ import {
   type Present,
 } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
-import type { Ask } from '../contract/page.js'
+import type { InspectionContext } from '../contract/page.js'
 import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { remoteAddressOf } from '../http/guard.js'
@@ -102,8 +102,12 @@ interface ReadingOptions {
 const ERRORS_TOLD = 100
 
 /** Of a source that keeps no number: whether it answers at all. */
-async function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], ask: Ask): Promise<Outcome> {
-  const answer = await PROBES[name](inspector, ask)
+async function probe<Name extends FamilyName>(
+  name: Name,
+  inspector: Present[Name],
+  ctx: InspectionContext,
+): Promise<Outcome> {
+  const answer = await PROBES[name](inspector, ctx)
   if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
   return { complete: true, samples: new Map() }
 }
@@ -116,9 +120,9 @@ function beginReading({ inspectors, scopes, examined, ms, now, onError }: Readin
   const tell = (source: SourceName, error: unknown) => void (told++ < ERRORS_TOLD && onError(error, source))
 
   /** `undefined`: not offered; `null`: nobody knows. What was read is told at once, whatever becomes of the others. */
-  async function outcomeOf(source: SourceName, ask: () => Promise<Outcome | undefined>) {
+  async function outcomeOf(source: SourceName, read: () => Promise<Outcome | undefined>) {
     try {
-      const outcome = await raceAbort(ask(), signal)
+      const outcome = await raceAbort(read(), signal)
       for (const [name, read] of outcome?.samples ?? []) samples.set(name, read)
       return outcome
     } catch (error) {
@@ -127,16 +131,16 @@ function beginReading({ inspectors, scopes, examined, ms, now, onError }: Readin
     }
   }
 
-  async function askSource<Name extends FamilyName>(name: Name, inspector: Present[Name], state: SourceState) {
+  async function readSource<Name extends FamilyName>(name: Name, inspector: Present[Name], state: SourceState) {
     const startedAt = performance.now()
     const { source } = state
-    const ask: Ask = { signal, limits: { examined }, onError: (error) => tell(source, error) }
-    const scrape: Scrape = { view: { ask, now, onError: tell }, scopes }
+    const ctx: InspectionContext = { signal, limits: { examined }, onError: (error) => tell(source, error) }
+    const scrape: Scrape = { view: { ctx, now, onError: tell }, scopes }
     const groups = GROUPS.filter(({ of }) => of === name)
-    const asked = await Promise.all(groups.map((group) => outcomeOf(source, () => group.ask(inspectors, scrape))))
+    const asked = await Promise.all(groups.map((group) => outcomeOf(source, () => group.read(inspectors, scrape))))
     const outcomes = asked.filter((outcome) => outcome !== undefined)
     // An inspector that offers none of it is asked whether it is there.
-    if (outcomes.length === 0) outcomes.push((await outcomeOf(source, () => probe(name, inspector, ask))) ?? null)
+    if (outcomes.length === 0) outcomes.push((await outcomeOf(source, () => probe(name, inspector, ctx))) ?? null)
     state.up = outcomes.every((outcome) => outcome !== null)
     state.complete = outcomes.every((outcome) => outcome?.complete)
     state.seconds = (performance.now() - startedAt) / 1_000
@@ -145,7 +149,7 @@ function beginReading({ inspectors, scopes, examined, ms, now, onError }: Readin
   const present = familyEntries().flatMap(([name]) => {
     const inspector = inspectors[name]
     const state: SourceState = { source: FAMILIES[name].capability, up: false, complete: false, seconds: null }
-    return inspector ? [{ state, asked: () => askSource(name, inspector, state) }] : []
+    return inspector ? [{ state, asked: () => readSource(name, inspector, state) }] : []
   })
   const done = Promise.all(present.map(({ asked }) => asked())).then(clear)
   return { done, sources: present.map(({ state }) => state), samples }

@@ -2,7 +2,7 @@
 import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
 import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/checks.js'
-import type { FirstTaken, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
+import type { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Site, SiteInput } from '../contract/sites.js'
@@ -14,11 +14,11 @@ import {
   fieldErrorsOf,
   isFlag,
   isListOf,
+  isName,
   isOneOf,
   isRecordOf,
   isRedirect,
   isText,
-  isWord,
   messageOf,
   nullable,
   readObject,
@@ -161,16 +161,16 @@ export interface CooperativeSitePublisherOptions {
   runtime: PublisherRuntime
 }
 
-const isFirst = nullable(isRecordOf<FirstTaken>({ client_id: isText, at: isText }))
+const isFirst = nullable(isRecordOf<FirstAccepted>({ client_id: isText, at: isText }))
 
 const isMessageAnswer = isRecordOf<SiteMessageAnswer>({
   accepted: isFlag,
   duplicate: isFlag,
-  first: (value): value is FirstTaken | null | undefined => value === undefined || isFirst(value),
+  first: (value): value is FirstAccepted | null | undefined => value === undefined || isFirst(value),
   message_id: isText,
   stream: isText,
   published: nullable(isFlag),
-  not_published_reason: nullable(isWord<NotPublishedReason>),
+  not_published_reason: nullable(isName<NotPublishedReason>),
 })
 
 const isPassing = (error: unknown) =>

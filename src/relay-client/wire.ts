@@ -16,7 +16,7 @@ export const isOneOf =
     values.some((each) => each === value)
 
 /** A word of a list that a newer relay may have made longer: refused, an answer would be lost for the sake of its reason. */
-export const isWord = <T extends string>(value: unknown): value is T => isText(value)
+export const isName = <T extends string>(value: unknown): value is T => isText(value)
 
 export const isListOf =
   <T>(is: Check<T>): Check<T[]> =>

@@ -11,12 +11,12 @@ import {
   type ContractCase,
   check,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
 } from './expect.js'
 import { listCases, type MakeInspector, userCases, walk } from './lists.js'
@@ -28,16 +28,16 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
   return toCases([
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'listBrowserWindows',
-      list: (windows, filter) => (page, ask) => windows.listBrowserWindows(filter as object, page, ask),
+      list: (windows, filter) => (page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
       item: BrowserWindow.refine((window) => window.counts_source === 'snapshot', 'counts_source must be snapshot'),
       id: 'window_id',
       filters: FILTERS,
-      get: (windows, id, ask) => windows.getBrowserWindow(id, ask),
+      get: (windows, id, ctx) => windows.getBrowserWindow(id, ctx),
     }),
     ...countCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'countBrowserWindows',
-      list: (windows, filter, page, ask) => windows.listBrowserWindows(filter as object, page, ask),
-      count: (windows, filter, ask) => windows.countBrowserWindows?.(filter as object, ask),
+      list: (windows, filter, page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
+      count: (windows, filter, ctx) => windows.countBrowserWindows?.(filter as object, ctx),
       by: BROWSER_WINDOW_FAMILY.counted,
       filters: FILTERS,
     }),
@@ -51,7 +51,7 @@ async function checkKnown(make: MakeInspector<BrowserWindowRegistryInspector>): 
   const windows = await make()
   if (!windows) return notTested('there is no listBrowserWindows')
   for (const field of ['focused', 'incognito', 'draining'] as const) {
-    const found = await walk((page, ask) => windows.listBrowserWindows({ [field]: false }, page, ask), 100, 'a filter')
+    const found = await walk((page, ctx) => windows.listBrowserWindows({ [field]: false }, page, ctx), 100, 'a filter')
     check(
       found.every((window) => window[field] === false),
       `listBrowserWindows under ${field}=false answered a window whose ${field} is not false`,
@@ -90,7 +90,7 @@ const toWindow: Make<BrowserWindow> = (given, place) =>
 export function fakeBrowserWindows(world: BrowserWindowWorld): BrowserWindowRegistryInspector | undefined {
   if (!world.browserWindows) return undefined
   return {
-    listBrowserWindows: (filter, page) => pageOf(toWindow, world.browserWindows, filter, page),
+    listBrowserWindows: (filter, page) => fakePage(toWindow, world.browserWindows, filter, page),
     getBrowserWindow: (window_id) => find(toWindow, world.browserWindows, { window_id }),
   }
 }

@@ -17,13 +17,14 @@ import { compareIds } from '../contract/ids.js'
 import type { Page, PageQuery } from '../contract/page.js'
 import { countCases } from './counts.js'
 import {
-  ASK,
+  CONTEXT,
   type ContractCase,
   check,
   checkEnds,
   checkEqual,
   checkSchema,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   hasAll,
@@ -31,11 +32,10 @@ import {
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
   wholeRecords,
 } from './expect.js'
-import { filtersIn, listCases, type MakeInspector, NO_PAGE, NOBODY, userCases, walk, walkAll } from './lists.js'
+import { filtersIn, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
 // The suite of what came and went minute by minute, and what the fakes know of it.
 
@@ -54,7 +54,7 @@ async function checkChurn(make: MakeInspector<RegistryInspector>): Promise<void>
   const registry = await make()
   if (!registry?.connectionChurn) return notTested('there is no connectionChurn')
   const churnOf = async (filter: ChurnFilter) => {
-    const churn = await registry.connectionChurn?.(filter, ASK)
+    const churn = await registry.connectionChurn?.(filter, CONTEXT)
     checkSchema(ConnectionChurn, churn, 'connectionChurn')
     return churn as ConnectionChurn
   }
@@ -70,9 +70,9 @@ async function checkChurn(make: MakeInspector<RegistryInspector>): Promise<void>
     const parts = byType.flatMap((churn) => churn.items.filter((one) => one.minute === minute))
     checkEqual(sum(parts), sum([counts]), `what happened at ${minute} by client type, and in all`)
   }
-  for (const { minute, ...counts } of (await churnOf({ node_id: NOBODY })).items)
+  for (const { minute, ...counts } of (await churnOf({ node_id: UNKNOWN_ID })).items)
     checkEqual(sum([counts]), sum([]), `what happened at ${minute} at a node that nobody knows`)
-  await checkEnds((ask) => registry.connectionChurn?.({}, ask), 'connectionChurn')
+  await checkEnds((ctx) => registry.connectionChurn?.({}, ctx), 'connectionChurn')
 }
 
 /** What happened in one minute, at one node and of one type of client where these are given. */
@@ -101,23 +101,23 @@ const toFilter = (values: Partial<Connection>): ConnectionFilter =>
 const FILTERS = ConnectionFilter.keyof().options
 
 const connectionsOf = (registry: RegistryInspector) =>
-  walk<Connection>((page, ask) => registry.listConnections({}, page, ask), 100, 'listConnections')
+  walk<Connection>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
 
 /** Holds a registry inspector to its contract. `make` gives one with the same connections each time. */
 export function registryContract(make: MakeInspector<RegistryInspector>): ContractCase[] {
   return toCases([
     ...listCases<RegistryInspector, Connection>(make, {
       name: 'listConnections',
-      list: (registry, filter) => (page, ask) => registry.listConnections(toFilter(filter), page, ask),
+      list: (registry, filter) => (page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
       item: Connection,
       id: 'connection_id',
       filters: FILTERS,
-      get: (registry, id, ask) => registry.getConnection(id, ask),
+      get: (registry, id, ctx) => registry.getConnection(id, ctx),
     }),
     ...countCases<RegistryInspector, Connection>(make, {
       name: 'countConnections',
-      list: (registry, filter, page, ask) => registry.listConnections(toFilter(filter), page, ask),
-      count: (registry, filter, ask) => registry.countConnections?.(toFilter(filter), ask),
+      list: (registry, filter, page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
+      count: (registry, filter, ctx) => registry.countConnections?.(toFilter(filter), ctx),
       by: CONNECTION_FAMILY.counted,
       filters: FILTERS,
     }),
@@ -134,7 +134,7 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
   if (!registry?.listConnectionHistory) return notTested('there is no listConnectionHistory')
   const eventsOf = (id: string) =>
     walkAll<ConnectionEvent>(
-      async (page, ask) => (await registry.listConnectionHistory?.(id, page, ask)) ?? NO_PAGE,
+      async (page, ctx) => (await registry.listConnectionHistory?.(id, page, ctx)) ?? NO_PAGE,
       'listConnectionHistory',
     )
   for (const { connection_id } of (await connectionsOf(registry)).slice(0, 20)) {
@@ -145,7 +145,7 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
       check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory must be oldest first')
     }
   }
-  const unknown = await registry.listConnectionHistory(NOBODY, { limit: 1, cursor: null }, ASK)
+  const unknown = await registry.listConnectionHistory(UNKNOWN_ID, { limit: 1, cursor: null }, CONTEXT)
   check(unknown === null, 'listConnectionHistory of an unknown connection must be null')
 }
 
@@ -154,10 +154,10 @@ async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<voi
   if (!registry?.currentInstances) return notTested('there are no currentInstances')
   const connected = (await connectionsOf(registry)).filter(({ status }) => status === 'connected').slice(0, 20)
   // Whoever is connected stands between two who are not.
-  const nobody = { user_id: NOBODY, client_id: NOBODY }
+  const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID }
   const clients = connected.flatMap(({ user_id, client_id }) => [{ user_id, client_id }, nobody])
   const expected = connected.flatMap(({ instance_id }) => [instance_id, null])
-  checkEqual(await registry.currentInstances(clients, ASK), expected, 'instances that hold clients')
+  checkEqual(await registry.currentInstances(clients, CONTEXT), expected, 'instances that hold clients')
 }
 
 async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
@@ -166,9 +166,9 @@ async function checkActions(make: MakeInspector<RegistryInspector>): Promise<voi
   const connections = await connectionsOf(registry)
   for (const filter of [{}, ...filtersIn(connections, ['user_id', 'client_type'])]) {
     // No index answers that.
-    if ((await registry.listActions(filter, { limit: 1, cursor: null }, ASK)) === null) continue
+    if ((await registry.listActions(filter, { limit: 1, cursor: null }, CONTEXT)) === null) continue
     const actions = await walkAll<ActionObservation>(
-      async (page, ask) => (await registry.listActions?.(filter, page, ask)) ?? NO_PAGE,
+      async (page, ctx) => (await registry.listActions?.(filter, page, ctx)) ?? NO_PAGE,
       'listActions',
       ({ name }) => name,
     )
@@ -237,7 +237,7 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
   const connections = () => wholeRecords(toConnection, world.connections)
   if (!world.connections && !world.actions && !world.connectionEvents && !world.connectionChurn) return undefined
   return {
-    listConnections: (filter, page) => pageOf(toConnection, world.connections, filter, page),
+    listConnections: (filter, page) => fakePage(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
     currentInstances: (clients) =>
       clients.map(
@@ -255,7 +255,7 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
         const known =
           find(toConnection, world.connections, { connection_id }) ??
           find(toConnectionEvent, world.connectionEvents, { connection_id })
-        return known && pageOf(toConnectionEvent, world.connectionEvents, { connection_id }, page)
+        return known && fakePage(toConnectionEvent, world.connectionEvents, { connection_id }, page)
       },
     }),
   }

@@ -9,21 +9,21 @@ import {
 } from '../contract/contexts.js'
 import { countCases } from './counts.js'
 import {
-  ASK,
   CLIENT,
+  CONTEXT,
   type ContractCase,
   check,
   checkEqual,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
 } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, userCases, walk } from './lists.js'
+import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './lists.js'
 
 const FILTERS = ContextFilter.keyof().options
 
@@ -32,16 +32,16 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
   return toCases([
     ...listCases<ContextRegistryInspector, Context>(make, {
       name: 'listContexts',
-      list: (contexts, filter) => (page, ask) => contexts.listContexts(filter as object, page, ask),
+      list: (contexts, filter) => (page, ctx) => contexts.listContexts(filter as object, page, ctx),
       item: Context,
       id: 'context_id',
       filters: FILTERS,
-      get: (contexts, id, ask) => contexts.getContext(id, ask),
+      get: (contexts, id, ctx) => contexts.getContext(id, ctx),
     }),
     ...countCases<ContextRegistryInspector, Context>(make, {
       name: 'countContexts',
-      list: (contexts, filter, page, ask) => contexts.listContexts(filter as object, page, ask),
-      count: (contexts, filter, ask) => contexts.countContexts?.(filter as object, ask),
+      list: (contexts, filter, page, ctx) => contexts.listContexts(filter as object, page, ctx),
+      count: (contexts, filter, ctx) => contexts.countContexts?.(filter as object, ctx),
       by: CONTEXT_FAMILY.counted,
       filters: FILTERS,
     }),
@@ -53,12 +53,12 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
 async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Promise<void> {
   const contexts = await make()
   if (!contexts?.countByWindow) return notTested('there is no countByWindow')
-  const entries = await walk<Context>((page, ask) => contexts.listContexts({}, page, ask), 100, 'listContexts')
+  const entries = await walk<Context>((page, ctx) => contexts.listContexts({}, page, ctx), 100, 'listContexts')
   const ids = [...new Set(entries.flatMap((entry) => entry.window_id ?? []))].slice(0, 499)
   const counted = new Map(
-    (await contexts.countByWindow([...ids, NOBODY], ASK)).map((counts) => [counts.window_id, counts]),
+    (await contexts.countByWindow([...ids, UNKNOWN_ID], CONTEXT)).map((counts) => [counts.window_id, counts]),
   )
-  for (const window_id of [...ids, NOBODY]) {
+  for (const window_id of [...ids, UNKNOWN_ID]) {
     const expected = noWorkersIn(window_id)
     for (const entry of entries) if (entry.window_id === window_id) countWorker(expected, entry)
     const found = counted.get(window_id)
@@ -96,7 +96,7 @@ const toContext: Make<Context> = (given, place) =>
 export function fakeContexts(world: ContextWorld): ContextRegistryInspector | undefined {
   if (!world.contexts) return undefined
   return {
-    listContexts: (filter, page) => pageOf(toContext, world.contexts, filter, page),
+    listContexts: (filter, page) => fakePage(toContext, world.contexts, filter, page),
     getContext: (context_id) => find(toContext, world.contexts, { context_id }),
   }
 }

@@ -1,15 +1,15 @@
 /** What an exact count promises: it is the count of the walk, with every enum value present. */
 import { UNKNOWN } from '../contract/counts.js'
-import type { Ask, Awaitable, Indexed, Page, PageQuery } from '../contract/page.js'
-import { ASK, checkEqual, notTested, type Promised } from './expect.js'
+import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from '../contract/page.js'
+import { CONTEXT, checkEqual, notTested, type Promised } from './expect.js'
 import { filtersIn, type MakeInspector, walk } from './lists.js'
 
 /** How a list is counted. */
 interface CountContract<Inspector, Item extends object> {
   name: string
-  list(inspector: Inspector, filter: Partial<Item>, page: PageQuery, ask: Ask): Awaitable<Page<Item>>
+  list(inspector: Inspector, filter: Partial<Item>, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Item>>
   /** Nothing where the inspector lacks it, `null` where no index answers. */
-  count(inspector: Inspector, filter: Partial<Item>, ask: Ask): Awaitable<object | null> | undefined
+  count(inspector: Inspector, filter: Partial<Item>, ctx: InspectionContext): Awaitable<object | null> | undefined
   /** The enum of every field that is counted by. */
   by: Partial<Record<keyof Item & string, { options: readonly string[] }>>
   filters: readonly (keyof Item & string)[]
@@ -23,10 +23,10 @@ export function countCases<Inspector, Item extends object>(
   const run = async () => {
     const inspector = await make()
     if (!inspector) return notTested(`there is no ${name}`)
-    const entries = (filter: Partial<Item>) => walk((page, ask) => list(inspector, filter, page, ask), 100, name)
+    const entries = (filter: Partial<Item>) => walk((page, ctx) => list(inspector, filter, page, ctx), 100, name)
     let isCounted = false
     for (const filter of [{}, ...filtersIn(await entries({}), filters)]) {
-      const counted = await count(inspector, filter, ASK)
+      const counted = await count(inspector, filter, CONTEXT)
       if (!counted) continue
       isCounted = true
       // What it cost, and whether it is a sample, are not part of what was counted.

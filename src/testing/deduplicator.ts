@@ -1,7 +1,7 @@
 /** The contract suite of a deduplicator's inspector. */
 import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import {
-  ASK,
+  CONTEXT,
   type ContractCase,
   check,
   checkEnds,
@@ -15,7 +15,7 @@ import {
   toCases,
 } from './expect.js'
 import type { MakeInspector } from './lists.js'
-import { NOBODY } from './lists.js'
+import { UNKNOWN_ID } from './lists.js'
 
 /** Holds a deduplicator's inspector to its contract. `users`: users with entries, for they cannot be listed. */
 export function deduplicatorContract(
@@ -28,13 +28,13 @@ export function deduplicatorContract(
       async run() {
         const deduplicator = await make()
         if (!deduplicator) return notTested('there is no deduplicator')
-        const summary = await deduplicator.summary(ASK)
+        const summary = await deduplicator.summary(CONTEXT)
         checkSchema(DeduplicatorSummary, summary, 'summary')
         check(
           summary.entries <= (summary.capacity ?? summary.entries),
           `summary has ${summary.entries} entries and a capacity of ${summary.capacity}`,
         )
-        await checkEnds((ask) => deduplicator.summary(ask), 'summary')
+        await checkEnds((ctx) => deduplicator.summary(ctx), 'summary')
       },
     },
     {
@@ -42,9 +42,9 @@ export function deduplicatorContract(
       async run() {
         const deduplicator = await make()
         if (!deduplicator?.userSummary) return notTested('there is no userSummary')
-        const { entries } = await deduplicator.summary(ASK)
+        const { entries } = await deduplicator.summary(CONTEXT)
         for (const userId of users) {
-          const summary = await deduplicator.userSummary(userId, ASK)
+          const summary = await deduplicator.userSummary(userId, CONTEXT)
           checkSchema(DeduplicatorUserSummary, summary, `userSummary of ${userId}`)
           checkEqual(summary?.user_id, userId, 'userSummary speaks of')
           check(
@@ -52,12 +52,12 @@ export function deduplicatorContract(
             `userSummary of ${userId} has ${summary?.entries} entries, and summary ${entries} in all`,
           )
         }
-        for (const unknown of [NOBODY, '__proto__'].filter((user) => !users.includes(user)))
+        for (const unknown of [UNKNOWN_ID, '__proto__'].filter((user) => !users.includes(user)))
           check(
-            (await deduplicator.userSummary(unknown, ASK)) === null,
+            (await deduplicator.userSummary(unknown, CONTEXT)) === null,
             `${unknown} does not exist, and its answer is not null`,
           )
-        await checkEnds((ask) => deduplicator.userSummary?.(NOBODY, ask), 'userSummary')
+        await checkEnds((ctx) => deduplicator.userSummary?.(UNKNOWN_ID, ctx), 'userSummary')
       },
     },
   ])

@@ -14,8 +14,8 @@ import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/deliver
 import { checkSegmentId, commandKey } from '../contract/ids.js'
 import { Refusal } from '../refusal.js'
 import {
-  ASK,
   CLIENT,
+  CONTEXT,
   type ContractCase,
   check,
   checkEnds,
@@ -23,6 +23,7 @@ import {
   checkEqual,
   checkExact,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   type Make,
@@ -30,11 +31,10 @@ import {
   orRefusal,
   type Partly,
   type Promised,
-  pageOf,
   toCases,
   wholeRecords,
 } from './expect.js'
-import { IDS_TRIED, listCases, type MakeInspector, NO_PAGE, NOBODY, walk } from './lists.js'
+import { IDS_TRIED, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, walk } from './lists.js'
 
 // The suite of the list of a dispatcher's commands.
 
@@ -51,7 +51,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       name: 'listCommands',
       list: (delivery, filter) =>
         delivery.listCommands &&
-        ((page, ask) => delivery.listCommands?.(filter as CommandFilter, page, ask) ?? NO_PAGE),
+        ((page, ctx) => delivery.listCommands?.(filter as CommandFilter, page, ctx) ?? NO_PAGE),
       item: DeliveryCommand,
       exact: true,
       id: idOfCommand,
@@ -64,18 +64,18 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
         const listCommands = delivery?.listCommands
         if (!listCommands) return notTested('there is no listCommands')
         const under = (filter: CommandFilter) =>
-          walk((page, ask) => listCommands.call(delivery, filter, page, ask), 100, 'listCommands')
+          walk((page, ctx) => listCommands.call(delivery, filter, page, ctx), 100, 'listCommands')
         const listed = await under({})
         for (const command of listed) {
           const { state, overdue, action, ...evidence } = command
           const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
           checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
-          const status = await delivery.status(addressOf(command), ASK)
+          const status = await delivery.status(addressOf(command), CONTEXT)
           // What is overdue reads as expired there.
           if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
         }
         for (const scope_id of [
-          NOBODY,
+          UNKNOWN_ID,
           ...new Set(listed.slice(0, IDS_TRIED).map(({ admission }) => admission.scope_id)),
         ])
           checkEntries(
@@ -103,7 +103,7 @@ export function deliveryContract(
     {
       name: 'summary counts what is tracked, and carries no payload',
       run: of(async (delivery) => {
-        const summary = await delivery.summary(ASK)
+        const summary = await delivery.summary(CONTEXT)
         checkExact(DeliverySummary, summary, 'summary')
         const byState = summary.tracked_by_state
         const inStates = byState ? byState.waiting + byState.attempted + byState.acknowledged : null
@@ -120,25 +120,25 @@ export function deliveryContract(
           summary.sample_size <= summary.tracked_commands,
           `summary has sampled ${summary.sample_size} commands of ${summary.tracked_commands} tracked`,
         )
-        await checkEnds((ask) => delivery.summary(ask), 'summary')
+        await checkEnds((ctx) => delivery.summary(ctx), 'summary')
       }),
     },
     ...listCases<DeliveryInspector, DeliveryNode>(make, {
       name: 'listNodes',
-      list: (delivery) => (page, ask) => delivery.listNodes(page, ask),
+      list: (delivery) => (page, ctx) => delivery.listNodes(page, ctx),
       item: DeliveryNode,
       exact: true,
       id: 'node_id',
     }),
     ...listCases<DeliveryInspector, DeliveryTenant>(make, {
       name: 'listTenants',
-      list: (delivery) => (page, ask) => delivery.listTenants(page, ask),
+      list: (delivery) => (page, ctx) => delivery.listTenants(page, ctx),
       item: DeliveryTenant,
       exact: true,
       id: 'scope_id',
-      get: async (delivery, id, ask) => {
-        if (delivery.getTenant) return delivery.getTenant(id, ask)
-        const listed = await walk((page) => delivery.listTenants(page, ask), 100, 'listTenants')
+      get: async (delivery, id, ctx) => {
+        if (delivery.getTenant) return delivery.getTenant(id, ctx)
+        const listed = await walk((page) => delivery.listTenants(page, ctx), 100, 'listTenants')
         return listed.find(({ scope_id }) => scope_id === id) ?? null
       },
     }),
@@ -148,24 +148,24 @@ export function deliveryContract(
       run: of(async (delivery) => {
         for (const { user_id, client_id, command_id } of commands) {
           const key = { user_id, client_id, command_id }
-          const status = await delivery.status(key, ASK)
+          const status = await delivery.status(key, CONTEXT)
           checkExact(DeliveryStatus, status, `status of ${command_id}`)
           checkEqual(status && addressOf(status), key, 'status speaks of')
           for (const part of Object.keys(key)) {
-            const other = await delivery.status({ ...key, [part]: NOBODY }, ASK)
+            const other = await delivery.status({ ...key, [part]: UNKNOWN_ID }, CONTEXT)
             check(other === null, `status must be null for another ${part}`)
           }
         }
-        await checkEnds((ask) => delivery.status({ ...NO_COMMAND }, ask), 'status')
+        await checkEnds((ctx) => delivery.status({ ...NO_COMMAND }, ctx), 'status')
       }),
     },
     {
       name: 'status is null for an unknown command, and refuses what can be none with invalid_identity alone',
       run: of(async (delivery) => {
-        check((await delivery.status(NO_COMMAND, ASK)) === null, 'status of an unknown command must be null')
+        check((await delivery.status(NO_COMMAND, CONTEXT)) === null, 'status of an unknown command must be null')
         for (const malformed of ['.', '..', 'a/b']) {
           const answer = await orRefusal(
-            () => delivery.status({ ...NO_COMMAND, command_id: malformed }, ASK),
+            () => delivery.status({ ...NO_COMMAND, command_id: malformed }, CONTEXT),
             `status of ${malformed}`,
             'invalid_identity',
           )
@@ -177,7 +177,7 @@ export function deliveryContract(
   ])
 }
 
-const NO_COMMAND: CommandKey = { user_id: NOBODY, client_id: NOBODY, command_id: NOBODY }
+const NO_COMMAND: CommandKey = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, command_id: UNKNOWN_ID }
 
 /** What the fakes know of delivery. */
 export interface DeliveryWorld {
@@ -260,15 +260,15 @@ export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | u
   if (!delivery) return undefined
   return {
     summary: () => toDeliverySummary(delivery.summary),
-    listNodes: (page) => pageOf(toNode, delivery.nodes, {}, page),
-    listTenants: (page) => pageOf(toTenant, delivery.tenants, {}, page),
+    listNodes: (page) => fakePage(toNode, delivery.nodes, {}, page),
+    listTenants: (page) => fakePage(toTenant, delivery.tenants, {}, page),
     getTenant: (scope_id) => find(toTenant, delivery.tenants, { scope_id }),
     ...(delivery.statuses && {
       listCommands(filter, page) {
         const commands = wholeRecords(toStatus, delivery.statuses).map((status) =>
           toDeliveryCommand(status, FAKE_NOW, null),
         )
-        return pageOf(
+        return fakePage(
           itself,
           commands.filter((command) => admitsCommand(filter, command)),
           {},

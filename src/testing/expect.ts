@@ -2,7 +2,7 @@
 import { endWithin } from '../async/ending.js'
 import type { Instance } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
-import { type Ask, type Page, type PageQuery, parseSequence } from '../contract/page.js'
+import { type InspectionContext, type Page, type PageQuery, parseSequence } from '../contract/page.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
 /** What became of a promise that was not broken. */
@@ -71,7 +71,8 @@ export function check(holds: boolean, promise: string): void {
 }
 
 /** A value as comparable text: keys in order, and what JSON cannot carry left out as it is on the wire. */
-export const textOf = (value: unknown): string => canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json)
+export const comparableText = (value: unknown): string =>
+  canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json)
 
 const SHOWN = 300
 const shorten = (text: string) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
@@ -188,15 +189,15 @@ export async function orRefusal<T>(
 }
 
 /** What accompanies a call of the suites. */
-export const ASK: Ask = { signal: new AbortController().signal }
+export const CONTEXT: InspectionContext = { signal: new AbortController().signal }
 
 // Long enough for a store across a network, short enough to wait for in a test.
 const END_MS = 2_000
 
 /** @throws ContractBroken unless `work` ends, either way, although its signal has been aborted. */
-export async function checkEnds(work: (ask: Ask) => unknown, what: string): Promise<void> {
-  const { cut } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], END_MS)
-  check(cut === 0, `${what} had not ended ${END_MS} ms after its signal aborted; it should stop with its signal`)
+export async function checkEnds(work: (ctx: InspectionContext) => unknown, what: string): Promise<void> {
+  const { aborted } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], END_MS)
+  check(aborted === 0, `${what} had not ended ${END_MS} ms after its signal aborted; it should stop with its signal`)
 }
 
 // Records of a fake world: what a test does not name has a default, so that it says only what it is about.
@@ -241,7 +242,7 @@ export const hasAll = (entry: object, wanted: [string, unknown][]) =>
   wanted.every(([name, value]) => entry[name as keyof object] === value)
 
 /** One page of the records that have all of `filter`'s values, in the order in which they are given. */
-export function pageOf<T extends object>(
+export function fakePage<T extends object>(
   toRecord: Make<T>,
   given: readonly Partly<T>[] | undefined,
   filter: object,

@@ -8,24 +8,24 @@ import {
 } from '../contract/history.js'
 import { userStream } from '../contract/ingest.js'
 import {
-  ASK,
   CLIENT,
+  CONTEXT,
   type ContractCase,
   check,
   checkEnds,
   checkEqual,
   checkSchema,
   FAKE_TIME,
+  fakePage,
   fill,
   INSTANCE,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
   wholeRecords,
 } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, userCases, walk } from './lists.js'
+import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './lists.js'
 
 const NONE = { items: [], next_cursor: null, has_more: false }
 
@@ -35,7 +35,7 @@ export function historyContract(make: MakeInspector<HistoryInspector>): Contract
     ...listCases<HistoryInspector, HistoryStream>(make, {
       name: 'listStreams',
       list: (history, filter) =>
-        history.listStreams && (async (page, ask) => (await history.listStreams?.(filter, page, ask)) ?? NONE),
+        history.listStreams && (async (page, ctx) => (await history.listStreams?.(filter, page, ctx)) ?? NONE),
       item: HistoryStream,
       id: 'stream',
       filters: HistoryStreamFilter.keyof().options,
@@ -49,12 +49,12 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
   const history = await make()
   if (!history) return notTested('there is no history')
   const streams = await walk<HistoryStream>(
-    async (page, ask) => (await history.listStreams?.({}, page, ask)) ?? NONE,
+    async (page, ctx) => (await history.listStreams?.({}, page, ctx)) ?? NONE,
     100,
     'listStreams',
   )
   for (const { stream, message_count } of streams.slice(0, 20)) {
-    const whole = await history.readMessages({ stream, limit: 1_000 }, ASK)
+    const whole = await history.readMessages({ stream, limit: 1_000 }, CONTEXT)
     checkEqual(whole.items.length, Math.min(message_count, 1_000), `how many messages ${stream} has`)
     for (const [i, message] of whole.items.entries()) {
       checkSchema(HistoryMessage, message, `a message of ${stream}`)
@@ -63,7 +63,7 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
       check(!before || before.sequence < message.sequence, `messages of ${stream} must be oldest first`)
     }
     for (const limit of [1, 2]) {
-      const sample = await history.readMessages({ stream, limit }, ASK)
+      const sample = await history.readMessages({ stream, limit }, CONTEXT)
       checkEqual(sample.items, whole.items.slice(-limit), `the newest ${limit} of ${stream}`)
       check(
         sample.truncated || message_count <= limit,
@@ -71,8 +71,8 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
       )
     }
   }
-  checkEqual((await history.readMessages({ stream: NOBODY, limit: 1 }, ASK)).items, [], 'an unknown stream')
-  await checkEnds((ask) => history.readMessages({ stream: NOBODY, limit: 1 }, ask), 'readMessages')
+  checkEqual((await history.readMessages({ stream: UNKNOWN_ID, limit: 1 }, CONTEXT)).items, [], 'an unknown stream')
+  await checkEnds((ctx) => history.readMessages({ stream: UNKNOWN_ID, limit: 1 }, ctx), 'readMessages')
 }
 
 /** What the fakes know of histories. */
@@ -129,7 +129,7 @@ export function fakeHistory(world: HistoryWorld): HistoryInspector | undefined {
       return { items: retained.slice(-limit), truncated: retained.length > limit }
     },
     ...(world.streams && {
-      listStreams: (filter, page) => pageOf(toStreamOver(messages()), world.streams, filter, page),
+      listStreams: (filter, page) => fakePage(toStreamOver(messages()), world.streams, filter, page),
     }),
   }
 }

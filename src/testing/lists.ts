@@ -4,9 +4,9 @@ import type { UserEntries } from '../contract/family.js'
 import { compareIds, utf8Length } from '../contract/ids.js'
 import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
-import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from '../contract/page.js'
 import {
-  ASK,
+  CONTEXT,
   ContractBroken,
   check,
   checkEnds,
@@ -14,18 +14,18 @@ import {
   checkEqual,
   checkExact,
   checkSchema,
+  comparableText,
   differenceOfIds,
   notTested,
   orRefusal,
   type Promised,
   type Schema,
-  textOf,
 } from './expect.js'
 
 // What the suites ask an inspector for: values that its entries have, and some that none has.
 
 /** An id that no entry has. */
-export const NOBODY = 'no-such-entry-4f1d'
+export const UNKNOWN_ID = 'no-such-entry-4f1d'
 
 /** Values of a filter and records by id that are tried; more would only take longer. */
 export const IDS_TRIED = 20
@@ -39,7 +39,7 @@ export function filtersIn<Item extends object>(
   for (const field of fields) {
     const values = [...new Set(entries.map((entry) => entry[field]))].filter((value) => value !== null)
     for (const value of values.slice(0, IDS_TRIED)) found.push({ [field]: value } as unknown as Partial<Item>)
-    if (field.endsWith('_id')) found.push({ [field]: NOBODY } as unknown as Partial<Item>)
+    if (field.endsWith('_id')) found.push({ [field]: UNKNOWN_ID } as unknown as Partial<Item>)
   }
   const last = entries.at(-1)
   if (last)
@@ -54,7 +54,7 @@ export function filtersIn<Item extends object>(
 /** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
 export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
 
-type List<Item> = (page: PageQuery, ask: Ask) => Awaitable<Page<Item>>
+type List<Item> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<Item>>
 
 // With empty pages a walk may take more pages than it has entries, but not without end.
 const PAGES_MAX = 10_000
@@ -66,7 +66,7 @@ export async function walk<Item>(list: List<Item>, limit: number, what: string):
   let cursor: string | null = null
   for (let pages = 0; pages < PAGES_MAX; pages++) {
     const query = { limit, cursor }
-    const answer = await orRefusal(() => list(query, ASK), what, 'unavailable')
+    const answer = await orRefusal(() => list(query, CONTEXT), what, 'unavailable')
     if ('code' in answer) throw new ContractBroken(`${what} refused a walk with ${answer.code}`)
     const page: Page<Item> = answer.value
     checkPage(page, limit, what)
@@ -147,7 +147,7 @@ interface ListContract<Inspector, Item extends object> {
   /** Fields that the list can be filtered by. */
   filters?: readonly (keyof Item & string)[]
   /** The method that finds one entry. */
-  get?(inspector: Inspector, id: string, ask: Ask): Awaitable<Item | null>
+  get?(inspector: Inspector, id: string, ctx: InspectionContext): Awaitable<Item | null>
 }
 
 /** What there is of a list that an inspector has not. */
@@ -205,7 +205,7 @@ export function listCases<Inspector, Item extends object>(
         const known = new Set((await walk(whole, 100, name)).map(idOf))
         for (const cursor of MALFORMED) {
           const answer = await orRefusal(
-            () => whole({ limit: 2, cursor }, ASK),
+            () => whole({ limit: 2, cursor }, CONTEXT),
             `${name} for the token ${JSON.stringify(cursor)}`,
             'invalid_cursor',
           )
@@ -223,14 +223,14 @@ export function listCases<Inspector, Item extends object>(
       name: `${name} looks at no more than it is told to, and at no less than it shows`,
       run: of(async (whole) => {
         for (const examined of [BOUND, EXAMINED_MAX])
-          checkExamined(await whole({ limit: 5, cursor: null }, { ...ASK, limits: { examined } }), examined, name)
-        const left: Ask = { ...ASK, limits: { examined: EXAMINED_MAX }, remaining: BOUND }
+          checkExamined(await whole({ limit: 5, cursor: null }, { ...CONTEXT, limits: { examined } }), examined, name)
+        const left: InspectionContext = { ...CONTEXT, limits: { examined: EXAMINED_MAX }, scanBudget: BOUND }
         checkExamined(await whole({ limit: 5, cursor: null }, left), BOUND, name)
       }),
     },
     {
       name: `${name} ends when its signal is aborted`,
-      run: of((whole) => checkEnds((ask) => whole({ limit: 1, cursor: null }, ask), name)),
+      run: of((whole) => checkEnds((ctx) => whole({ limit: 1, cursor: null }, ctx), name)),
     },
   ]
   if (filters.length > 0)
@@ -241,7 +241,7 @@ export function listCases<Inspector, Item extends object>(
         for (const filter of filtersIn(entries, filters)) {
           const expected = entries.filter((entry) => matches(entry, filter))
           const found = await walk(under(inspector, filter), 2, name)
-          checkEntries(found.map(steady), expected.map(steady), idOf, `${name} under ${textOf(filter)}`)
+          checkEntries(found.map(steady), expected.map(steady), idOf, `${name} under ${comparableText(filter)}`)
         }
       }),
     })
@@ -251,16 +251,16 @@ export function listCases<Inspector, Item extends object>(
       run: of(async (whole, inspector) => {
         const entries = await walk(whole, 100, name)
         for (const entry of entries.slice(0, IDS_TRIED)) {
-          const found = await get(inspector, idOf(entry), ASK)
+          const found = await get(inspector, idOf(entry), CONTEXT)
           checkEqual(steady(found), steady(entry), `the entry ${idOf(entry)} by its id`)
         }
         const known = new Set(entries.map((entry) => idOf(entry)))
-        for (const unknown of [NOBODY, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
+        for (const unknown of [UNKNOWN_ID, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
           check(
-            (await get(inspector, unknown, ASK)) === null,
+            (await get(inspector, unknown, CONTEXT)) === null,
             `the answer for ${unknown}, who does not exist, must be null`,
           )
-        await checkEnds((ask) => get(inspector, NOBODY, ask), `${name} by id`)
+        await checkEnds((ctx) => get(inspector, UNKNOWN_ID, ctx), `${name} by id`)
       }),
     })
   return cases
@@ -283,8 +283,8 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
     if (!inspector) return notTested('there is no such inspector')
     const byUser = new Map<string, Entry[]>()
     const listed: unknown = Reflect.get(inspector, list)
-    const page = (query: PageQuery, ask: Ask): Awaitable<Page<Entry>> =>
-      typeof listed === 'function' ? listed.call(inspector, {}, query, ask) : NO_PAGE
+    const page = (query: PageQuery, ctx: InspectionContext): Awaitable<Page<Entry>> =>
+      typeof listed === 'function' ? listed.call(inspector, {}, query, ctx) : NO_PAGE
     for (const entry of await walk(page, 100, 'the list of its entries'))
       byUser.set(entry.user_id, [...(byUser.get(entry.user_id) ?? []), entry])
     await work(inspector, byUser)
@@ -298,7 +298,7 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
         for (const limit of [1, 2, 100]) {
           const ids: string[] = []
           for (let after: string | null = null; ; after = ids.at(-1) as string) {
-            const found: UserIds | null = await inspector.listUserIds({ after, limit }, ASK)
+            const found: UserIds | null = await inspector.listUserIds({ after, limit }, CONTEXT)
             if (found === null) return notTested('no index answers listUserIds')
             check(found.length <= limit, `listUserIds answered ${found.length} users for a limit of ${limit}`)
             ids.push(...found)
@@ -310,7 +310,7 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
           }
           checkEqual(ids, expected, `listUserIds with a limit of ${limit}`)
         }
-        await checkEnds((ask) => inspector.listUserIds?.({ after: null, limit: 1 }, ask), 'listUserIds')
+        await checkEnds((ctx) => inspector.listUserIds?.({ after: null, limit: 1 }, ctx), 'listUserIds')
       }),
     },
     {
@@ -318,10 +318,10 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
       run: of(async (inspector, byUser) => {
         if (!inspector.observeUsers) return notTested('there is no observeUsers')
         const ids = [...byUser.keys()].slice(0, OBSERVED_USERS - 1)
-        const observed = await inspector.observeUsers([...ids, NOBODY], ASK)
+        const observed = await inspector.observeUsers([...ids, UNKNOWN_ID], CONTEXT)
         if (observed === null) return notTested('no index answers observeUsers')
         const parts = new Map(observed.map((part) => [part.user_id, part]))
-        check(!parts.has(NOBODY), 'observeUsers must not know a user that nobody is')
+        check(!parts.has(UNKNOWN_ID), 'observeUsers must not know a user that nobody is')
         for (const userId of ids) {
           const part = parts.get(userId)
           check(part !== undefined, `observeUsers must know ${userId}, whom listUserIds lists`)
@@ -334,7 +334,7 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
               if (told !== null)
                 checkEqual(plain(part[field as keyof UserPart]), plain(told), `observeUsers: ${field} of ${userId}`)
         }
-        await checkEnds((ask) => inspector.observeUsers?.(ids, ask), 'observeUsers')
+        await checkEnds((ctx) => inspector.observeUsers?.(ids, ctx), 'observeUsers')
       }),
     },
   ]

@@ -9,36 +9,36 @@ import {
   RpcSummary,
 } from '../contract/rpc.js'
 import {
-  ASK,
   CLIENT,
+  CONTEXT,
   type ContractCase,
   check,
   checkEnds,
   checkEqual,
   checkSchema,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   INSTANCE,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
   wholeRecords,
 } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, userCases, walk, walkAll } from './lists.js'
+import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
 /** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
 export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
   return toCases([
     ...listCases<RpcInspector, PendingCall>(make, {
       name: 'listPending',
-      list: (rpc, filter) => (page, ask) => rpc.listPending(filter, page, ask),
+      list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
       item: PendingCall,
       id: 'correlation_id',
       filters: ['user_id', 'client_id', 'action'],
-      get: (rpc, id, ask) => rpc.getPending(id, ask),
+      get: (rpc, id, ctx) => rpc.getPending(id, ctx),
     }),
     {
       name: 'listPending lists the oldest first, and calls past their deadline where these are asked for alone',
@@ -52,7 +52,7 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
 
 const callsOf = (rpc: RpcInspector, filter: PendingCallFilter) =>
   walkAll<PendingCall>(
-    (page, ask) => rpc.listPending(filter, page, ask),
+    (page, ctx) => rpc.listPending(filter, page, ctx),
     'listPending',
     (call) => call.correlation_id,
   )
@@ -67,7 +67,7 @@ async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
   const overdue = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
   for (const call of overdue) {
     checkEqual(call.deadline_at === null, false, `${call.correlation_id} is overdue and has no deadline`)
-    const { age_ms: _, ...found } = (await rpc.getPending(call.correlation_id, ASK)) ?? {}
+    const { age_ms: _, ...found } = (await rpc.getPending(call.correlation_id, CONTEXT)) ?? {}
     const { age_ms: __, ...listed } = call
     checkEqual(found, listed, `the overdue call ${call.correlation_id} by its id`)
   }
@@ -82,22 +82,22 @@ async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
 async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
   if (!rpc?.checkInstance) return notTested('there is no checkInstance')
-  const calls = await walk<PendingCall>((page, ask) => rpc.listPending({}, page, ask), 100, 'listPending')
-  const clients = [{ user_id: NOBODY, client_id: NOBODY, instance_id: NOBODY }, ...calls.slice(0, 20)]
+  const calls = await walk<PendingCall>((page, ctx) => rpc.listPending({}, page, ctx), 100, 'listPending')
+  const clients = [{ user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }, ...calls.slice(0, 20)]
   for (const { user_id, client_id, instance_id } of clients)
-    for (const id of [instance_id ?? NOBODY, NOBODY]) {
-      const { current, current_instance_id } = await rpc.checkInstance({ user_id, client_id, instance_id: id }, ASK)
+    for (const id of [instance_id ?? UNKNOWN_ID, UNKNOWN_ID]) {
+      const { current, current_instance_id } = await rpc.checkInstance({ user_id, client_id, instance_id: id }, CONTEXT)
       checkEqual(current, current_instance_id === id, `checkInstance contradicts itself about ${id}`)
-      check(id !== NOBODY || !current, 'checkInstance must not say current of an instance that nobody has')
+      check(id !== UNKNOWN_ID || !current, 'checkInstance must not say current of an instance that nobody has')
     }
-  const nobody = { user_id: NOBODY, client_id: NOBODY, instance_id: NOBODY }
-  await checkEnds((ask) => rpc.checkInstance?.(nobody, ask), 'checkInstance')
+  const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }
+  await checkEnds((ctx) => rpc.checkInstance?.(nobody, ctx), 'checkInstance')
 }
 
 async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
   if (!rpc?.summary) return notTested('there is no summary')
-  const summary = await rpc.summary(ASK)
+  const summary = await rpc.summary(CONTEXT)
   checkSchema(RpcSummary, summary, 'summary')
   const { pending, overdue, counters } = summary
   const { opened, succeeded, failed, timed_out, cancelled } = counters
@@ -116,7 +116,7 @@ async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
     first === undefined || (summary.oldest_started_at ?? '') <= first,
     `summary says that the oldest call began at ${summary.oldest_started_at}, and one is listed since ${first}`,
   )
-  await checkEnds((ask) => rpc.summary?.(ask), 'summary')
+  await checkEnds((ctx) => rpc.summary?.(ctx), 'summary')
 }
 
 /** What the fakes know of calls. */
@@ -173,7 +173,7 @@ export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   return {
     listPending: ({ overdue = false, ...filter }, page) =>
       // Without a filter only the page is made.
-      pageOf(
+      fakePage(
         toCall,
         world.calls,
         overdue || world.calls?.some((call) => call.overdue) ? { ...filter, overdue } : filter,

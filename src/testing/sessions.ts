@@ -2,31 +2,31 @@
 import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import type { SiteKey } from '../contract/sites.js'
 import {
-  ASK,
+  CONTEXT,
   type ContractCase,
   checkEnds,
   checkEqual,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
 } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
+import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 
 /** Holds an inspector of sessions to its contract. `make` gives one with the same sessions each time. */
 export function sessionContract(make: MakeInspector<SessionInspector>): ContractCase[] {
   return toCases([
     ...listCases<SessionInspector, SessionRow>(make, {
       name: 'listSessions',
-      list: (sessions, filter) => (page, ask) => sessions.listSessions(filter, page, ask),
+      list: (sessions, filter) => (page, ctx) => sessions.listSessions(filter, page, ctx),
       item: SessionRow,
       id: 'session_id',
       filters: SessionFilter.keyof().options,
-      get: (sessions, id, ask) => sessions.getSession(id, ask),
+      get: (sessions, id, ctx) => sessions.getSession(id, ctx),
     }),
     { name: 'countSessions counts what has not ended of each site, its owner’s alone', run: () => checkCounts(make) },
   ])
@@ -37,18 +37,19 @@ const isOpen = ({ state }: SessionRow) => state !== 'closed' && state !== 'expir
 async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void> {
   const sessions = await make()
   if (!sessions?.countSessions) return notTested('there is no countSessions')
-  const rows = await walk<SessionRow>((page, ask) => sessions.listSessions({}, page, ask), 100, 'listSessions')
+  const rows = await walk<SessionRow>((page, ctx) => sessions.listSessions({}, page, ctx), 100, 'listSessions')
   const sites = new Map<string, SiteKey>()
   for (const { site_id, owner } of rows) sites.set(`${owner}\n${site_id}`, { site_id, owner })
   const asked: SiteKey[] = [...sites.values()].slice(0, 100)
-  for (const { site_id, owner } of asked.slice(0, 1)) asked.push({ site_id, owner: NOBODY }, { site_id: NOBODY, owner })
-  const counts = await sessions.countSessions(asked, ASK)
+  for (const { site_id, owner } of asked.slice(0, 1))
+    asked.push({ site_id, owner: UNKNOWN_ID }, { site_id: UNKNOWN_ID, owner })
+  const counts = await sessions.countSessions(asked, CONTEXT)
   checkEqual(counts.length, asked.length, 'countSessions must answer for each site that it was asked about')
   for (const [i, { site_id, owner }] of asked.entries()) {
     const open = rows.filter((row) => row.site_id === site_id && row.owner === owner && isOpen(row)).length
     if (counts[i] !== null) checkEqual(counts[i], open, `countSessions of ${site_id}`)
   }
-  await checkEnds((ask) => sessions.countSessions?.(asked, ask), 'countSessions')
+  await checkEnds((ctx) => sessions.countSessions?.(asked, ctx), 'countSessions')
 }
 
 /** What the fakes know of sessions. */
@@ -79,7 +80,7 @@ const toSession: Make<SessionRow> = (given, place) =>
 export function fakeSessions(world: SessionWorld): SessionInspector | undefined {
   if (!world.sessions) return undefined
   return {
-    listSessions: (filter, page) => pageOf(toSession, world.sessions, filter, page),
+    listSessions: (filter, page) => fakePage(toSession, world.sessions, filter, page),
     getSession: (session_id) => find(toSession, world.sessions, { session_id }),
   }
 }

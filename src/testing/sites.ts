@@ -4,12 +4,12 @@ import {
   type ContractCase,
   check,
   FAKE_TIME,
+  fakePage,
   fill,
   find,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
 } from './expect.js'
 import { listCases, type MakeInspector, walk } from './lists.js'
@@ -19,11 +19,11 @@ export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[]
   return toCases([
     ...listCases<SiteInspector, SiteRow>(make, {
       name: 'listSites',
-      list: (sites, filter) => (page, ask) => sites.listSites(filter, page, ask),
+      list: (sites, filter) => (page, ctx) => sites.listSites(filter, page, ctx),
       item: SiteRow,
       id: 'site_id',
       filters: SiteFilter.keyof().options,
-      get: (sites, id, ask) => sites.getSite(id, ask),
+      get: (sites, id, ctx) => sites.getSite(id, ctx),
     }),
     { name: 'listSites tells when the last event was exactly where it tells its position', run: () => checkLife(make) },
   ])
@@ -32,7 +32,7 @@ export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[]
 async function checkLife(make: MakeInspector<SiteInspector>): Promise<void> {
   const sites = await make()
   if (!sites) return notTested('there is no listSites')
-  for (const row of await walk<SiteRow>((page, ask) => sites.listSites({}, page, ask), 100, 'listSites'))
+  for (const row of await walk<SiteRow>((page, ctx) => sites.listSites({}, page, ctx), 100, 'listSites'))
     check(
       (row.last_event_at === null) === (row.last_position === null),
       `${row.site_id} has a last event without its position, or a position without its event`,
@@ -66,7 +66,7 @@ const toSite: Make<SiteRow> = (given, place) =>
 export function fakeSites(world: SiteWorld): SiteInspector | undefined {
   if (!world.sites) return undefined
   return {
-    listSites: (filter, page) => pageOf(toSite, world.sites, filter, page),
+    listSites: (filter, page) => fakePage(toSite, world.sites, filter, page),
     getSite: (site_id) => find(toSite, world.sites, { site_id }),
   }
 }

@@ -1,27 +1,27 @@
 /** The contract suite of an inspector of viewer streams. */
 import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
 import {
-  ASK,
+  CONTEXT,
   type ContractCase,
   checkEnds,
   checkEqual,
   FAKE_TIME,
+  fakePage,
   fill,
   type Make,
   notTested,
   type Partly,
-  pageOf,
   toCases,
 } from './expect.js'
-import { listCases, type MakeInspector, NOBODY, walk } from './lists.js'
+import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 
 /** Holds an inspector of viewer streams to its contract. `make` gives one with the same streams each time. */
 export function subscriptionContract(make: MakeInspector<SubscriptionInspector>): ContractCase[] {
   return toCases([
     ...listCases<SubscriptionInspector, SubscriptionRow>(make, {
       name: 'listSubscriptions',
-      list: (subscriptions, filter) => (page, ask) =>
-        subscriptions.listSubscriptions(filter as SubscriptionFilter, page, ask),
+      list: (subscriptions, filter) => (page, ctx) =>
+        subscriptions.listSubscriptions(filter as SubscriptionFilter, page, ctx),
       item: SubscriptionRow,
       id: 'subscription_id',
       filters: SubscriptionFilter.keyof().options,
@@ -34,18 +34,18 @@ async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise
   const subscriptions = await make()
   if (!subscriptions?.countViewers) return notTested('there is no countViewers')
   const rows = await walk<SubscriptionRow>(
-    (page, ask) => subscriptions.listSubscriptions({}, page, ask),
+    (page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
     100,
     'listSubscriptions',
   )
-  const sessions = [...new Set(rows.map(({ session_id }) => session_id)).values()].slice(0, 100).concat(NOBODY)
-  const counts = await subscriptions.countViewers(sessions, ASK)
+  const sessions = [...new Set(rows.map(({ session_id }) => session_id)).values()].slice(0, 100).concat(UNKNOWN_ID)
+  const counts = await subscriptions.countViewers(sessions, CONTEXT)
   checkEqual(counts.length, sessions.length, 'countViewers must answer for each session that it was asked about')
   for (const [i, session_id] of sessions.entries()) {
     const viewers = rows.filter((row) => row.session_id === session_id).length
     if (counts[i] !== null) checkEqual(counts[i], viewers, `countViewers of ${session_id}`)
   }
-  await checkEnds((ask) => subscriptions.countViewers?.(sessions, ask), 'countViewers')
+  await checkEnds((ctx) => subscriptions.countViewers?.(sessions, ctx), 'countViewers')
 }
 
 /** What the fakes know of viewer streams. */
@@ -72,5 +72,5 @@ const toSubscription: Make<SubscriptionRow> = (given, place) =>
 
 export function fakeSubscriptions(world: SubscriptionWorld): SubscriptionInspector | undefined {
   if (!world.subscriptions) return undefined
-  return { listSubscriptions: (filter, page) => pageOf(toSubscription, world.subscriptions, filter, page) }
+  return { listSubscriptions: (filter, page) => fakePage(toSubscription, world.subscriptions, filter, page) }
 }

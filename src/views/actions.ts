@@ -9,11 +9,11 @@ import {
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
-import { type Ask, type Page, type PageQuery, pageOf } from '../contract/page.js'
-import { answerOf, examinedOf, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import { type InspectionContext, type Page, type PageQuery, pageSchema } from '../contract/page.js'
+import { answerFrom, examinedOf, readOnce, type SourceReading, type ViewContext, walkEntries } from './reading.js'
 
 /** A page of actions, ordered by name. */
-export const ActionPage = pageOf(ActionObservation)
+export const ActionPage = pageSchema(ActionObservation)
   .extend({ completeness: Completeness.describe('What this answer does not know.') })
   .describe('One page of actions.')
 export type ActionPage = z.infer<typeof ActionPage>
@@ -23,16 +23,16 @@ export async function listActions(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<ActionPage> {
   const indexed = readOnce(
     'registry',
-    () => (registry.listActions ? registry.listActions(filter, page, view.ask) : null),
+    () => (registry.listActions ? registry.listActions(filter, page, view.ctx) : null),
     view,
     (listed) => examinedOf(listed, listed.items.length),
   )
   const reading = (await indexed) ?? (await readConnections(registry, filter, page, view))
-  const { value, completeness } = answerOf(reading, view, ({ omitted = 0 }) => omitted > 0)
+  const { value, completeness } = answerFrom(reading, view, ({ omitted = 0 }) => omitted > 0)
   const { items, next_cursor, has_more, omitted = 0 } = value
   return { items, next_cursor, has_more, ...(omitted > 0 ? { omitted } : {}), completeness }
 }
@@ -48,10 +48,10 @@ async function readConnections(
   registry: RegistryInspector,
   filter: ActionFilter,
   page: PageQuery,
-  view: ViewAsk,
-): Promise<Reading<Page<ActionObservation>>> {
-  const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
-  const reading = await walk(
+  view: ViewContext,
+): Promise<SourceReading<Page<ActionObservation>>> {
+  const list = (query: PageQuery, ctx: InspectionContext) => registry.listConnections(filter, query, ctx)
+  const reading = await walkEntries(
     'registry',
     { entry: Connection, id: 'connection_id', list },
     view,

@@ -1,8 +1,8 @@
 /** Whether clients are connected now: asked once for all that a view looks at together. */
 import { betweenSlices } from '../async/turns.js'
 import { type ClientOfUser, Connection, type RegistryInspector } from '../contract/connections.js'
-import type { Ask, Page, PageQuery } from '../contract/page.js'
-import { type Budget, readable, readPage, type ViewAsk } from './reading.js'
+import type { InspectionContext, Page, PageQuery } from '../contract/page.js'
+import { type Budget, parseRecords, readPage, type ViewContext } from './reading.js'
 
 /** Clients that a registry is asked for at once. */
 const CLIENTS_MAX = 500
@@ -22,7 +22,7 @@ export async function readHolders(
   registry: RegistryInspector,
   clients: readonly ClientOfUser[],
   budget: Budget,
-  view: ViewAsk,
+  view: ViewContext,
   outOf: () => Error,
 ): Promise<Holders> {
   const distinct = [...new Map(clients.map((client) => [nameOf(client), client])).values()]
@@ -32,7 +32,7 @@ export async function readHolders(
       const some = distinct.slice(i, i + CLIENTS_MAX)
       if (budget.entries < some.length) throw outOf()
       budget.entries -= some.length
-      const found = await registry.currentInstances(some, view.ask)
+      const found = await registry.currentInstances(some, view.ctx)
       for (const [k, client] of some.entries()) holders.set(nameOf(client), found[k] ?? null)
     }
   } else {
@@ -47,20 +47,20 @@ async function readHolder(
   registry: RegistryInspector,
   { user_id, client_id }: ClientOfUser,
   budget: Budget,
-  view: ViewAsk,
+  view: ViewContext,
   outOf: () => Error,
 ): Promise<string | null> {
   const filter = { user_id, client_id, status: 'connected' as const }
-  const list = (query: PageQuery, ask: Ask) => registry.listConnections(filter, query, ask)
+  const list = (query: PageQuery, ctx: InspectionContext) => registry.listConnections(filter, query, ctx)
   let cursor: string | null = null
   while (budget.entries > 0) {
     const page: Page<Connection> = await readPage(list, cursor, 1, budget, view)
-    const [held] = readable('registry', Connection, page, view)
+    const [held] = parseRecords('registry', Connection, page, view)
     if (held || !page.has_more) return held?.instance_id ?? null
     // An empty page that goes on says nothing of the client yet. It may have cost no entry.
     if (budget.pages <= 0) break
     cursor = page.next_cursor
-    await betweenSlices(view.ask)
+    await betweenSlices(view.ctx)
   }
   throw outOf()
 }

@@ -6,15 +6,15 @@ import { BadRecord, readRecord } from '../contract/bad-record.js'
 import { Completeness, type SourceName } from '../contract/completeness.js'
 import type { RegistryInspector } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
-import { type Ask, type Awaitable, type PageQuery, pageOf } from '../contract/page.js'
+import { type Awaitable, type InspectionContext, type PageQuery, pageSchema } from '../contract/page.js'
 import { type Connector, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import { SiteRow } from '../contract/sites.js'
 import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
 import { Refusal } from '../refusal.js'
-import { answerOf, type ViewAsk, viewOf, walk } from './reading.js'
+import { answerFrom, type ViewContext, viewForSource, walkEntries } from './reading.js'
 
 /** An answer for each of `keys`, in their order; `null` for unknown. */
-type AskAll<Key, Answer> = (keys: readonly Key[], ask: Ask) => Awaitable<readonly (Answer | null)[]>
+type FetchAll<Key, Answer> = (keys: readonly Key[], ctx: InspectionContext) => Awaitable<readonly (Answer | null)[]>
 
 /**
  * What `source` says of each of `keys`, asked once; of all of them nothing where it cannot be asked. Where it fails `onError`
@@ -23,14 +23,14 @@ type AskAll<Key, Answer> = (keys: readonly Key[], ask: Ask) => Awaitable<readonl
 async function answersOf<Key, Answer>(
   source: SourceName,
   keys: readonly Key[],
-  askAll: AskAll<Key, Answer> | undefined,
-  view: ViewAsk,
+  fetchAll: FetchAll<Key, Answer> | undefined,
+  view: ViewContext,
 ): Promise<ReadonlyMap<Key, Answer>> {
   const answers = new Map<Key, Answer>()
-  if (!askAll || keys.length === 0) return answers
-  const { signal } = view.ask
+  if (!fetchAll || keys.length === 0) return answers
+  const { signal } = view.ctx
   try {
-    const found = await raceAbort(askAll(keys, viewOf(view, source).ask), signal)
+    const found = await raceAbort(fetchAll(keys, viewForSource(view, source).ctx), signal)
     for (const [i, key] of keys.entries()) {
       const answer = found[i] ?? null
       if (answer !== null) answers.set(key, answer)
@@ -50,7 +50,7 @@ const recordsIn = <T>(schema: Parameters<typeof readRecord<T>>[0], items: readon
 export async function withSessions(
   sites: readonly SiteRow[],
   sessions: SessionInspector | undefined,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<SiteRow[]> {
   const read = recordsIn(SiteRow, sites)
   const asked = read.flatMap((one) => (one instanceof BadRecord || one.data.sessions !== null ? [] : one.data))
@@ -62,7 +62,7 @@ export async function withSessions(
 }
 
 /** The inspectors that know more of a session than its registry. */
-export interface AboutSessions {
+export interface SessionSources {
   registry?: RegistryInspector | undefined
   subscriptions?: SubscriptionInspector | undefined
 }
@@ -70,17 +70,17 @@ export interface AboutSessions {
 /** `sessions` with what is known of their connectors and viewers, where they do not say it themselves. */
 export async function withLife(
   sessions: readonly SessionRow[],
-  { registry, subscriptions }: AboutSessions,
-  view: ViewAsk,
+  { registry, subscriptions }: SessionSources,
+  view: ViewContext,
 ): Promise<SessionRow[]> {
   const read = recordsIn(SessionRow, sessions)
   const rows = read.flatMap((one) => (one instanceof BadRecord ? [] : one.data))
   const connectors = rows.flatMap(({ connector, connector_connected }) =>
     connector && connector_connected === null ? connector : [],
   )
-  const areConnected: AskAll<Connector, boolean> | undefined =
+  const areConnected: FetchAll<Connector, boolean> | undefined =
     registry?.currentInstances &&
-    (async (clients, ask) => ((await registry.currentInstances?.(clients, ask)) ?? []).map((held) => held !== null))
+    (async (clients, ctx) => ((await registry.currentInstances?.(clients, ctx)) ?? []).map((held) => held !== null))
   const watched = rows.flatMap(({ session_id, viewers }) => (viewers === null ? session_id : []))
   const [connected, viewersOf] = await Promise.all([
     answersOf('registry', connectors, areConnected, view),
@@ -101,7 +101,7 @@ export async function withLife(
 // The viewer streams that are furthest behind: the order of a moment, of which there is no next page.
 
 /** A page of viewer streams. */
-export const SubscriptionPage = pageOf(SubscriptionRow)
+export const SubscriptionPage = pageSchema(SubscriptionRow)
   .extend({
     completeness: Completeness.nullable().describe(
       'With `order=slowest`, what these are the slowest of: not complete where there are more streams than are shown, or than were looked at. `null` otherwise.',
@@ -127,12 +127,12 @@ export async function listSlowest(
   subscriptions: SubscriptionInspector,
   filter: SubscriptionFilter,
   { limit, cursor }: PageQuery,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<SubscriptionPage> {
   if (cursor !== null) throw new Refusal('invalid_cursor')
-  const list = (page: PageQuery, ask: Ask) => subscriptions.listSubscriptions(filter, page, ask)
+  const list = (page: PageQuery, ctx: InspectionContext) => subscriptions.listSubscriptions(filter, page, ctx)
   const none: SubscriptionRow[] = []
-  const reading = await walk(
+  const reading = await walkEntries(
     'subscriptions',
     { entry: SubscriptionRow, id: 'subscription_id', list },
     view,
@@ -141,6 +141,6 @@ export async function listSlowest(
       for (const row of rows) all.push(row)
     },
   )
-  const { value, completeness } = answerOf(reading, view, (all) => all.length > limit)
+  const { value, completeness } = answerFrom(reading, view, (all) => all.length > limit)
   return { items: value.sort(bySlowness).slice(0, limit), next_cursor: null, has_more: false, completeness }
 }

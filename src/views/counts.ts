@@ -14,9 +14,17 @@ import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/
 import { type DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
 import type { Inspectors } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { type Ask, type Awaitable, type Indexed, type PageQuery, withSignal } from '../contract/page.js'
+import { type Awaitable, type Indexed, type InspectionContext, type PageQuery, withSignal } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
-import { answerOf, examinedOf, readOnce, type ViewAsk, viewOf, type WalkedEntries, walk } from './reading.js'
+import {
+  answerFrom,
+  examinedOf,
+  readOnce,
+  type ViewContext,
+  viewForSource,
+  type WalkedEntries,
+  walkEntries,
+} from './reading.js'
 
 const Count = z.int().min(0)
 const counts = {
@@ -67,11 +75,11 @@ const SILENT_NODES_MAX = 20
 const NODES_MS = 1_000
 
 /** The ids of all silent nodes, or `null` where delivery does not know them, or does not tell this caller. */
-async function silentNodes(delivery: DeliveryInspector, view: ViewAsk): Promise<string[] | null> {
+async function silentNodes(delivery: DeliveryInspector, view: ViewContext): Promise<string[] | null> {
   let isRefused = false
-  const list = async (page: PageQuery, ask: Ask) => {
+  const list = async (page: PageQuery, ctx: InspectionContext) => {
     try {
-      return await delivery.listNodes(page, ask)
+      return await delivery.listNodes(page, ctx)
     } catch (error) {
       isRefused = error instanceof Refusal && error.code === 'not_narrowable'
       throw error
@@ -82,10 +90,10 @@ async function silentNodes(delivery: DeliveryInspector, view: ViewAsk): Promise<
   }
   const { truncated, value } = await runWithin(
     (signal) => {
-      const { ask } = viewOf(view, 'delivery')
-      const bounded = { ...view, ask: withSignal(ask, signal), onError }
+      const { ctx } = viewForSource(view, 'delivery')
+      const bounded = { ...view, ctx: withSignal(ctx, signal), onError }
       const add = (nodes: DeliveryNode[], items: DeliveryNode[]) => void nodes.push(...items)
-      return walk<DeliveryNode, DeliveryNode[]>(
+      return walkEntries<DeliveryNode, DeliveryNode[]>(
         'delivery',
         { entry: DeliveryNode, id: 'node_id', list },
         bounded,
@@ -93,7 +101,7 @@ async function silentNodes(delivery: DeliveryInspector, view: ViewAsk): Promise<
         add,
       )
     },
-    { ms: NODES_MS, late: () => new Refusal('unavailable'), signal: view.ask.signal },
+    { ms: NODES_MS, late: () => new Refusal('unavailable'), signal: view.ctx.signal },
   )
   if (truncated || !value || value.length === 0 || value.some(({ stale }) => stale === null)) return null
   return value.filter(({ stale }) => stale).map(({ node_id }) => node_id)
@@ -103,11 +111,11 @@ async function silentNodes(delivery: DeliveryInspector, view: ViewAsk): Promise<
 export async function countOfSilentNodes(
   { registry, delivery }: Pick<Inspectors, 'registry' | 'delivery'>,
   filter: ConnectionFilter,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<number | null> {
   if (!registry || !delivery) return null
   const nodes = await silentNodes(delivery, view).catch((error) => {
-    view.ask.signal.throwIfAborted()
+    view.ctx.signal.throwIfAborted()
     view.onError('delivery', error)
     return null
   })
@@ -126,15 +134,15 @@ export async function countOfSilentNodes(
 }
 
 /** How many connections there are under `filter`. */
-export const countConnections = (registry: RegistryInspector, filter: ConnectionFilter, view: ViewAsk) =>
+export const countConnections = (registry: RegistryInspector, filter: ConnectionFilter, view: ViewContext) =>
   count(
     'registry',
     CONNECTION_FAMILY.counted,
     {
-      exact: () => registry.countConnections?.(filter, view.ask),
+      exact: () => registry.countConnections?.(filter, view.ctx),
       entry: Connection,
       id: 'connection_id',
-      list: (page, ask) => registry.listConnections(filter, page, ask),
+      list: (page, ctx) => registry.listConnections(filter, page, ctx),
     },
     view,
   )
@@ -148,7 +156,7 @@ export async function count<Entry, F extends CountedFields<Entry>, Exact extends
   from: {
     exact: () => Awaitable<Exact | null | undefined>
   } & WalkedEntries<Entry>,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())
   // A number that is kept was counted before: without a word of its own the source looked at nothing.
@@ -159,10 +167,10 @@ export async function count<Entry, F extends CountedFields<Entry>, Exact extends
     (exact) => examinedOf(exact, 0),
   )
   if (kept !== null) {
-    const { value, completeness } = answerOf(kept, view)
+    const { value, completeness } = answerFrom(kept, view)
     return { ...value, completeness, observed_at }
   }
-  const reading = await walk<Entry, Entry[]>(source, from, view, [], (entries, items) => entries.push(...items))
-  const { value, completeness } = answerOf(reading, view)
+  const reading = await walkEntries<Entry, Entry[]>(source, from, view, [], (entries, items) => entries.push(...items))
+  const { value, completeness } = answerFrom(reading, view)
   return { ...countBy(fields, value), completeness, observed_at }
 }

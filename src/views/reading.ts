@@ -7,29 +7,29 @@ import { BadRecord, readRecord } from '../contract/bad-record.js'
 import type { Completeness, SourceName } from '../contract/completeness.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import {
-  type Ask,
   type Awaitable,
   type Examined,
-  examinable,
   examinedMax,
   type Indexed,
+  type InspectionContext,
   type Page,
   type PageQuery,
+  scanLimit,
   withOnError,
-  withRemaining,
+  withScanBudget,
 } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
 /** What a view works with: what its inspectors are told, the bound per source, the clock, and where failures go. */
-export interface ViewAsk {
+export interface ViewContext {
   /** What every call of an inspector gets, and all that it gets: the signal, and the bounds of the request. */
-  readonly ask: Ask
+  readonly ctx: InspectionContext
   now(): number
   onError(source: SourceName, error: unknown): void
 }
 
 /** What one source answered, and how far it was read for it. */
-export interface Reading<T = unknown> {
+export interface SourceReading<T = unknown> {
   readonly source: SourceName
   /** Entries that the source looked at, those of an index too; 0 where it only read numbers that it keeps. */
   readonly examined: number
@@ -42,9 +42,9 @@ export interface Reading<T = unknown> {
 }
 
 /** `view` for one of several sources: what an inspector passes over is told under its name. */
-export function viewOf(view: ViewAsk, source: SourceName): ViewAsk {
+export function viewForSource(view: ViewContext, source: SourceName): ViewContext {
   const onError = (error: unknown) => view.onError(source, error)
-  return { ...view, ask: withOnError(view.ask, onError) }
+  return { ...view, ctx: withOnError(view.ctx, onError) }
 }
 
 /** What is left of what one request may take from one source. */
@@ -53,12 +53,12 @@ export interface Budget {
   pages: number
 }
 
-export function budgetOf(view: Pick<ViewAsk, 'ask'>): Budget {
+export function budgetOf(view: Pick<ViewContext, 'ctx'>): Budget {
   beginSlice()
-  return { entries: examinable(view.ask), pages: SAMPLE_PAGES_MAX }
+  return { entries: scanLimit(view.ctx), pages: SAMPLE_PAGES_MAX }
 }
 
-type List<T> = (page: PageQuery, ask: Ask) => Awaitable<Page<T>>
+type List<T> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<T>>
 
 /** Entries that a source looked at: what it says, and never less than the `shown` that it answered. */
 export function examinedOf(answer: Examined, shown: number): number {
@@ -72,12 +72,12 @@ export async function readPage<T>(
   cursor: string | null,
   limit: number,
   budget: Budget,
-  { ask }: Pick<ViewAsk, 'ask'>,
+  { ctx }: Pick<ViewContext, 'ctx'>,
 ): Promise<Page<T>> {
-  const { signal } = ask
+  const { signal } = ctx
   const query = { limit: Math.min(limit, budget.entries), cursor }
-  const whole = budget.entries >= examinedMax(ask)
-  const page = await raceAbort(list(query, whole ? ask : withRemaining(ask, budget.entries)), signal)
+  const whole = budget.entries >= examinedMax(ctx)
+  const page = await raceAbort(list(query, whole ? ctx : withScanBudget(ctx, budget.entries)), signal)
   checkPage(page, query.limit)
   budget.entries -= examinedOf(page, page.items.length)
   budget.pages -= 1
@@ -85,7 +85,7 @@ export async function readPage<T>(
 }
 
 /** The records of a page as `entry` reads them. One that it refuses is left out, and `onError` hears of it. */
-export function readable<T>(source: SourceName, entry: z.ZodType<T>, page: Page<unknown>, view: ViewAsk): T[] {
+export function parseRecords<T>(source: SourceName, entry: z.ZodType<T>, page: Page<unknown>, view: ViewContext): T[] {
   const records: T[] = []
   for (const [index, item] of page.items.entries()) {
     const read = readRecord(entry, item, index)
@@ -111,14 +111,14 @@ export interface WalkedEntries<T> extends Entries<T> {
  * whose id was already seen is dropped: a list that changes during the walk can show it again. Where a
  * record was left out the reading is a truncated one. Failing before the first page is a failed reading, failing later a truncated one (`onError` hears why).
  */
-export async function walk<T, Value>(
+export async function walkEntries<T, Value>(
   source: SourceName,
   { entry, list, id }: WalkedEntries<T>,
-  view: ViewAsk,
+  view: ViewContext,
   value: Value,
   add: (value: Value, items: T[]) => void,
   budget: Budget = budgetOf(view),
-): Promise<Reading<Value>> {
+): Promise<SourceReading<Value>> {
   const before = budget.entries
   const reading = (truncated: boolean) => ({ source, examined: before - budget.entries, truncated, value })
   let cursor: string | null = null
@@ -128,7 +128,7 @@ export async function walk<T, Value>(
   try {
     while (budget.entries > 0 && budget.pages > 0) {
       const page: Page<unknown> = await readPage(list, cursor, PAGE_MAX, budget, view)
-      const records = readable(source, entry, page, view)
+      const records = parseRecords(source, entry, page, view)
       const unseen = records.filter((record) => !ids.has(record[id]) && ids.add(record[id]))
       add(value, unseen)
       omitted ||= (page.omitted ?? 0) > 0 || records.length < page.items.length
@@ -136,7 +136,7 @@ export async function walk<T, Value>(
       cursor = page.next_cursor as string
       if (seen.has(cursor)) break
       seen.add(cursor)
-      await betweenSlices(view.ask)
+      await betweenSlices(view.ctx)
     }
     return reading(true)
   } catch (error) {
@@ -163,11 +163,11 @@ function checkPage(page: Page<unknown>, limit: number): void {
 export async function readOnce<T extends Indexed>(
   source: SourceName,
   work: () => Awaitable<T | null>,
-  view: ViewAsk,
+  view: ViewContext,
   examined: (value: T) => number,
-): Promise<Reading<T> | null> {
+): Promise<SourceReading<T> | null> {
   try {
-    const value = await raceAbort(work(), view.ask.signal)
+    const value = await raceAbort(work(), view.ctx.signal)
     if (value === undefined)
       throw new TypeError(`${source} answered undefined; it must answer a value, or null for none`)
     return value && { source, examined: examined(value), truncated: value.truncated === true, value }
@@ -178,7 +178,7 @@ export async function readOnce<T extends Indexed>(
 }
 
 /** How far one source was read in two readings. */
-export function joined(first: Reading, next: Reading) {
+export function joinReadings(first: SourceReading, next: SourceReading) {
   const { source, examined, truncated } = first
   return { source, examined: examined + next.examined, truncated: truncated || next.truncated, error: next.error }
 }
@@ -190,12 +190,12 @@ export function joined(first: Reading, next: Reading) {
  * before anything else.
  */
 export function completenessOf(
-  readings: readonly Reading[],
-  view: ViewAsk,
+  readings: readonly SourceReading[],
+  view: ViewContext,
   cut: Iterable<SourceName> = [],
 ): Completeness {
   // Whoever comes to this point late answers with what there is, and has looked at the deadline that has passed.
-  const { signal } = view.ask
+  const { signal } = view.ctx
   if (readings.length > 0 && readings.every((reading) => reading.value === undefined)) {
     const errors = readings.map((reading) => reading.error)
     const unavailable = (error: unknown) => error instanceof Refusal && error.code === 'unavailable'
@@ -206,17 +206,17 @@ export function completenessOf(
     complete: incomplete.size === 0,
     truncated_sources: readings.map(({ source }) => source).filter((source) => incomplete.has(source)),
     examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
-    limits: Object.fromEntries(readings.map((reading) => [reading.source, examinedMax(view.ask)])),
+    limits: Object.fromEntries(readings.map((reading) => [reading.source, examinedMax(view.ctx)])),
   }
 }
 
 /** What the one source of an answer came to, and how complete it is. @throws the error of a reading that failed. */
-export function answerOf<T>(reading: Reading<T>, view: ViewAsk, isCut?: (value: T) => boolean) {
+export function answerFrom<T>(reading: SourceReading<T>, view: ViewContext, isTruncated?: (value: T) => boolean) {
   const value = reading.value as T
-  const cut = value !== undefined && isCut?.(value) ? [reading.source] : []
+  const cut = value !== undefined && isTruncated?.(value) ? [reading.source] : []
   return { value, completeness: completenessOf([reading], view, cut) }
 }
 
-function failed(source: SourceName, error: unknown): Reading<never> {
+function failed(source: SourceName, error: unknown): SourceReading<never> {
   return { source, examined: 0, truncated: true, value: undefined, error }
 }

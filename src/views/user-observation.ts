@@ -4,11 +4,19 @@ import { CAPABILITIES, type Capability } from '../contract/capabilities.js'
 import type { SourceName } from '../contract/completeness.js'
 import { ClientType } from '../contract/connections.js'
 import { familyEntries, type Inspectors } from '../contract/families.js'
-import { compareIds, named, Timestamp } from '../contract/ids.js'
+import { compareIds, idField, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
 import type { UserIndex, UserPart } from '../contract/observation.js'
-import type { Ask, Awaitable, Page, PageQuery } from '../contract/page.js'
-import { budgetOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, walk } from './reading.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from '../contract/page.js'
+import {
+  budgetOf,
+  examinedOf,
+  joinReadings,
+  readOnce,
+  type SourceReading,
+  type ViewContext,
+  walkEntries,
+} from './reading.js'
 
 /** A number of an aggregate; `null` where its source is absent or failed. */
 export const ObservedCount = z.int().min(0).nullable()
@@ -19,7 +27,7 @@ export const ObservedCount = z.int().min(0).nullable()
  */
 export const UserObservation = z
   .object({
-    user_id: named('user_id'),
+    user_id: idField('user_id'),
     sources: z.array(z.string()).describe('The sources that know the user.'),
     observed_connections: ObservedCount.describe('Connections with status `connected`.'),
     observed_client_types: z
@@ -103,10 +111,14 @@ export interface KnownUsers {
   readonly exhaustive: boolean
 }
 
-export type UserReading = Reading<KnownUsers>
+export type UserReading = SourceReading<KnownUsers>
 
 /** What `source` knows of these users: from its own index, or else by walking each user's entries. */
-export async function readUsers(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<UserReading> {
+export async function readUsers(
+  source: UserSource,
+  userIds: readonly string[],
+  view: ViewContext,
+): Promise<UserReading> {
   return (await readIndex(source, userIds, view)) ?? (await readEach(source, userIds, view))
 }
 
@@ -114,11 +126,11 @@ export async function readUsers(source: UserSource, userIds: readonly string[], 
 export async function readIndex(
   { index, name }: UserSource,
   userIds: readonly string[],
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<UserReading | null> {
   const parts: Parts = new Map()
   const read = async () => {
-    const known = index.observeUsers ? await index.observeUsers(userIds, view.ask) : null
+    const known = index.observeUsers ? await index.observeUsers(userIds, view.ctx) : null
     for (const part of known ?? []) parts.set(part.user_id, part)
     return known
   }
@@ -131,25 +143,32 @@ export async function readIndex(
 /** The users whom `isWanted` accepts, as the entries of `source` say of them. */
 export async function readEntries(
   source: UserSource,
-  view: ViewAsk,
+  view: ViewContext,
   isWanted: (userId: string) => boolean,
 ): Promise<UserReading> {
-  const list = (page: PageQuery, ask: Ask) => source.list({}, page, ask)
+  const list = (page: PageQuery, ctx: InspectionContext) => source.list({}, page, ctx)
   const from = { entry: source.entry, id: source.id, list }
-  const reading = await walk<UserEntry, Parts>(source.name, from, view, new Map(), adderOf(source, isWanted))
+  const reading = await walkEntries<UserEntry, Parts>(source.name, from, view, new Map(), adderOf(source, isWanted))
   return toUserReading(reading)
 }
 
-async function readEach(source: UserSource, userIds: readonly string[], view: ViewAsk): Promise<UserReading> {
+async function readEach(source: UserSource, userIds: readonly string[], view: ViewContext): Promise<UserReading> {
   const parts: Parts = new Map()
   const budget = budgetOf(view)
-  let whole: Reading<Parts> = { source: source.name, examined: 0, truncated: false, value: undefined }
+  let whole: SourceReading<Parts> = { source: source.name, examined: 0, truncated: false, value: undefined }
   for (const user_id of userIds) {
-    const list = (page: PageQuery, ask: Ask) => source.list({ user_id }, page, ask)
+    const list = (page: PageQuery, ctx: InspectionContext) => source.list({ user_id }, page, ctx)
     const isWanted = (id: string) => id === user_id
     const from = { entry: source.entry, id: source.id, list }
-    const reading = await walk<UserEntry, Parts>(source.name, from, view, parts, adderOf(source, isWanted), budget)
-    whole = { ...joined(whole, reading), value: whole.value ?? reading.value }
+    const reading = await walkEntries<UserEntry, Parts>(
+      source.name,
+      from,
+      view,
+      parts,
+      adderOf(source, isWanted),
+      budget,
+    )
+    whole = { ...joinReadings(whole, reading), value: whole.value ?? reading.value }
     if (!reading.value) break
   }
   return toUserReading(whole)
@@ -165,14 +184,14 @@ const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (
   }
 }
 
-const toUserReading = (reading: Reading<Parts>): UserReading => ({
+const toUserReading = (reading: SourceReading<Parts>): UserReading => ({
   ...reading,
   value: reading.value && { parts: reading.value, exhaustive: !reading.truncated },
 })
 
 // The sources that know users: the index of each where it keeps one, and what its entries say of their users.
 
-type List = (filter: { user_id?: string }, page: PageQuery, ask: Ask) => Awaitable<Page<unknown>>
+type List = (filter: { user_id?: string }, page: PageQuery, ctx: InspectionContext) => Awaitable<Page<unknown>>
 
 /** One source of users: its index where it keeps one, its list, and how an entry adds to what is known of its user. */
 export interface UserSource {

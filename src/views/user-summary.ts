@@ -8,7 +8,7 @@ import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { Inspectors } from '../contract/families.js'
 import type { UserPart } from '../contract/observation.js'
 import { countsBy } from './counts.js'
-import { completenessOf, examinedOf, readOnce, type ViewAsk, viewOf } from './reading.js'
+import { completenessOf, examinedOf, readOnce, type ViewContext, viewForSource } from './reading.js'
 import {
   countOf,
   namesOf,
@@ -40,10 +40,10 @@ export type UserSummary = z.infer<typeof UserSummary>
 export async function summarizeUser(
   inspectors: Inspectors,
   userId: string,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<UserSummary | null> {
   const [readings, counted] = await Promise.all([
-    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewOf(view, source.name)))),
+    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewForSource(view, source.name)))),
     readDeduplicator(inspectors, userId, view),
   ])
   const parts = partsOf(userId, readings)
@@ -71,12 +71,12 @@ export async function summarizeUser(
 }
 
 /** None where the deduplicator keeps no summary of users. */
-async function readDeduplicator({ deduplicator }: Inspectors, userId: string, view: ViewAsk) {
+async function readDeduplicator({ deduplicator }: Inspectors, userId: string, view: ViewContext) {
   const { userSummary } = deduplicator ?? {}
   if (!userSummary) return []
   const source = 'deduplicator'
   const read = async () => {
-    const summary = await userSummary.call(deduplicator, userId, view.ask)
+    const summary = await userSummary.call(deduplicator, userId, view.ctx)
     requireRequested(summary, { user_id: userId })
     return summary
   }

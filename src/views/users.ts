@@ -7,8 +7,16 @@ import { Completeness } from '../contract/completeness.js'
 import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
-import { examinable, type IdPageQuery, type PageQuery, pageOf, withRemaining } from '../contract/page.js'
-import { completenessOf, examinedOf, joined, type Reading, readOnce, type ViewAsk, viewOf } from './reading.js'
+import { type IdPageQuery, type PageQuery, pageSchema, scanLimit, withScanBudget } from '../contract/page.js'
+import {
+  completenessOf,
+  examinedOf,
+  joinReadings,
+  readOnce,
+  type SourceReading,
+  type ViewContext,
+  viewForSource,
+} from './reading.js'
 import {
   type KnownUsers,
   observe,
@@ -23,7 +31,7 @@ import {
 } from './user-observation.js'
 
 /** A page of users. */
-export const UserPage = pageOf(UserObservation)
+export const UserPage = pageSchema(UserObservation)
   .extend({ completeness: Completeness.describe('What this answer does not know.') })
   .describe('One page of users.')
 export type UserPage = z.infer<typeof UserPage>
@@ -54,22 +62,26 @@ function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQ
 }
 
 /** The users of a source that lists them; of their parts nothing is known but that they are there. */
-async function list(source: UserSource, page: PageQuery, view: ViewAsk): Promise<Reading<Candidates> | null> {
+async function list(source: UserSource, page: PageQuery, view: ViewContext): Promise<SourceReading<Candidates> | null> {
   const { index, name } = source
   // One more than the page: that is how the page knows that another follows.
-  const query = { after: page.cursor, limit: Math.min(page.limit + 1, examinable(view.ask)) }
-  const readIds = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ask), query) : null)
+  const query = { after: page.cursor, limit: Math.min(page.limit + 1, scanLimit(view.ctx)) }
+  const readIds = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ctx), query) : null)
   const reading = await readOnce(name, readIds, view, (ids) => examinedOf(ids, ids.length))
-  if (!reading?.value) return reading as Reading<never> | null
+  if (!reading?.value) return reading as SourceReading<never> | null
   const ids = reading.value
-  const isCut = ids.length === query.limit && query.limit <= page.limit
-  const reached = ids.reached ?? (isCut ? (ids.at(-1) ?? null) : null)
+  const isTruncated = ids.length === query.limit && query.limit <= page.limit
+  const reached = ids.reached ?? (isTruncated ? (ids.at(-1) ?? null) : null)
   const parts = new Map(ids.map((user_id): [string, UserPart] => [user_id, { user_id }]))
   return { ...reading, value: { ids, reached, parts, exhaustive: !reading.truncated } }
 }
 
 /** The users whom a walk over the entries of a source meets, with what the entries say of them. */
-async function sample(source: UserSource, { cursor }: PageQuery, view: ViewAsk): Promise<Reading<Candidates>> {
+async function sample(
+  source: UserSource,
+  { cursor }: PageQuery,
+  view: ViewContext,
+): Promise<SourceReading<Candidates>> {
   const reading = await readEntries(source, view, (id) => cursor === null || compareIds(id, cursor) > 0)
   const { value } = reading
   return { ...reading, value: value && { ...value, ids: [...value.parts.keys()].sort(compareIds), reached: null } }
@@ -79,13 +91,13 @@ async function sample(source: UserSource, { cursor }: PageQuery, view: ViewAsk):
  * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
-async function find(source: UserSource, page: PageQuery, asked: ViewAsk): Promise<Reading<Candidates>> {
-  const view = viewOf(asked, source.name)
+async function find(source: UserSource, page: PageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
+  const view = viewForSource(asked, source.name)
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
   if (!found.value?.ids.length) return found
-  const left = examinable(view.ask) - found.examined
-  const rest = { ...view, ask: withRemaining(view.ask, Math.max(1, left)) }
+  const left = scanLimit(view.ctx) - found.examined
+  const rest = { ...view, ctx: withScanBudget(view.ctx, Math.max(1, left)) }
   const ids = found.value.ids.slice(0, page.limit)
   const counted = listed ? await readUsers(source, ids, rest) : await readIndex(source, ids, rest)
   // What a walk found has its numbers, unless an index has better ones.
@@ -93,7 +105,7 @@ async function find(source: UserSource, page: PageQuery, asked: ViewAsk): Promis
   const numbers = counted.value?.parts ?? new Map()
   // Numbers that failed leave the users in hand; a user that left in between is gone.
   const parts = counted.truncated ? new Map([...found.value.parts, ...numbers]) : numbers
-  return { ...joined(found, counted), value: { ...found.value, parts } }
+  return { ...joinReadings(found, counted), value: { ...found.value, parts } }
 }
 
 function* observed(ids: readonly string[], found: readonly UserReading[]): Steps<ReturnType<typeof observe>[]> {
@@ -106,7 +118,7 @@ function* observed(ids: readonly string[], found: readonly UserReading[]): Steps
 }
 
 /** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
-export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewAsk): Promise<UserPage> {
+export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewContext): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
   const candidates = found.flatMap(({ value }) => value ?? [])
   const merged = [...new Set(candidates.flatMap(({ ids }) => ids))].sort(compareIds)
@@ -114,7 +126,7 @@ export async function listUsers(inspectors: Inspectors, page: PageQuery, view: V
   const [reached = null] = candidates.flatMap(({ reached }) => reached ?? []).sort(compareIds)
   const inReach = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
   const ids = inReach.slice(0, page.limit)
-  const users = await inTurns(observed(ids, found), view.ask)
+  const users = await inTurns(observed(ids, found), view.ctx)
   const last = inReach.length > ids.length ? (ids.at(-1) ?? null) : reached
   return {
     items: users.map(({ user }) => user).filter((user) => user.sources.length > 0),

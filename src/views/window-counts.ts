@@ -9,8 +9,8 @@ import {
   type WindowCounts,
   type WindowKey,
 } from '../contract/contexts.js'
-import type { Ask, PageQuery } from '../contract/page.js'
-import { budgetOf, type ViewAsk, viewOf, walk } from './reading.js'
+import type { InspectionContext, PageQuery } from '../contract/page.js'
+import { budgetOf, type ViewContext, viewForSource, walkEntries } from './reading.js'
 
 const SOURCE = 'context_registry'
 
@@ -28,13 +28,13 @@ const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
 export async function withLiveCounts(
   windows: readonly BrowserWindow[],
   contexts: ContextRegistryInspector | undefined,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<BrowserWindow[]> {
   if (!contexts) return [...windows]
   // What its schema refuses is no window; it is left out where it would be shown.
   const read = windows.map((window, i) => readRecord(BrowserWindow, window, i))
   const keys = read.flatMap((one) => (one instanceof BadRecord ? [] : keyOf(one.data)))
-  const counts = keys.length === 0 ? new Map() : await countByWindow(keys, contexts, viewOf(view, SOURCE))
+  const counts = keys.length === 0 ? new Map() : await countByWindow(keys, contexts, viewForSource(view, SOURCE))
   return read.map((one, i) => {
     if (one instanceof BadRecord) return windows[i] as BrowserWindow
     const { window_id } = one.data
@@ -47,12 +47,12 @@ type Counts = Omit<WindowCounts, 'window_id'>
 async function countByWindow(
   keys: readonly WindowKey[],
   contexts: ContextRegistryInspector,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
   if (contexts.countByWindow) {
     const ids = keys.map((key) => key.window_id)
-    const counted = await raceAbort(contexts.countByWindow(ids, view.ask, keys), view.ask.signal)
+    const counted = await raceAbort(contexts.countByWindow(ids, view.ctx, keys), view.ctx.signal)
     // One that was not reached must not look like one without workers.
     if (!counted.truncated) for (const id of ids) counts.set(id, NONE)
     for (const { window_id, ...found } of counted) counts.set(window_id, found)
@@ -60,11 +60,18 @@ async function countByWindow(
   }
   const budget = budgetOf(view)
   for (const key of keys) {
-    const list = (page: PageQuery, ask: Ask) => contexts.listContexts(key, page, ask)
+    const list = (page: PageQuery, ctx: InspectionContext) => contexts.listContexts(key, page, ctx)
     const addIn = (counted: Counts, found: Context[]) => {
       for (const context of found) if (isIn(key, context)) countWorker(counted, context)
     }
-    const reading = await walk(SOURCE, { entry: Context, id: 'context_id', list }, view, { ...NONE }, addIn, budget)
+    const reading = await walkEntries(
+      SOURCE,
+      { entry: Context, id: 'context_id', list },
+      view,
+      { ...NONE },
+      addIn,
+      budget,
+    )
     if ('error' in reading) throw reading.error
     // A context that cannot be read leaves its own window uncounted, and no other.
     if (!reading.truncated && reading.value) counts.set(key.window_id, reading.value)

@@ -5,16 +5,16 @@ import { betweenSlices } from '../async/turns.js'
 import { Completeness } from '../contract/completeness.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
-import { named } from '../contract/ids.js'
-import { type Ask, omitting, type Page, type PageQuery } from '../contract/page.js'
-import { answerOf, budgetOf, readable, readPage, type ViewAsk, walk } from './reading.js'
+import { idField } from '../contract/ids.js'
+import { type InspectionContext, omittedCount, type Page, type PageQuery } from '../contract/page.js'
+import { answerFrom, budgetOf, parseRecords, readPage, type ViewContext, walkEntries } from './reading.js'
 
 const WorkerCount = z.int().min(0)
 
 /** How many worker contexts a user has: idle, assigned to a task, and the rest. */
 export const WorkerCounts = z
   .object({
-    user_id: named('user_id'),
+    user_id: idField('user_id'),
     idle_count: WorkerCount.describe('Those that are idle and carry no task.'),
     assigned_count: WorkerCount.describe('Those that carry a task and are not closed.'),
     other_count: WorkerCount.describe('The rest: busy without a task, stale or closed.'),
@@ -53,11 +53,11 @@ export async function listWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
   limit: number,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<Workers> {
   const reading = await readWorkers(contexts, filter, view)
-  const isCut = ({ idle, assigned }: ByState) => idle.length > limit || assigned.length > limit
-  const { value, completeness } = answerOf(reading, view, isCut)
+  const isTruncated = ({ idle, assigned }: ByState) => idle.length > limit || assigned.length > limit
+  const { value, completeness } = answerFrom(reading, view, isTruncated)
   const { idle, assigned, other } = value
   return {
     user_id: filter.user_id,
@@ -74,15 +74,15 @@ export async function listWorkers(
 export async function countWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<WorkerCounts> {
   return listWorkers(contexts, filter, Number.POSITIVE_INFINITY, view)
 }
 
-function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewAsk) {
-  const list = (page: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), page, ask)
+function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewContext) {
+  const list = (page: PageQuery, ctx: InspectionContext) => contexts.listContexts(ofWorkers(filter), page, ctx)
   const none: ByState = { idle: [], assigned: [], other: [] }
-  return walk(SOURCE, { entry: Context, id: 'context_id', list }, view, none, (found, page) => {
+  return walkEntries(SOURCE, { entry: Context, id: 'context_id', list }, view, none, (found, page) => {
     for (const context of page) if (isWorkerOf(filter, context)) found[workerState(context)].push(context)
   })
 }
@@ -95,25 +95,25 @@ export async function pageWorkers(
   contexts: ContextRegistryInspector,
   filter: WorkerFilter,
   page: PageQuery,
-  view: ViewAsk,
+  view: ViewContext,
   accept: (context: Context) => boolean,
 ): Promise<Page<Context>> {
-  const list = (query: PageQuery, ask: Ask) => contexts.listContexts(ofWorkers(filter), query, ask)
+  const list = (query: PageQuery, ctx: InspectionContext) => contexts.listContexts(ofWorkers(filter), query, ctx)
   const budget = budgetOf(view)
   let cursor = page.cursor
   let omitted = 0
   while (true) {
     const listed: Page<Context> = await readPage(list, cursor, page.limit, budget, view)
-    const contexts = readable(SOURCE, Context, listed, view)
+    const contexts = parseRecords(SOURCE, Context, listed, view)
     // What no schema accepts must not pass for a context of somebody else.
     omitted += (listed.omitted ?? 0) + listed.items.length - contexts.length
     const items = contexts.filter((context) => isWorkerOf(filter, context) && accept(context))
     const isSpent = budget.entries <= 0 || budget.pages <= 0 || listed.next_cursor === cursor
     if (items.length > 0 || !listed.has_more || isSpent) {
       const { next_cursor, has_more } = listed
-      return { items, next_cursor, has_more, ...omitting(omitted) }
+      return { items, next_cursor, has_more, ...omittedCount(omitted) }
     }
     cursor = listed.next_cursor
-    await betweenSlices(view.ask)
+    await betweenSlices(view.ctx)
   }
 }

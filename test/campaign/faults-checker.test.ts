@@ -8,17 +8,17 @@ import {
   goThrough,
   instant,
   KEPT,
+  type MetricDefinition,
   PUBLISHED,
   recordOf,
   TOPIC,
-  type Told,
   toldWith,
   UNACKNOWLEDGED,
   UNSEEN,
 } from './faults-planted.js'
 import { RULES, type Rule } from './faults-rules.js'
 
-const PLANTS: [Rule, string, (told: Told) => void][] = [
+const PLANTS: [Rule, string, (told: MetricDefinition) => void][] = [
   ['admitted_and_gone', 'its record is missing', ({ statuses }) => statuses.set('whole', null)],
   ['there_though_refused', 'a command', ({ statuses }) => statuses.set('refused', recordOf('refused'))],
   [

@@ -13,7 +13,7 @@ export const TOPIC = 'users/ada/sites/notes/events'
 const HEALED_MS = 5_000
 const LONG_MS = 600_000
 
-export interface Told {
+export interface MetricDefinition {
   operation(from: number, to: number, call: Call, end: Failure | { type: 'ok'; answer: Answer }): number
   ok(from: number, to: number, call: Call, answer: Answer): number
   lost(from: number, to: number, call: Call): number
@@ -65,10 +65,10 @@ export const ADMITTED: Answer = { admission: 'admitted', terminal: null }
 const NOT_RUN: Failure = { type: 'refused', code: 'unavailable', outcome: 'not_run' }
 const UNKNOWN: Failure = { type: 'refused', code: 'unavailable', outcome: 'unknown' }
 
-function createTold(): Told {
+function createTold(): MetricDefinition {
   let ops = 0
   const entries: Entry[] = []
-  const told: Told = {
+  const told: MetricDefinition = {
     entries,
     statuses: new Map(),
     retained: [],
@@ -114,7 +114,7 @@ function createTold(): Told {
 }
 
 /** A command that went its whole way between `from` and `from + 80`. */
-export function goThrough(told: Told, id: string, from: number, instance_id = 'i1') {
+export function goThrough(told: MetricDefinition, id: string, from: number, instance_id = 'i1') {
   told.ok(from, from + 10, told.dispatch(id), ADMITTED)
   told.handOver(from + 20, id, { instance_id })
   told.ok(from + 30, from + 40, told.acknowledge(id, instance_id), true)
@@ -123,7 +123,7 @@ export function goThrough(told: Told, id: string, from: number, instance_id = 'i
 }
 
 /** The clean history, with what `plant` adds or changes. */
-export function toldWith(plant: (told: Told) => void): Entry[] {
+export function toldWith(plant: (told: MetricDefinition) => void): Entry[] {
   const told = createTold()
   const { ok, lost, operation, dispatch, settle, ingest, statuses, retained } = told
   ok(0, 10, told.connect('i1'), true)
@@ -167,7 +167,7 @@ export function toldWith(plant: (told: Told) => void): Entry[] {
   return [...told.entries, { type: 'healed', at: HEALED_MS }, ...lastRead(told)]
 }
 
-function lastRead({ statuses, retained, account, left }: Told): Entry[] {
+function lastRead({ statuses, retained, account, left }: MetricDefinition): Entry[] {
   const accepted = account.entries ?? retained.length
   const ended = [...statuses.values()].filter((status) => status?.terminal).length
   return [

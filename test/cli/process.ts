@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { viewerAssets } from '../../tools/viewer-assets.mjs'
+import { dashboardAssets } from '../../tools/dashboard-assets.mjs'
 
 // Below node_modules, so that packages resolve from where they would once installed.
 export const COMMAND = fileURLToPath(new URL('../../node_modules/.cache/relayscope/observe.mjs', import.meta.url))
@@ -16,7 +16,7 @@ export async function buildCommand(): Promise<void> {
     platform: 'node',
     format: 'esm',
     packages: 'external',
-    define: { RELAYSCOPE_VERSION: '"0.0.0-test"', ...(await viewerAssets()) },
+    define: { RELAYSCOPE_VERSION: '"0.0.0-test"', ...(await dashboardAssets()) },
   })
 }
 

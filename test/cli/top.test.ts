@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { columnsOf, rowsOf, widthOf } from '../../src/cli/text/table.js'
 import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from '../../src/cli/top/frame.js'
-import { heard, initialState, type Key, press, type TopState } from '../../src/cli/top/state.js'
+import { handleKey, initialState, type Key, type TopState, withResult } from '../../src/cli/top/state.js'
 import { top } from '../../src/cli/top/top.js'
 import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
@@ -28,11 +28,11 @@ const answers = {
 }
 
 const known = (): TopState =>
-  Object.entries(answers).reduce((state, [route, value]) => heard(state, route, { value }, NOW), initialState())
+  Object.entries(answers).reduce((state, [route, value]) => withResult(state, route, { value }, NOW), initialState())
 
 const keys = (state: TopState, ...pressed: (string | Key)[]): TopState =>
   pressed.reduce<TopState>((now, key) => {
-    const next = press(now, typeof key === 'string' ? { name: key, sequence: key } : key)
+    const next = handleKey(now, typeof key === 'string' ? { name: key, sequence: key } : key)
     if (next === null) throw new Error('it ended')
     return next
   }, state)
@@ -68,7 +68,7 @@ describe('the frame of top', () => {
   })
 
   it('says that what it shows is old, and why nobody answers', () => {
-    const old = heard(known(), '/capabilities', { problem: 'no answer there' }, NOW + 9_000)
+    const old = withResult(known(), '/capabilities', { problem: 'no answer there' }, NOW + 9_000)
     const [title] = frameOf(old, frame(120, 24, PLAIN, NOW + 9_000))
     expect(title).toMatch(/NO ANSWER, as of .* no answer there/)
     expect(frameOf(known(), frame(120, 24, PLAIN, NOW + 9_000))[0]).toMatch(/NO ANSWER/)
@@ -80,7 +80,10 @@ describe('the frame of top', () => {
       '/delivery/summary': { tracked_commands: 3, due_commands: 0, waiting_for_client: 2 },
       '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
     }
-    const whole = Object.entries(beside).reduce((state, [route, value]) => heard(state, route, { value }, NOW), known())
+    const whole = Object.entries(beside).reduce(
+      (state, [route, value]) => withResult(state, route, { value }, NOW),
+      known(),
+    )
     const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
     const [sources, flow, ended, findings] = parts(whole, NOW)
     expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
@@ -89,7 +92,7 @@ describe('the frame of top', () => {
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
     const lost = ['/sources', '/findings?limit=100', ...Object.keys(beside)].reduce(
-      (state, route) => heard(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
+      (state, route) => withResult(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
       whole,
     )
     const [oldSources, unknownFlow, unknownEnded, oldFindings] = parts(lost, NOW + 2_000)
@@ -99,7 +102,7 @@ describe('the frame of top', () => {
     expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
 
     // Nobody says no, either.
-    const hanging = heard(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
+    const hanging = withResult(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
     expect(parts(hanging, NOW + 9_000)[0]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
   })
 
@@ -111,7 +114,7 @@ describe('the frame of top', () => {
   })
 
   it('has no colour where none is wanted', () => {
-    const text = frameOf(heard(known(), '/sources', { problem: 'x' }, NOW), frame(80, 24, NO_COLOURS)).join('')
+    const text = frameOf(withResult(known(), '/sources', { problem: 'x' }, NOW), frame(80, 24, NO_COLOURS)).join('')
     expect(text).not.toMatch(/\[[0-9;]*3[0-7]m/)
   })
 })
@@ -148,7 +151,7 @@ describe('the keys of top', () => {
   it('shows the record that was opened until it is closed, and says that it has left its list', () => {
     const route = '/delivery/commands?limit=200'
     const command = (client_id: string, state = 'waiting') => ({ user_id: 'ann', client_id, command_id: 'c', state })
-    const hear = (before: TopState, ...items: object[]) => heard(before, route, { value: { items } }, NOW)
+    const hear = (before: TopState, ...items: object[]) => withResult(before, route, { value: { items } }, NOW)
     const shown = (state: TopState) => frameOf(state, frame(120, null)).join('\n')
     const open = keys(hear(keys(initialState(), '3'), command('a'), command('b')), 'j', 'return')
     expect(shown(open)).toMatch(/client_id +b\n/)
@@ -164,8 +167,8 @@ describe('the keys of top', () => {
 
   it('takes letters as letters while a filter is written', () => {
     expect(keys(known(), '4', '/', 'q', 'p', '?').filter).toBe('qp?')
-    expect(press(keys(known(), '/'), { name: 'c', ctrl: true })).toBeNull()
-    expect(press(known(), { name: 'q', sequence: 'q' })).toBeNull()
+    expect(handleKey(keys(known(), '/'), { name: 'c', ctrl: true })).toBeNull()
+    expect(handleKey(known(), { name: 'q', sequence: 'q' })).toBeNull()
   })
 })
 

@@ -1,5 +1,5 @@
 /** A clock that only the test moves, and the walk over all pages of a list, for every family's battery. */
-import type { Ask, Awaitable, Page, PageQuery } from '../../src/contract/page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from '../../src/contract/page.js'
 
 export interface Clock {
   now(): number
@@ -21,7 +21,7 @@ export function createClock(): Clock {
 /** The instant `ms` after the clock's start, as it stands on the wire. */
 export const at = (ms = 0) => new Date(START + ms).toISOString()
 
-export const ASK: Ask = { signal: new AbortController().signal }
+export const ASK: InspectionContext = { signal: new AbortController().signal }
 
 export const FIRST: PageQuery = { limit: 100, cursor: null }
 

@@ -13,7 +13,7 @@ it.each([
     left = resolve
   })
   let looked = () => {}
-  const looking = new Promise<void>((resolve) => {
+  const scan = new Promise<void>((resolve) => {
     looked = resolve
   })
   const inspectors = createFakeInspectors({ connections: [] })
@@ -30,7 +30,7 @@ it.each([
   const caller = new AbortController()
   const ask = () => router(new Request('http://localhost/connections', { signal: caller.signal }))
   const answer = ask()
-  await looking
+  await scan
   await collectGarbage()
   caller.abort()
   await told

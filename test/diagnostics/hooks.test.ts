@@ -1,6 +1,6 @@
 /** What the hooks of a host are told of a request, and that they change no answer. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import type { AccessRecord } from '../../src/diagnostics/hooks.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
@@ -218,7 +218,7 @@ describe('the hooks', () => {
     const errors: unknown[] = []
     const left = new AbortController()
     const { router } = createWatched({ onError: (error) => errors.push(error) }, ({ args }) => {
-      const { signal } = args.at(-1) as Ask
+      const { signal } = args.at(-1) as InspectionContext
       left.abort()
       return Promise.reject(signal.reason)
     })

@@ -1,11 +1,11 @@
 /** Answers without a part, of sources that say all the while that nothing has changed: for a moment, and then they are whole. */
 import type { Inspectors } from '../../src/contract/families.js'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWatched } from './subject.js'
 import { connection, context } from './world.js'
 
-type Cut = (page: object, ask: Ask) => object
+type Cut = (page: object, ask: InspectionContext) => object
 
 /** What is missing, where, and the source that brings it about. */
 export const PARTIAL: [what: string, path: string, source: string, cut: Cut][] = [
@@ -34,16 +34,16 @@ export const PARTIAL: [what: string, path: string, source: string, cut: Cut][] =
 export function createPartial(source: string, cut: Cut) {
   const { registry, contextRegistry } = createFakeInspectors({ connections: [connection()], contexts: [context()] })
   const version = () => 'the same'
-  let isCut = true
+  let isTruncated = true
   const inspectors = { registry: { ...registry, version }, contextRegistry: { ...contextRegistry, version } }
   const watched = createWatched({ inspectors: inspectors as Inspectors }, ({ name, args, proceed }) => {
-    if (!isCut || !name.startsWith(source) || name.endsWith('.version')) return proceed()
-    return cut(proceed() as object, args.at(-1) as Ask)
+    if (!isTruncated || !name.startsWith(source) || name.endsWith('.version')) return proceed()
+    return cut(proceed() as object, args.at(-1) as InspectionContext)
   })
   return {
     ...watched,
     mend() {
-      isCut = false
+      isTruncated = false
     },
   }
 }

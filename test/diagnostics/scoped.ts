@@ -122,7 +122,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
           }
       })
 
-      if (route.narrows && route.needs.length > 0)
+      if (route.scopable && route.needs.length > 0)
         it.each(WHO)('is shown all that there is of its own (%s)', async (who) => {
           const { full, alone } = routers()
           for (const target of targets) {
@@ -135,7 +135,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
           }
         })
 
-      if (!route.narrows)
+      if (!route.scopable)
         it('is refused, whatever there is', async () => {
           for (const who of WHO)
             for (const target of targets) {
@@ -163,7 +163,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
             for (const [of, cursor] of cursors)
               for (const who of ['root', 'ann', 'team'] as const) {
                 const { status, body } = await get(full, who, withQuery(target, `limit=1&cursor=${cursor}`))
-                const isClosed = who !== 'root' && !route.narrows
+                const isClosed = who !== 'root' && !route.scopable
                 const expected = isClosed
                   ? [403, 'not_narrowable']
                   : of === who
@@ -174,7 +174,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
           }
         })
 
-      if (isPaged(path) && route.narrows && !path.includes('{'))
+      if (isPaged(path) && route.scopable && !path.includes('{'))
         it('shows nothing of others by a cursor that was made up', async () => {
           const { full } = routers()
           const tokenIn = (cursor: string) => decoded(cursor).slice(17)

@@ -1,6 +1,6 @@
 /** Whether each source answers now: what `/sources` says of good, slow, broken and partly lost ones. */
 import { describe, expect, it } from 'vitest'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, createWatched, get, never, SECRET } from './subject.js'
@@ -77,7 +77,7 @@ describe('/sources', () => {
     const signals: AbortSignal[] = []
     const { router } = createWatched({ deadlineMs: 2_000, onError: null }, ({ name, args, proceed }) => {
       if (!name.startsWith('rpc')) return proceed()
-      signals.push((args.at(-1) as Ask).signal)
+      signals.push((args.at(-1) as InspectionContext).signal)
       return never()
     })
     const { status, body } = await get(router, '/sources')

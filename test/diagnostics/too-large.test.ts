@@ -1,7 +1,7 @@
 /** Answers that are legal and longer than any may be: a shorter page, and a cursor for the rest. */
 import { describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/contract/connections.js'
-import type { Ask, PageQuery } from '../../src/contract/page.js'
+import type { InspectionContext, PageQuery } from '../../src/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'
 import { connection } from './world.js'
@@ -19,7 +19,7 @@ const bulky = (i: number, mib: number): Connection =>
 function subjectOf(connections: Connection[]) {
   const fakes = createFakeInspectors({ connections })
   const limits: number[] = []
-  const listConnections = (filter: object, page: PageQuery, ask: Ask) => {
+  const listConnections = (filter: object, page: PageQuery, ask: InspectionContext) => {
     limits.push(page.limit)
     return fakes.registry?.listConnections(filter, page, ask)
   }

@@ -14,9 +14,9 @@ const rows = table.trim().split('\n')
 const isRefused = (row: string) => row.includes('`not_narrowable`')
 const pathsOf = (shown: string[]) =>
   shown.flatMap((row) => [...(row.split('|')[1] as string).matchAll(/`([^`]+)`/g)].map(([, path]) => path)).sort()
-const routes = (narrows: boolean) =>
+const routes = (scopable: boolean) =>
   [...ROUTES, WATCH.route]
-    .filter((route) => (route.narrows === true) === narrows)
+    .filter((route) => (route.scopable === true) === scopable)
     .map(({ path }) => path)
     .sort()
 

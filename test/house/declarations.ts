@@ -80,7 +80,7 @@ export const methodsOf = (name: string): string[] =>
     .map((member) => member.name.getText())
 
 /** The words of a type that is a union of them. */
-export function wordsOf(name: string): string[] {
+export function textFrom(name: string): string[] {
   for (const { text } of readFiles('src')) {
     const declaration = new RegExp(`^export type ${name} =((?:\\s*(?://.*)?\\s*\\| '\\w+')+)`, 'm').exec(text)
     if (declaration) return [...(declaration[1] as string).matchAll(/\| '(\w+)'/g)].map(([, word]) => word as string)

@@ -11,7 +11,7 @@ import { PROBLEMS } from '../../src/http/problem.js'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { codesOf } from '../openapi.js'
-import { membersOf, methodsOf, wordsOf } from './declarations.js'
+import { membersOf, methodsOf, textFrom } from './declarations.js'
 import { ROOT } from './imports.js'
 
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -100,7 +100,7 @@ describe('the documents name', () => {
   })
 
   it('every refusal', () => {
-    expect(firstColumn('docs/problems.md', 'Refusals').sort()).toEqual(wordsOf('RefusalCode').sort())
+    expect(firstColumn('docs/problems.md', 'Refusals').sort()).toEqual(textFrom('RefusalCode').sort())
   })
 
   it.each([

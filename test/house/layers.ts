@@ -50,7 +50,7 @@ const LAYERS: Record<string, Layer> = {
     node: true,
   },
   // The page's own files know the contract by its types, and the client that watches.
-  'viewer/': {
+  'dashboard/': {
     own: [
       'contract/checks.ts',
       'contract/digest.ts',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Deadline } from '../../src/async/deadline.js'
-import { createAsk } from '../../src/http/ask.js'
+import { createInspectionContext } from '../../src/http/inspection-context.js'
 
 const LIMITS = { examined: 10 }
 
@@ -9,7 +9,7 @@ describe('what inspectors are asked with', () => {
   const deadline = new Deadline(1_000, client)
 
   it('has the bounds and the signal of the deadline, in a copy too, and shows nothing else', () => {
-    const ask = createAsk(deadline, LIMITS, () => {})
+    const ask = createInspectionContext(deadline, LIMITS, () => {})
     expect({ ...ask }).toMatchObject({ signal: deadline.signal, limits: LIMITS })
     expect(Object.keys(ask)).toEqual(['limits', 'signal'])
     expect(Reflect.ownKeys({ ...ask })).toEqual(['limits', 'signal'])
@@ -17,12 +17,12 @@ describe('what inspectors are asked with', () => {
   })
 
   it('has it for whoever wraps it, and lets it be replaced', () => {
-    const ask = createAsk(deadline, LIMITS, () => {})
+    const ask = createInspectionContext(deadline, LIMITS, () => {})
     expect(Object.create(ask).signal).toBe(deadline.signal)
     expect(new Proxy(ask, {}).signal).toBe(deadline.signal)
     const own = new AbortController().signal
     ask.signal = own
-    expect([ask.signal, { ...ask }.signal, createAsk(deadline, LIMITS, () => {}).signal]).toEqual([
+    expect([ask.signal, { ...ask }.signal, createInspectionContext(deadline, LIMITS, () => {}).signal]).toEqual([
       own,
       own,
       deadline.signal,
@@ -31,14 +31,14 @@ describe('what inspectors are asked with', () => {
 
   it('tells of what was passed over', () => {
     const heard: unknown[] = []
-    createAsk(deadline, LIMITS, (error) => heard.push(error)).onError?.('a broken record')
+    createInspectionContext(deadline, LIMITS, (error) => heard.push(error)).onError?.('a broken record')
     expect(heard).toEqual(['a broken record'])
   })
 
   it('shares its accessor with every other: one of its own would outlive the request', () => {
     const [one, other] = [1, 2].map(() =>
       Object.getOwnPropertyDescriptor(
-        createAsk(deadline, LIMITS, () => {}),
+        createInspectionContext(deadline, LIMITS, () => {}),
         'signal',
       ),
     )

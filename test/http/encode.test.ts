@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { deepFreeze } from '../../src/contract/json.js'
-import { pageOf } from '../../src/contract/page.js'
+import { pageSchema } from '../../src/contract/page.js'
 import { encode, UnacceptableAnswer } from '../../src/http/encode.js'
 
 /** A record schema that counts how often it reads. */
@@ -10,7 +10,7 @@ function counted() {
   const schema = z.object({ id: z.string(), nested: z.unknown().optional() }).superRefine(() => {
     reads.count += 1
   })
-  return { schema, reads, page: pageOf(schema) }
+  return { schema, reads, page: pageSchema(schema) }
 }
 
 const pageWith = (...items: unknown[]) => ({ items, next_cursor: null, has_more: false })
@@ -93,7 +93,7 @@ describe('encode', () => {
 
   it('keeps texts by schema: what one drops, another may keep', () => {
     const record = deepFreeze({ id: 'a', secret: 's' })
-    const wide = pageOf(z.object({ id: z.string(), secret: z.string() }))
+    const wide = pageSchema(z.object({ id: z.string(), secret: z.string() }))
     expect(encode(wide, pageWith(record))).toContain('secret')
     expect(encode(counted().page, pageWith(record))).not.toContain('secret')
   })

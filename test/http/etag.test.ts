@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { atOnce } from '../../src/async/turns.js'
-import { pageOf } from '../../src/contract/page.js'
+import { pageSchema } from '../../src/contract/page.js'
 import { createEncoder } from '../../src/http/encode.js'
 import { comparedText, weakTag } from '../../src/http/etag.js'
 
@@ -35,7 +35,7 @@ describe('a tag', () => {
 describe('what is compared', () => {
   const Row = z.object({ id: z.string(), age: z.number() })
   const steps = createEncoder(
-    pageOf(Row).extend({
+    pageSchema(Row).extend({
       completeness: z.object({ complete: z.boolean(), examined: z.number() }).nullable(),
       observed_at: z.string(),
     }),

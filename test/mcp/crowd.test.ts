@@ -27,10 +27,10 @@ const knowing = (passed: (isDoor: boolean) => Promise<void> | undefined) => ({
   },
 })
 
-/** What `asked` come to, once `open` has been called as often as that takes. */
-async function opened<T>(asked: readonly Promise<T>[], open: () => void): Promise<T[]> {
+/** What `result` come to, once `open` has been called as often as that takes. */
+async function opened<T>(result: readonly Promise<T>[], open: () => void): Promise<T[]> {
   let isOver = false
-  const all = Promise.all(asked).finally(() => {
+  const all = Promise.all(result).finally(() => {
     isOver = true
   })
   while (!isOver) {

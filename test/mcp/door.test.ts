@@ -4,7 +4,16 @@ import { startNodeServer } from '../../src/adapters/node.js'
 import { apiKeyAuth, bearerAuth, noopAuth, resolveAdminAuth } from '../../src/index.js'
 import type { McpOptions } from '../../src/mcp/index.js'
 import { createSubject, KEY, never, SECRET } from '../diagnostics/subject.js'
-import { ask, callMessage, call as callTool, connectHttp, message, serve, serveRouter, subject } from './subject.js'
+import {
+  callMessage,
+  call as callTool,
+  connectHttp,
+  fetchRoute,
+  message,
+  serve,
+  serveRouter,
+  subject,
+} from './subject.js'
 
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
@@ -51,10 +60,10 @@ describe('the door', () => {
 
   it('answers to the names that its host gives it, and to no other', async () => {
     const mcp = subject({ allowedHosts: ['ops.example.org'] })
-    const asked = async (headers: Record<string, string>) => answer(await mcp(message(LIST, headers)))
-    expect(await asked({ host: 'ops.example.org' })).toEqual([200])
-    expect(await asked({ host: 'ops.example.org', origin: 'https://ops.example.org' })).toEqual([200])
-    expect(await asked({ host: 'localhost' })).toEqual([403, 'bad_host'])
+    const result = async (headers: Record<string, string>) => answer(await mcp(message(LIST, headers)))
+    expect(await result({ host: 'ops.example.org' })).toEqual([200])
+    expect(await result({ host: 'ops.example.org', origin: 'https://ops.example.org' })).toEqual([200])
+    expect(await result({ host: 'localhost' })).toEqual([403, 'bad_host'])
   })
 
   it.each([
@@ -93,9 +102,9 @@ describe('the door', () => {
     const router = createSubject({ auth: apiKeyAuth({ ann: 'key-of-ann', bob: 'key-of-bob' }), onAccess })
     const mcp = subject({ router })
     await mcp(message(callMessage('user_summary', { user_id: 'alice' }), { 'x-admin-key': 'key-of-bob' }))
-    const asked = onAccess.mock.calls.map(([event]) => [event.principal, event.route])
-    expect(asked).toContainEqual(['bob', '/users/{user_id}/summary'])
-    expect(asked.every(([name]) => name === 'bob')).toBe(true)
+    const result = onAccess.mock.calls.map(([event]) => [event.principal, event.route])
+    expect(result).toContainEqual(['bob', '/users/{user_id}/summary'])
+    expect(result.every(([name]) => name === 'bob')).toBe(true)
   })
 
   it('tells the router from where the caller came, and asks for nobody whom it lets in', async () => {
@@ -125,8 +134,8 @@ describe('the door', () => {
     const url = await serveRouter()
     expect(await answer(await subject({ url })(message(LIST, expected)))).toEqual([412, 'deployment_mismatch'])
     const own = subject({ url, key: KEY, auth: noopAuth() })
-    const asked = await own(message(callMessage('user_summary', { user_id: 'alice' }), expected))
-    expect(await asked.text()).toContain('412 deployment_mismatch')
+    const result = await own(message(callMessage('user_summary', { user_id: 'alice' }), expected))
+    expect(await result.text()).toContain('412 deployment_mismatch')
   })
 
   it('leaves a router without a key to who names this machine', async () => {
@@ -166,11 +175,11 @@ describe('the door', () => {
 
   it('answers problems as the routers do', async () => {
     const mcp = subject({ prefix: '/ops/mcp' })
-    const asked = async (path: string, method: string) =>
+    const result = async (path: string, method: string) =>
       answer(await mcp(new Request(`http://localhost${path}`, { method, headers: { 'x-admin-key': KEY } })))
-    expect(await asked('/ops/mcp', 'GET')).toEqual([405, 'method_not_allowed'])
-    expect(await asked('/ops/mcp', 'DELETE')).toEqual([405, 'method_not_allowed'])
-    expect(await asked('/ops/mcp/more', 'POST')).toEqual([404, 'route_not_found'])
+    expect(await result('/ops/mcp', 'GET')).toEqual([405, 'method_not_allowed'])
+    expect(await result('/ops/mcp', 'DELETE')).toEqual([405, 'method_not_allowed'])
+    expect(await result('/ops/mcp/more', 'POST')).toEqual([404, 'route_not_found'])
     expect(['/ops/mcp', '/ops/mcp/', '/ops', '/mcp'].map(mcp.owns)).toEqual([true, true, false, false])
     expect(mcp.prefix).toBe('/ops/mcp')
   })
@@ -218,7 +227,7 @@ describe('a router at a URL', () => {
       return Response.json({})
     })
     onTestFinished(async () => void (await server.close()))
-    await ask({ url: server.url }, 'user_summary', { user_id: 'alice' })
+    await fetchRoute({ url: server.url }, 'user_summary', { user_id: 'alice' })
     expect(heard.length).toBeGreaterThan(0)
     for (const headers of heard) {
       expect(headers).toMatchObject({ 'x-admin-key': KEY })
@@ -230,7 +239,7 @@ describe('a router at a URL', () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const dead = { url, key: KEY, auth: noopAuth() }
-    expect(await ask(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
+    expect(await fetchRoute(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
     expect(await answer(await subject({ url })(message(LIST)))).toEqual([503, 'inspector_unavailable'])
   })
 
@@ -256,7 +265,7 @@ describe('a router at a URL', () => {
   ][])('that %s is said within its bounds', async (_, handle, words) => {
     const server = await startNodeServer(handle, { closeTimeoutMs: 1 })
     onTestFinished(async () => void (await server.close()))
-    const { text, isError } = await ask(
+    const { text, isError } = await fetchRoute(
       { url: server.url, key: KEY, auth: noopAuth(), deadlineMs: words.source.includes('0.05') ? 50 : 10_000 },
       'find_records',
       { family: 'sites' },
@@ -268,7 +277,7 @@ describe('a router at a URL', () => {
 
   it('that is somebody else has said nothing of a record', async () => {
     const router = { prefix: '', fetch: async () => new Response('no such page', { status: 404 }) }
-    const { text } = await ask({ router, auth: noopAuth() }, 'get_record', { family: 'sites', id: 'notes' })
+    const { text } = await fetchRoute({ router, auth: noopAuth() }, 'get_record', { family: 'sites', id: 'notes' })
     expect(text).toBe('404: somebody else answered')
   })
 
@@ -277,7 +286,9 @@ describe('a router at a URL', () => {
     const other = await startNodeServer(elsewhere)
     const server = await startNodeServer(() => Response.redirect(other.url, 307))
     onTestFinished(async () => void (await Promise.all([server.close(), other.close()])))
-    const { text } = await ask({ url: server.url, key: KEY, auth: noopAuth() }, 'find_records', { family: 'sites' })
+    const { text } = await fetchRoute({ url: server.url, key: KEY, auth: noopAuth() }, 'find_records', {
+      family: 'sites',
+    })
     expect(text).toBe('307: somebody else answered')
     expect(elsewhere).not.toHaveBeenCalled()
   })
@@ -292,7 +303,7 @@ describe('a router at a URL', () => {
         },
       })
     const endless = { prefix: '', fetch: async () => new Response(body()) }
-    const { text } = await ask({ router: endless, auth: noopAuth() }, 'find_records', { family: 'sites' })
+    const { text } = await fetchRoute({ router: endless, auth: noopAuth() }, 'find_records', { family: 'sites' })
     expect(text).toContain('answered too much')
     expect(sent).toBeLessThan(32)
   })
@@ -344,14 +355,14 @@ describe('questions', () => {
     const leaving = new AbortController()
     const { signal } = leaving
     const question = callMessage('find_records', { family: 'sites' })
-    const asked = [
+    const result = [
       client.callTool(question.params, { signal }),
       // As a client of 2025 does whose program ends.
       fetch(address, { method: 'POST', headers: message({}).headers, body: JSON.stringify(question), signal }),
     ]
     await vi.waitFor(() => expect(left).toHaveLength(2), { timeout: 60_000 })
     leaving.abort()
-    for (const each of await Promise.allSettled(asked)) expect(each.status).toBe('rejected')
+    for (const each of await Promise.allSettled(result)) expect(each.status).toBe('rejected')
     await vi.waitFor(() => expect(left.every(({ aborted }) => aborted)).toBe(true), { timeout: 60_000 })
   })
 
@@ -362,10 +373,10 @@ describe('questions', () => {
       fetch: () => (isHanging ? never() : Promise.resolve(Response.json({ items: [], has_more: false }))),
     }
     const mcp = subject({ router, auth: noopAuth(), deadlineMs: 50 })
-    const asked = async () => (await mcp(message(callMessage('find_records', { family: 'sites' })))).text()
-    for (const text of await Promise.all(Array.from({ length: 40 }, asked))) expect(text).toContain('no answer within')
+    const result = async () => (await mcp(message(callMessage('find_records', { family: 'sites' })))).text()
+    for (const text of await Promise.all(Array.from({ length: 40 }, result))) expect(text).toContain('no answer within')
     isHanging = false
-    expect(await asked()).toContain('sites: 0 records.')
+    expect(await result()).toContain('sites: 0 records.')
   })
 })
 

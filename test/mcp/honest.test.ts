@@ -4,7 +4,7 @@ import { noopAuth } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject, createWatched, never } from '../diagnostics/subject.js'
 import { connection, createWorld, message } from '../diagnostics/world.js'
-import { ask, callMessage, fenced, message as post, subject } from './subject.js'
+import { callMessage, fenced, fetchRoute, message as post, subject } from './subject.js'
 
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength
 
@@ -23,7 +23,7 @@ describe('a page', () => {
     let cursor: unknown
     for (const size of [20, 20, 5]) {
       const given = { family: 'connections', ...(cursor === undefined ? {} : { cursor }) }
-      const { content, text } = await ask({ router }, 'find_records', given)
+      const { content, text } = await fetchRoute({ router }, 'find_records', given)
       const records = (content as unknown as { untrusted: { connection_id: string }[] }).untrusted
       expect(records).toHaveLength(size)
       expect(content?.complete).toBe(false)
@@ -37,7 +37,9 @@ describe('a page', () => {
   })
 
   it('is complete where it is the whole list', async () => {
-    const { content, text } = await ask({ router: withConnections(20) }, 'find_records', { family: 'connections' })
+    const { content, text } = await fetchRoute({ router: withConnections(20) }, 'find_records', {
+      family: 'connections',
+    })
     expect(content).toMatchObject({ complete: true, notes: [], next_cursor: null })
     expect(text).toContain('Complete.')
     expect(text).not.toContain('NOT COMPLETE')
@@ -47,14 +49,14 @@ describe('a page', () => {
     const inspectors = createFakeInspectors(createWorld())
     const connections = [connection(), { connection_id: 7 } as never]
     const broken = createFakeInspectors({ ...createWorld(), connections })
-    const omitted = await ask(
+    const omitted = await fetchRoute(
       { router: createSubject({ inspectors: { ...inspectors, registry: broken.registry } }) },
       'find_records',
       { family: 'connections' },
     )
     expect(omitted.content).toMatchObject({ complete: false, notes: ['1 record of this range cannot be shown.'] })
     const messages = Array.from({ length: 30 }, (_, i) => message({ message_id: `m-${i}`, sequence: i + 1 }))
-    const sampled = await ask(
+    const sampled = await fetchRoute(
       { router: createSubject({ inspectors: createFakeInspectors({ ...createWorld(), messages }) }) },
       'find_records',
       { family: 'messages', filters: { stream: 'users/alice/log' }, limit: 5 },
@@ -68,14 +70,14 @@ describe('a page', () => {
 
 describe('an aggregate', () => {
   it.each(['users', 'user'])('over a source that fails is a sample, and names it: %s', async (what) => {
-    const { router } = createWatched({}, (asked) => {
-      if (asked.name.startsWith('rpc.')) throw new Error('down')
-      return asked.proceed()
+    const { router } = createWatched({}, (result) => {
+      if (result.name.startsWith('rpc.')) throw new Error('down')
+      return result.proceed()
     })
     const { content, text } =
       what === 'users'
-        ? await ask({ router }, 'find_records', { family: 'users' })
-        : await ask({ router }, 'user_summary', { user_id: 'alice' })
+        ? await fetchRoute({ router }, 'find_records', { family: 'users' })
+        : await fetchRoute({ router }, 'user_summary', { user_id: 'alice' })
     expect(content).toMatchObject({ complete: false })
     expect(text).toContain('A sample: cut short in rpc.')
     expect(text).toContain('NOT COMPLETE')
@@ -84,7 +86,7 @@ describe('an aggregate', () => {
 
   it('that is bounded is a sample', async () => {
     const router = createSubject({ limits: { examined: 2 } })
-    const { content, text } = await ask({ router }, 'user_summary', { user_id: 'alice' })
+    const { content, text } = await fetchRoute({ router }, 'user_summary', { user_id: 'alice' })
     expect(content?.complete).toBe(false)
     expect(text).toContain('counts are at least so many')
   })
@@ -93,10 +95,10 @@ describe('an aggregate', () => {
 describe('the overview', () => {
   it('says what is unknown and what there is not, and shows neither as 0', async () => {
     // Long enough for all that does answer, on whatever machine.
-    const { router } = createWatched({ deadlineMs: 4_000 }, (asked) =>
-      asked.name.startsWith('delivery.') ? never() : asked.proceed(),
+    const { router } = createWatched({ deadlineMs: 4_000 }, (result) =>
+      result.name.startsWith('delivery.') ? never() : result.proceed(),
     )
-    const { content, text } = await ask({ router }, 'relay_overview')
+    const { content, text } = await fetchRoute({ router }, 'relay_overview')
     expect(content).toMatchObject({
       complete: false,
       untrusted: { delivery: null, nodes: null, connections: { total: 6 } },
@@ -104,7 +106,7 @@ describe('the overview', () => {
     expect(text).toContain('delivery: unknown: 504 inspector_timeout')
     expect(text).toContain('Unknown: delivery did not answer.')
     const { registry } = createFakeInspectors(createWorld())
-    const small = await ask({ router: createSubject({ inspectors: { registry } }) }, 'relay_overview')
+    const small = await fetchRoute({ router: createSubject({ inspectors: { registry } }) }, 'relay_overview')
     expect(small.content).toMatchObject({ complete: false, untrusted: { calls: null, delivery: null } })
     expect(small.text).toContain('calls: not part of this deployment.')
   })
@@ -115,7 +117,7 @@ describe('the overview', () => {
       ...rest,
       delivery: { ...delivery, summary: { ...delivery.summary, tracked_commands: 9, sample_size: 4 } },
     }
-    const { text, content } = await ask(
+    const { text, content } = await fetchRoute(
       { router: createSubject({ inspectors: createFakeInspectors(sampled) }) },
       'relay_overview',
     )
@@ -130,7 +132,7 @@ describe('the overview', () => {
       instance_id: 'old',
     }))
     const router = createSubject({ inspectors: createFakeInspectors({ ...createWorld(), calls: calls as never }) })
-    const { text } = await ask({ router }, 'relay_overview')
+    const { text } = await fetchRoute({ router }, 'relay_overview')
     expect(text).toContain('findings: the first ones only, more follow.')
   })
 })
@@ -139,8 +141,8 @@ describe('an overview of what nobody can see', () => {
   it('names the kinds of findings that nobody looked for', async () => {
     const { sessions, ...rest } = createFakeInspectors(createWorld())
     const router = createSubject({ inspectors: rest })
-    const { content } = await ask({ router }, 'relay_overview')
-    const { content: findings } = await ask({ router }, 'explain_findings')
+    const { content } = await fetchRoute({ router }, 'relay_overview')
+    const { content: findings } = await fetchRoute({ router }, 'explain_findings')
     expect(content?.complete).toBe(false)
     const [note = ''] = findings?.notes.filter((each) => each.startsWith('No source here can show these kinds')) ?? []
     expect(note).not.toBe('')
@@ -154,7 +156,7 @@ describe('an overview of what nobody can see', () => {
       delivery: { ...world.delivery, nodes: [...(world.delivery?.nodes ?? []), { node_id: 7 } as never] },
     })
     const router = createSubject({ inspectors: { ...createFakeInspectors(world), delivery } as never })
-    const { content } = await ask({ router }, 'relay_overview')
+    const { content } = await fetchRoute({ router }, 'relay_overview')
     expect(content).toMatchObject({
       complete: false,
       notes: expect.arrayContaining(['nodes: 1 record of this range cannot be shown.']),
@@ -170,7 +172,7 @@ describe('messages that find no room', () => {
   const given = { family: 'messages', filters: { stream: 'users/alice/log' } }
 
   it('are the oldest ones: it says that it shows the newest', async () => {
-    const { content, text } = await ask({ router, payloads: true }, 'find_records', given)
+    const { content, text } = await fetchRoute({ router, payloads: true }, 'find_records', given)
     const shown = (content as unknown as { untrusted: { message_id: string }[] }).untrusted
     expect(shown.length).toBeGreaterThan(1)
     expect(shown.length).toBeLessThan(20)
@@ -191,7 +193,7 @@ describe('the bytes of an answer', () => {
       Array.from({ length: 3_000 }, (_, i) => [`m${'x'.repeat(58)}${i}`, 'y'.repeat(20)]),
     )
     const router = { prefix: '', fetch: async () => Response.json(record) }
-    const { content, text } = await ask({ router, auth: noopAuth(), answerBytes: 8_192 }, 'user_summary', {
+    const { content, text } = await fetchRoute({ router, auth: noopAuth(), answerBytes: 8_192 }, 'user_summary', {
       user_id: 'alice',
     })
     expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(8_192)
@@ -228,7 +230,7 @@ describe('the bytes of an answer', () => {
   it('are bounded; what is cut is said, and no cursor passes over it', async () => {
     const router = withConnections(60, () => ({ note: 'x'.repeat(1_500) }))
     const answerBytes = 8_192
-    const { content, text } = await ask({ router, answerBytes }, 'find_records', { family: 'connections' })
+    const { content, text } = await fetchRoute({ router, answerBytes }, 'find_records', { family: 'connections' })
     const shown = fenced(text)
     expect(shown.length).toBeGreaterThan(0)
     expect(shown.length).toBeLessThan(20)
@@ -239,7 +241,10 @@ describe('the bytes of an answer', () => {
     expect(text).toContain(
       `Cut at ${answerBytes} bytes: ${shown.length} of 20 shown. Ask again with limit ${shown.length}.`,
     )
-    const again = await ask({ router, answerBytes }, 'find_records', { family: 'connections', limit: shown.length })
+    const again = await fetchRoute({ router, answerBytes }, 'find_records', {
+      family: 'connections',
+      limit: shown.length,
+    })
     expect(again.content?.untrusted).toEqual(shown)
     expect(again.content?.next_cursor).toEqual(expect.any(String))
   })
@@ -251,7 +256,7 @@ describe('the bytes of an answer', () => {
     }))
     const { delivery, ...rest } = createWorld()
     const inspectors = createFakeInspectors({ ...rest, delivery: { ...delivery, nodes: nodes as never } })
-    const { content, text, isError } = await ask(
+    const { content, text, isError } = await fetchRoute(
       { router: createSubject({ inspectors }), answerBytes: 8_192 },
       'relay_overview',
     )
@@ -284,7 +289,7 @@ describe('the bytes of an answer', () => {
     }
     for (const tool of ['explain_findings', 'relay_overview', 'user_summary']) {
       const given = tool === 'user_summary' ? { user_id: 'alice' } : {}
-      const { content, text } = await ask({ router, auth: noopAuth(), answerBytes: 8_192 }, tool, given)
+      const { content, text } = await fetchRoute({ router, auth: noopAuth(), answerBytes: 8_192 }, tool, given)
       expect(new TextEncoder().encode(text).byteLength, tool).toBeLessThanOrEqual(8_192)
       // The last one is refused.
       expect(content === undefined, tool).toBe(tool === 'user_summary')
@@ -295,7 +300,7 @@ describe('the bytes of an answer', () => {
 
   it('of one record leave its largest members out, and name them', async () => {
     const router = withConnections(1, () => ({ note: 'x'.repeat(30_000) }))
-    const { content, text } = await ask({ router }, 'get_record', { family: 'connections', id: 'c-0' })
+    const { content, text } = await fetchRoute({ router }, 'get_record', { family: 'connections', id: 'c-0' })
     expect(content).toMatchObject({ complete: false, untrusted: { connection_id: 'c-0', status: 'connected' } })
     expect(content?.untrusted).not.toHaveProperty('metadata')
     expect(text).toContain('of the first record metadata left out')

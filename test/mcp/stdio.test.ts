@@ -97,12 +97,12 @@ describe('relayscope mcp', () => {
     })
     onTestFinished(async () => void (await close()))
     const args = ['mcp', '--url', `${url}/ops/diagnostics//`]
-    const asked = startCommand(args, { SERVICE_ADMIN_KEY: KEY }, spoken('user_summary', { user_id: 'alice' }, 3))
-    asked.end()
+    const result = startCommand(args, { SERVICE_ADMIN_KEY: KEY }, spoken('user_summary', { user_id: 'alice' }, 3))
+    result.end()
     // Three questions are on their way and the input has ended: nothing more comes that could keep it.
     await vi.waitFor(() => expect(held).toHaveLength(3), { timeout: 60_000 })
     for (const letGo of held) letGo()
-    const { code, out, err } = await asked.ended
+    const { code, out, err } = await result.ended
     expect([code, err]).toEqual([0, ''])
     const ids = out
       .trim()
@@ -113,13 +113,13 @@ describe('relayscope mcp', () => {
   })
 
   it('answers a last line that ends where its input does', async () => {
-    const asked = startCommand(
+    const result = startCommand(
       ['mcp', '--url', 'http://localhost/'],
       {},
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
     )
-    asked.end()
-    expect(await asked.ended).toMatchObject({ code: 0, out: expect.stringContaining('"id":1'), err: '' })
+    result.end()
+    expect(await result.ended).toMatchObject({ code: 0, out: expect.stringContaining('"id":1'), err: '' })
   })
 
   it('waits for no question that was taken back', async () => {
@@ -127,9 +127,9 @@ describe('relayscope mcp', () => {
     onTestFinished(async () => void (await close()))
     const back = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'call-0' } }
     const said = `${spoken('user_summary', { user_id: 'alice' })}${JSON.stringify(back)}\n`
-    const asked = startCommand(['mcp', '--url', url], {}, said)
-    asked.end()
-    const { code, out } = await asked.ended
+    const result = startCommand(['mcp', '--url', url], {}, said)
+    result.end()
+    const { code, out } = await result.ended
     expect([code, out]).toEqual([0, expect.not.stringContaining('call-0')])
   })
 
@@ -137,9 +137,9 @@ describe('relayscope mcp', () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const said = spoken('user_summary', { user_id: 'alice' }, 3)
-    const asked = startCommand(['mcp', '--url', url], { SERVICE_ADMIN_KEY: KEY }, said)
-    asked.end()
-    const { out, err } = await asked.ended
+    const result = startCommand(['mcp', '--url', url], { SERVICE_ADMIN_KEY: KEY }, said)
+    result.end()
+    const { out, err } = await result.ended
     expect(out.match(/no answer there/g)).toHaveLength(3)
     expect(err).toBe('relayscope: no answer at --url: ECONNREFUSED\n')
   })

@@ -94,7 +94,7 @@ export const callMessage = (name: string, given: Json = {}) => ({
 })
 
 /** What a tool of `options` answers, asked in this process. */
-export async function ask(options: McpOptions, name: string, given: Json = {}): Promise<Answer> {
+export async function fetchRoute(options: McpOptions, name: string, given: Json = {}): Promise<Answer> {
   const response = await subject(options)(message(callMessage(name, given)))
   const data = /^data: (.*)$/m.exec(await response.text())?.[1] ?? ''
   const { result, error } = JSON.parse(data)

@@ -4,7 +4,17 @@ import { FAMILIES } from '../../src/mcp/tools/records.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { buildCommand } from '../cli/process.js'
 import { createSubject, get, KEY } from '../diagnostics/subject.js'
-import { type Answer, ask, call, connectHttp, connectStdio, ERAS, fenced, serve, serveRouter } from './subject.js'
+import {
+  type Answer,
+  call,
+  connectHttp,
+  connectStdio,
+  ERAS,
+  fenced,
+  fetchRoute,
+  serve,
+  serveRouter,
+} from './subject.js'
 
 type Json = Record<string, unknown>
 
@@ -114,7 +124,7 @@ describe('what a tool does not know', () => {
     ['command_evidence', { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1', state: 'failed' }],
     ['explain_findings', { kinds: 'counts_disagree' }],
   ])('is refused, and not left out: %s %j', async (tool, given) => {
-    const { isError, text } = await ask({ router }, tool, given)
+    const { isError, text } = await fetchRoute({ router }, tool, given)
     expect([isError, text]).toEqual([true, expect.stringContaining('Unrecognized key')])
   })
 
@@ -126,7 +136,7 @@ describe('what a tool does not know', () => {
     ['explain_findings', { kind: '' }, '422 invalid_query'],
     ['explain_findings', { cursor: '' }, '422 invalid_'],
   ])('is refused under whatever name: %s %j', async (tool, given, words) => {
-    const { isError, text } = await ask({ router }, tool, given)
+    const { isError, text } = await fetchRoute({ router }, tool, given)
     expect([isError, text]).toEqual([true, expect.stringContaining(words)])
   })
 })
@@ -203,9 +213,9 @@ describe('the families', () => {
 
   it('are all that the router lists', () => {
     const lists = Object.keys(paths).filter(isList)
-    const asked = Object.values(FAMILIES).map(({ list }) => list as string)
+    const result = Object.values(FAMILIES).map(({ list }) => list as string)
     // What findings are has a tool of its own.
-    expect(lists.filter((path) => path !== '/findings').sort()).toEqual(asked.sort())
+    expect(lists.filter((path) => path !== '/findings').sort()).toEqual(result.sort())
   })
 
   it('can be asked for one record wherever the router can', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import { apiKeyAuth, bearerAuth, resolveAdminAuth } from '../../src/http/auth.js'
 import { parseText, seriesValue } from './parse.js'
 import { changed, never, OPEN, request, scrape, subject } from './subject.js'
@@ -92,10 +92,10 @@ describe('the handler', () => {
     const inspectors = changed(({ delivery }) => ({
       delivery: {
         ...delivery,
-        async summary(ask: Ask) {
+        async summary(ctx: InspectionContext) {
           asked += 1
           await new Promise<void>((resolve) => held.push(resolve))
-          return delivery.summary(ask)
+          return delivery.summary(ctx)
         },
       },
     }))

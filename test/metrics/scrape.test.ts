@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
 import { parseText, seriesValue } from './parse.js'
@@ -48,8 +48,8 @@ describe('a scrape', () => {
     const inspectors = changed(({ delivery, rpc }) => ({
       delivery: {
         ...delivery,
-        summary: async (ask: Ask) => ({
-          ...(await delivery.summary(ask)),
+        summary: async (ctx: InspectionContext) => ({
+          ...(await delivery.summary(ctx)),
           oldest_deadline_at: null,
           oldest_queued_age_ms: null,
           legacy_stream_depth: null,
@@ -94,8 +94,8 @@ describe('a scrape', () => {
 
   it('answers with what it has when its time is up, and gives up what is under way', async () => {
     let signal: AbortSignal | undefined
-    const slow = (ask: Ask) => {
-      signal = ask.signal
+    const slow = (ctx: InspectionContext) => {
+      signal = ctx.signal
       return never()
     }
     const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary: slow } }))
@@ -171,9 +171,9 @@ describe('a scrape', () => {
     const inspectors = changed(({ sites }) => ({
       sites: {
         ...sites,
-        listSites: (filter: object, page: { cursor: string | null; limit: number }, ask: Ask) =>
+        listSites: (filter: object, page: { cursor: string | null; limit: number }, ctx: InspectionContext) =>
           page.cursor === null
-            ? Promise.resolve(sites.listSites(filter, { ...page, limit: 1 } as never, ask)).then((first) => ({
+            ? Promise.resolve(sites.listSites(filter, { ...page, limit: 1 } as never, ctx)).then((first) => ({
                 ...first,
                 has_more: true,
                 next_cursor: '1',

@@ -15,7 +15,7 @@ const PROMISED = [
   'relayscope/control-server',
   'relayscope/publisher',
   'relayscope/browser',
-  'relayscope/viewer',
+  'relayscope/dashboard',
   'relayscope/metrics',
   'relayscope/ws',
   'relayscope/socket.io',

@@ -16,7 +16,7 @@ const BOUNDS: Record<string, number> = {
   // The contract's own bound is 6.
   'relayscope/browser': 4.6,
   // With the page, of which 26 kB are the most.
-  'relayscope/viewer': 58,
+  'relayscope/dashboard': 58,
   'relayscope/metrics': 56,
   // Without the SDK of the protocol, which a host installs.
   'relayscope/mcp': 46,

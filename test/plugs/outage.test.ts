@@ -50,7 +50,7 @@ describe('a facility that is down for a while', () => {
     const reasons = await reasonsOf(world)
     expect([...reasons.keys()].every((client) => Number(client.slice(7)) < 250)).toBe(true)
     expect([reasons.get('client-0'), reasons.get('client-60')]).toEqual(['unknown', 'unknown'])
-    expect(await peer.follower.close()).toEqual({ cut: 0 })
+    expect(await peer.follower.close()).toEqual({ aborted: 0 })
   })
 
   it('shows a connection no longer than its lease when the reply to its connect was lost and it has closed', async () => {
@@ -65,7 +65,7 @@ describe('a facility that is down for a while', () => {
     const one = peer.come(plain(0))
     await soon(() => expect(peer.errors).toHaveLength(1))
     peer.go(one)
-    expect(await peer.follower.close()).toEqual({ cut: 0 })
+    expect(await peer.follower.close()).toEqual({ aborted: 0 })
     await soon(async () => expect(await connections.currentInstance(one.identity)).toBeNull())
   })
 
@@ -74,7 +74,7 @@ describe('a facility that is down for a while', () => {
     outage.isDown = true
     for (let i = 0; i < 3; i++) peer.come(plain(i))
     await soon(() => expect(peer.errors).not.toEqual([]))
-    expect(await peer.follower.close()).toEqual({ cut: 3 })
+    expect(await peer.follower.close()).toEqual({ aborted: 3 })
   })
 
   it('keeps a bounded number of connections that closed and cannot be disconnected', async () => {
@@ -86,7 +86,7 @@ describe('a facility that is down for a while', () => {
       await soon(async () => expect(await connections.currentInstance(one.identity)).toBe('one'))
       peer.go(one)
     }
-    expect(await peer.follower.close()).toEqual({ cut: 6 })
+    expect(await peer.follower.close()).toEqual({ aborted: 6 })
   })
 
   it('is told of all others where one alone cannot be written, which is tried again', async () => {
@@ -151,7 +151,7 @@ describeRedis('a store that is killed and starts again empty', () => {
     const again = await startServer({ port: server.port })
     try {
       await agree(world, peer.said)
-      expect(await peer.follower.close()).toEqual({ cut: 0 })
+      expect(await peer.follower.close()).toEqual({ aborted: 0 })
     } finally {
       await again.stop()
     }

@@ -75,7 +75,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await early.close()
       await agree(browser, world)
       expect((await world.list<BrowserWindow>('/browser-windows?status=closed')).length).toBe(2)
-      expect(await follower.close()).toEqual({ cut: 0 })
+      expect(await follower.close()).toEqual({ aborted: 0 })
       await keepContract(world)
     })
 

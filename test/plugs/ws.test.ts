@@ -285,7 +285,7 @@ describe('a follower of WebSockets', () => {
     const follower = follow(peer, world, { identify: (socket) => identityOf(peer.urlOf(socket)) })
     await agree(world, peer.said)
     expect(counts()).not.toEqual(before)
-    expect(await follower.close()).toEqual({ cut: 0 })
+    expect(await follower.close()).toEqual({ aborted: 0 })
     expect(counts()).toEqual(before)
   })
 

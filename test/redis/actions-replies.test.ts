@@ -11,7 +11,7 @@ import { runsOf } from './lossy-plan.js'
 import { describeStores } from './matrix.js'
 
 const call = { action: 'a', user_id: 'ann', client_id: 'c' }
-const ask = { signal: new AbortController().signal }
+const ctx = { signal: new AbortController().signal }
 
 describe('the correlator in memory', () => {
   it('refuses a user whose share is full, and nobody else', async () => {
@@ -60,7 +60,7 @@ describeStores('what is sent again', (_kind, place) => {
     await once(1)
     void plan.meet(fault, await runsOf(script))
     await once(2)
-    expect((await rpc.inspector.listPending({}, { limit: 10, cursor: null }, ask)).items).toEqual([])
+    expect((await rpc.inspector.listPending({}, { limit: 10, cursor: null }, ctx)).items).toEqual([])
   })
 
   it('leaves each user a share of the pending calls', async () => {

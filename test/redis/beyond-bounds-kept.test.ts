@@ -41,7 +41,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
     [4, LOWERED],
     [12, LOWERED],
   ])('in %i shards, of %i that may be looked at', (shards, bound) => {
-    const ask = { signal: new AbortController().signal, limits: { examined: bound } }
+    const ctx = { signal: new AbortController().signal, limits: { examined: bound } }
     // More of each family.
     const many = bound + 1_000
     let clock: Clock
@@ -119,7 +119,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
     }
 
     it('lists the nodes that were heard of within the hour, behind all the others', async () => {
-      const nodes = await all((page) => inspectors.delivery.listNodes(page, ask))
+      const nodes = await all((page) => inspectors.delivery.listNodes(page, ctx))
       expect(nodes.map(({ node_id }) => node_id).sort()).toEqual(ALIVE)
     })
 
@@ -129,12 +129,12 @@ describeRedis('a store that keeps more than a request may look at', () => {
       [{ state: 'waiting', overdue: false }, ALIVE.slice(1)],
       [{ user_id: 'zoe-1' }, ['zoe-1']],
     ])('lists every command under %o, behind all that have expired', async (filter, users) => {
-      const commands = await all((page) => inspectors.delivery.listCommands?.(filter, page, ask) ?? null)
+      const commands = await all((page) => inspectors.delivery.listCommands?.(filter, page, ctx) ?? null)
       expect(commands.map(({ user_id }) => user_id).sort()).toEqual(users)
     })
 
     it('lists every command that has expired with nobody left to say so', async () => {
-      const commands = await all((page) => inspectors.delivery.listCommands?.({ overdue: true }, page, ask) ?? null)
+      const commands = await all((page) => inspectors.delivery.listCommands?.({ overdue: true }, page, ctx) ?? null)
       expect(new Set(commands.map(({ user_id }) => user_id)).size).toBe(DEAD * shards + 1)
     })
 
@@ -187,7 +187,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
       const ids = body.items.map(({ message_id }: { message_id: string }) => message_id)
       expect(ids.length).toBeGreaterThan(100)
       expect(ids).toEqual(Array.from({ length: 200 }, (_, n) => `m${n}`).slice(-ids.length))
-      const { truncated } = await inspectors.history.readMessages({ stream: 'users/zoe-0/log', limit: 500 }, ask)
+      const { truncated } = await inspectors.history.readMessages({ stream: 'users/zoe-0/log', limit: 500 }, ctx)
       expect(truncated).toBe(true)
     })
   })

@@ -44,7 +44,7 @@ describeRedis('a store that holds more than a request may look at', () => {
     [4, LOWERED],
     [12, LOWERED],
   ])('in %i shards, of %i that may be looked at', (shards, bound) => {
-    const ask = { signal: new AbortController().signal, limits: { examined: bound } }
+    const ctx = { signal: new AbortController().signal, limits: { examined: bound } }
     // More of each family.
     const dead = 1.1 * bound
     const most = bound + 100
@@ -166,27 +166,27 @@ describeRedis('a store that holds more than a request may look at', () => {
       items.map(({ user_id }) => user_id).filter((user_id) => user_id !== 'many')
 
     const LISTS: [string, number, (page: PageQuery) => Awaitable<Page<{ user_id: string }>>][] = [
-      ['connections', 0, (page) => inspectors.registry.listConnections({}, page, ask)],
-      ['contexts', most + 1, (page) => inspectors.contextRegistry.listContexts({}, page, ask)],
-      ['windows', most + 1, (page) => inspectors.browserWindowRegistry.listBrowserWindows({}, page, ask)],
-      ['pending calls', most + 1, (page) => inspectors.rpc.listPending({}, page, ask)],
-      ['commands', most + 1, async (page) => (await inspectors.delivery.listCommands?.({}, page, ask)) as never],
-      ['streams', most + 1, async (page) => (await inspectors.history.listStreams?.({}, page, ask)) as never],
+      ['connections', 0, (page) => inspectors.registry.listConnections({}, page, ctx)],
+      ['contexts', most + 1, (page) => inspectors.contextRegistry.listContexts({}, page, ctx)],
+      ['windows', most + 1, (page) => inspectors.browserWindowRegistry.listBrowserWindows({}, page, ctx)],
+      ['pending calls', most + 1, (page) => inspectors.rpc.listPending({}, page, ctx)],
+      ['commands', most + 1, async (page) => (await inspectors.delivery.listCommands?.({}, page, ctx)) as never],
+      ['streams', most + 1, async (page) => (await inspectors.history.listStreams?.({}, page, ctx)) as never],
       [
         'sites',
         most + 1,
         async (page) => {
-          const listed = await inspectors.sites.listSites({}, page, ask)
+          const listed = await inspectors.sites.listSites({}, page, ctx)
           return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
         },
       ],
-      ['viewer streams', most + 1, (page) => inspectors.subscriptions.listSubscriptions({}, page, ask)],
+      ['viewer streams', most + 1, (page) => inspectors.subscriptions.listSubscriptions({}, page, ctx)],
       [
         'sessions',
         // One of them has ended lately.
         most + 2,
         async (page) => {
-          const listed = await inspectors.sessions.listSessions({}, page, ask)
+          const listed = await inspectors.sessions.listSessions({}, page, ctx)
           return { ...listed, items: listed.items.map(({ owner }) => ({ user_id: owner })) }
         },
       ],
@@ -199,28 +199,28 @@ describeRedis('a store that holds more than a request may look at', () => {
     })
 
     it('lists every call that is overdue, behind or before all that wait, the oldest first', async () => {
-      const { items } = await all((page) => inspectors.rpc.listPending({ overdue: true }, page, ask))
+      const { items } = await all((page) => inspectors.rpc.listPending({ overdue: true }, page, ctx))
       const { body } = await get(router, '/rpc/summary')
       expect(body).toMatchObject({ pending: most + 1 + ALIVE.length, overdue: items.length })
       expect(items.length).toBeGreaterThan(bound)
       expect(items.every(({ overdue }) => overdue)).toBe(true)
-      const waiting = (await all((page) => inspectors.rpc.listPending({}, page, ask))).items
+      const waiting = (await all((page) => inspectors.rpc.listPending({}, page, ctx))).items
       const started = waiting.map(({ started_at }) => started_at)
       expect(started).toEqual([...started].sort())
     })
 
     it('lists every one of a single user, and what a filter without an index finds behind all others', async () => {
-      const { items } = await all((page) => inspectors.contextRegistry.listContexts({ user_id: 'many' }, page, ask))
+      const { items } = await all((page) => inspectors.contextRegistry.listContexts({ user_id: 'many' }, page, ctx))
       expect(items).toHaveLength(most + 1)
       for (const filter of [{ node_id: 'elsewhere' }, { ended_reason: 'new_instance' }])
-        expect((await all((page) => inspectors.registry.listConnections(filter, page, ask))).items).toEqual([])
+        expect((await all((page) => inspectors.registry.listConnections(filter, page, ctx))).items).toEqual([])
       const filter = { user_id: 'many', status: 'closed' } as const
-      expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ask))).items).toEqual([])
+      expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ctx))).items).toEqual([])
     })
 
     it('counts the viewers of each session behind all others, and shows the slowest of a sample that says so', async () => {
       const sessions = ALIVE.map((user_id) => `n-of-${user_id}`)
-      expect(await inspectors.subscriptions.countViewers?.(sessions, ask)).toEqual(ALIVE.map(() => 1))
+      expect(await inspectors.subscriptions.countViewers?.(sessions, ctx)).toEqual(ALIVE.map(() => 1))
       const { status, body } = await get(router, '/subscriptions?order=slowest&limit=500')
       expect([status, body.completeness.complete]).toEqual([200, false])
       expect(body.completeness.examined.subscriptions).toBeLessThanOrEqual(bound)
@@ -228,7 +228,7 @@ describeRedis('a store that holds more than a request may look at', () => {
 
     it('lists the sites of one owner, and by a filter without an index those behind all others', async () => {
       const ids = async (filter: SiteFilter) =>
-        (await all((page) => inspectors.sites.listSites(filter, page, ask))).items.map(({ owner }) => owner)
+        (await all((page) => inspectors.sites.listSites(filter, page, ctx))).items.map(({ owner }) => owner)
       expect(await ids({ owner: 'many', mode: 'observe' })).toHaveLength(most + 1)
       expect((await ids({ mode: 'cooperative' })).sort()).toEqual(ALIVE)
       expect(await ids({ owner: 'zoe-1' })).toEqual(['zoe-1'])
@@ -236,7 +236,7 @@ describeRedis('a store that holds more than a request may look at', () => {
 
     it('lists the sessions of a site, and counts all of them without looking at any', async () => {
       const list = async (filter: SessionFilter) =>
-        (await all((page) => inspectors.sessions.listSessions(filter, page, ask))).items.map(({ owner }) => owner)
+        (await all((page) => inspectors.sessions.listSessions(filter, page, ctx))).items.map(({ owner }) => owner)
       expect(await list({ site_id: `s-${MARK}`, state: 'pending' })).toHaveLength(most + 1)
       expect((await list({ state: 'active' })).sort()).toEqual(ALIVE)
       expect(await list({ owner: 'zoe-1' })).toEqual(['zoe-1'])
@@ -245,7 +245,7 @@ describeRedis('a store that holds more than a request may look at', () => {
 
     it('lists commands by whichever filter is the narrowest, and says at once where there are none', async () => {
       const list = (filter: CommandFilter) =>
-        all(async (page) => (await inspectors.delivery.listCommands?.(filter, page, ask)) as Page<DeliveryCommand>)
+        all(async (page) => (await inspectors.delivery.listCommands?.(filter, page, ctx)) as Page<DeliveryCommand>)
       // In one shard the dead are a page of their own.
       const behind = shards === 1 ? 1 : 0
       const isThere = async (filter: CommandFilter, count: number, before = 0) => {
@@ -267,14 +267,14 @@ describeRedis('a store that holds more than a request may look at', () => {
         { user_id: 'zoe-0', scope_id: 'crowd', state: 'waiting' },
         { scope_id: 'nobody' },
       ] as const) {
-        const page = await inspectors.delivery.listCommands?.(filter, { limit: 500, cursor: null }, ask)
+        const page = await inspectors.delivery.listCommands?.(filter, { limit: 500, cursor: null }, ctx)
         expect(page).toMatchObject({ items: [], has_more: false })
         expect(page?.examined).toBeLessThanOrEqual(1)
       }
     })
 
     it('looks at no more scopes than it may, and goes on from there', async () => {
-      const few = { ...ask, limits: { examined: 70 } }
+      const few = { ...ctx, limits: { examined: 70 } }
       const page = await inspectors.delivery.listTenants({ limit: 500, cursor: null }, few)
       expect(page).toMatchObject({ items: [], has_more: true, examined: 70 })
       const next = await inspectors.delivery.listTenants({ limit: 50, cursor: page.next_cursor }, few)
@@ -283,7 +283,7 @@ describeRedis('a store that holds more than a request may look at', () => {
     })
 
     it('lists the scopes that hold reservations, behind all those that hold none', async () => {
-      const { items } = await all((page) => inspectors.delivery.listTenants(page, ask))
+      const { items } = await all((page) => inspectors.delivery.listTenants(page, ctx))
       expect(items.map(({ scope_id }) => scope_id).sort()).toEqual(['crowd', ...ALIVE])
     })
 

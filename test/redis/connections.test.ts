@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ChurnFilter, ConnectionFilter } from '../../src/contract/connections.js'
-import type { Ask } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
@@ -16,7 +16,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
 
   describe('more connections than a page may look at', () => {
     const BOUND = 20
-    const bounded = { ...ASK, remaining: BOUND }
+    const bounded = { ...ASK, scanBudget: BOUND }
 
     async function many() {
       const clock = createClock()
@@ -29,8 +29,8 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       }
       const { connection_id } = await lone.connect({ ...client, user_id: 'ann' })
       const { inspector } = lone
-      const list = async (filter: ConnectionFilter, ask: Ask = bounded) =>
-        inspector.listConnections(filter, { cursor: null, limit: 10 }, ask)
+      const list = async (filter: ConnectionFilter, ctx: InspectionContext = bounded) =>
+        inspector.listConnections(filter, { cursor: null, limit: 10 }, ctx)
       return { clock, lone, connection_id, inspector, list, deploymentId: where.deploymentId }
     }
 
@@ -50,7 +50,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       const registry = createRedisConnectionRegistry(where)
       const open = { name: 'open', description: 'opens', parameters_schema: null }
       for (let i = 0; i < BOUND; i++) await registry.connect({ ...client, user_id: `u${i}`, actions: [open, 'close'] })
-      const list = (ask: Ask) => registry.inspector.listActions?.({}, { cursor: null, limit: 10 }, ask)
+      const list = (ctx: InspectionContext) => registry.inspector.listActions?.({}, { cursor: null, limit: 10 }, ctx)
       const counted = { observed_connections: BOUND, observed_users: BOUND, observed_client_types: ['web'] }
       const whole = await list(ASK)
       expect(whole?.items).toEqual([
@@ -58,7 +58,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
         { ...open, ...counted },
       ])
       expect([whole?.truncated, whole?.examined]).toEqual([undefined, BOUND])
-      const sample = await list({ ...ASK, remaining: BOUND / 2 })
+      const sample = await list({ ...ASK, scanBudget: BOUND / 2 })
       expect(sample?.truncated).toBe(true)
       expect(sample?.examined).toBeLessThanOrEqual(BOUND / 2)
       expect(sample?.items[0]?.observed_connections).toBeLessThanOrEqual(BOUND / 2)

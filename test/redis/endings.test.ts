@@ -79,7 +79,7 @@ describeRedis('over a store that does not answer', () => {
       }
       const ended = await Promise.race([ending(), sleep(HANGS_MS, hasEnded.signal)])
       hasEnded.abort()
-      expect(ended).toEqual({ cut: WAITERS + CALLS })
+      expect(ended).toEqual({ aborted: WAITERS + CALLS })
       for (const { result } of calls) await expect(result).rejects.toMatchObject({ code: 'closed' })
       await isLost
     })
@@ -103,7 +103,7 @@ describeRedis('over a store that does not answer', () => {
     other.subscriptions.add(stream('two'))
     await soon(async () => expect(await ids()).toContain('two'))
     expect(await ids()).toEqual(['two'])
-    expect(await ended.close()).toEqual({ cut: 0 })
+    expect(await ended.close()).toEqual({ aborted: 0 })
   })
 
   it('says nothing of a store that does', async () => {
@@ -122,7 +122,7 @@ describeRedis('over a store that does not answer', () => {
     await connections.connect({ ...who, client_type: 'console' })
     await dispatcher.attach(who, () => {})
     const { result } = await rpc.open({ user_id: 'u', client_id: 'c', action: 'a' })
-    expect(await facilities.close()).toEqual({ cut: 0 })
+    expect(await facilities.close()).toEqual({ aborted: 0 })
     await expect(result).rejects.toMatchObject({ code: 'closed' })
   })
 })

@@ -12,7 +12,7 @@ import { type Connected, clients, describeRedis, type Server, startServer } from
 const ALIVE = 40
 const BOUND = 10_000
 
-const askOf = (remaining: number) => ({ signal: new AbortController().signal, limits: { examined: remaining } })
+const askOf = (scanBudget: number) => ({ signal: new AbortController().signal, limits: { examined: scanBudget } })
 const ASK = askOf(BOUND)
 
 describeRedis('a store in which most has died', () => {

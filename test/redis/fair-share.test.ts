@@ -1,14 +1,14 @@
 /** What a shard says must go where many share a bound, asked of the functions that its scripts have for it. */
 import { expect, it } from 'vitest'
 import { FAIR_SHARE } from '../../src/redis/store/fair-share.js'
-import { listOf, nothing } from '../../src/redis/store/reply.js'
+import { ignoreReply, listOf } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeNode } from './dispatcher-node.js'
 
 const HOLD = defineScript(
   'test.hold',
-  { args: ['user', 'id', 'at', 'bytes'], answer: nothing },
+  { args: ['user', 'id', 'at', 'bytes'], answer: ignoreReply },
   `${FAIR_SHARE}
 hold('s', user, id, tonumber(at), tonumber(bytes))`,
 )

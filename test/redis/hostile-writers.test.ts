@@ -190,17 +190,17 @@ describeRedis('a writer to a store that others write to', () => {
       ['messages:seq', '/messages'],
       ['dedup:seen', '/messages'],
     ] as const) {
-      const ask = async () => {
+      const ctx = async () => {
         const [path, init] = requestsOf('none').find(([path]) => path === request) as [string, RequestInit]
         const answer = await relay(new Request(`http://h${path}`, init))
         return [key, answer.status, (await answer.json()).code]
       }
       const success = [key, 202, undefined]
-      expect(await ask()).toEqual(success)
+      expect(await ctx()).toEqual(success)
       await plant(`relayscope:{gone:0}:${key}`, 'RPUSH', 'a')
-      expect(await ask()).toEqual([key, 503, 'unavailable'])
+      expect(await ctx()).toEqual([key, 503, 'unavailable'])
       await restore(`relayscope:{gone:0}:${key}`)
-      expect(await ask()).toEqual(success)
+      expect(await ctx()).toEqual(success)
     }
     const put = (site_id: string) => sites.put({ site_id, owner: 'ada', mode: 'observe' })
     await put('one')

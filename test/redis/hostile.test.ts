@@ -145,12 +145,12 @@ describeRedis('a store that others write to', () => {
     // A report says where, and never what.
     expect(reported.map(String).join()).not.toContain('sleepy')
     for (const name of names.slice(1, -1)) expect((await get(router, `/contexts/${name}`)).status).toBe(404)
-    const isCut = { complete: false, truncated_sources: ['context_registry'] }
+    const isTruncated = { complete: false, truncated_sources: ['context_registry'] }
     for (const path of ['/users/ann/summary', '/users'])
-      expect((await get(router, path)).body).toMatchObject({ completeness: isCut })
+      expect((await get(router, path)).body).toMatchObject({ completeness: isTruncated })
     expect((await get(router, '/users/ann/summary')).body).toMatchObject({ observed_contexts: 2 })
     for (const path of ['/contexts/count', '/contexts/count?user_id=ann'])
-      expect((await get(router, path)).body).toMatchObject({ total: 2, completeness: isCut })
+      expect((await get(router, path)).body).toMatchObject({ total: 2, completeness: isTruncated })
     // Page by page, and past where a page is a single script.
     for (const limit of [1, 3]) {
       let [omitted, cursor] = [0, '']

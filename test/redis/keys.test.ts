@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { encodePart } from '../../src/contract/ids.js'
 import { checkDeploymentId, crc16, keyOf, shardOf, shardPrefix } from '../../src/redis/store/keys.js'
-import { textOf } from '../../src/redis/store/reply.js'
+import { parseText } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { clients, describeRedis, startServer } from './server.js'
@@ -49,7 +49,7 @@ describeRedis('the store and we', () => {
     onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])
     const store = createStore({ client, deploymentId: 'keys', shards: 64 })
-    const script = defineScript('test.key', { args: ['id', 'other'], answer: textOf }, `return K('t', id, other)`)
+    const script = defineScript('test.key', { args: ['id', 'other'], answer: parseText }, `return K('t', id, other)`)
     const ids = ['a:b', '*', "!'()~.", '%41', '}{', 'ü', '\u{1f600}', ' ', '\\', 'a/b', '']
     for (const id of ids)
       expect(await runScript(store, script, 63, { id, other: 'x' })).toBe(store.key(63, 't', id, 'x'))

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
 import { createPlan, type Met, type Plan } from './lossy-plan.js'
-import { createCutter, wordsOf } from './resp.js'
+import { createCutter, textFrom } from './resp.js'
 
 export interface LossyStore {
   /** Where clients connect instead of to the store, and to each of several servers in their order. */
@@ -85,7 +85,7 @@ export async function startLossyStore(...stores: number[]): Promise<LossyStore> 
 
     const forward = (command: Buffer) => {
       if (isDetached) return
-      const words = wordsOf(command)
+      const words = textFrom(command)
       isSubscribed ||= /^[sp]?subscribe$/i.test(words[0] ?? '')
       const found = isSubscribed ? undefined : met(words)
       if (found?.fault === 'unsent') {

@@ -14,7 +14,7 @@ function createShards(isLost: (shard: number, round: number) => boolean) {
     const own = numbers.filter((number) => number % 3 === shard && number > behind)
     const some = own.slice(0, Math.min(4, budget))
     const entries = some.map((sequence) => ({ position: { shard, sequence }, record: sequence, isBad: false }))
-    return { shard, entries, examined: some.length, isCut: some.length < own.length }
+    return { shard, entries, examined: some.length, isTruncated: some.length < own.length }
   }
 }
 

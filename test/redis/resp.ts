@@ -40,7 +40,7 @@ export function createCutter(onMessage: (message: Buffer) => void): (chunk: Buff
 }
 
 /** The words of a command: a list of bulk strings. */
-export function wordsOf(message: Buffer): string[] {
+export function textFrom(message: Buffer): string[] {
   const words: string[] = []
   let at = message.indexOf(LF) + 1
   while (at > 0 && at < message.length) {

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { portOf, type RedisClient } from '../../src/redis/store/client.js'
 import { createCommands } from '../../src/redis/store/commands.js'
-import { createCutter, wordsOf } from './resp.js'
+import { createCutter, textFrom } from './resp.js'
 import { ready } from './server.js'
 
 afterEach(() => vi.useRealTimers())
@@ -77,7 +77,7 @@ it.each([
     open.add(socket)
     socket.on('error', () => {})
     const answer = (message: Buffer) => {
-      if (wordsOf(message)[0] !== 'DO') return socket.write('+OK\r\n')
+      if (textFrom(message)[0] !== 'DO') return socket.write('+OK\r\n')
       // It may have run: nobody was told.
       if (++arrivals === 1 && isLost) return socket.destroy()
       return socket.write('-CLUSTERDOWN The cluster is down\r\n')

@@ -1,6 +1,6 @@
 /** Commands, scripts, shards and time of a store, over every client. */
 import { expect, it } from 'vitest'
-import { listOf, nothing } from '../../src/redis/store/reply.js'
+import { ignoreReply, listOf } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { describeStores } from './matrix.js'
@@ -31,7 +31,7 @@ describeStores('the store', (_kind, place) => {
 
   it('takes a refusal of a script as a refusal', async () => {
     const store = createStore(place())
-    const script = defineScript('test.refuse', { args: [], answer: nothing }, `return refuse('identity_conflict')`)
+    const script = defineScript('test.refuse', { args: [], answer: ignoreReply }, `return refuse('identity_conflict')`)
     await expect(runScript(store, script, 0, {})).rejects.toMatchObject({ code: 'identity_conflict' })
   })
 

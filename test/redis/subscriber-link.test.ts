@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { openSubscriber } from '../../src/redis/store/subscriber.js'
-import { createCutter, wordsOf } from './resp.js'
+import { createCutter, textFrom } from './resp.js'
 
 /** Longer than a busy machine takes. */
 const PATIENT_MS = 60_000
@@ -21,7 +21,7 @@ async function startStub() {
     socket.on('error', () => {})
     socket.once('close', () => open.delete(socket))
     const answer = (command: Buffer) => {
-      const [name = '', channel = ''] = wordsOf(command)
+      const [name = '', channel = ''] = textFrom(command)
       if (name.toLowerCase() !== 'ssubscribe') return socket.write('+OK\r\n')
       asked.push({ channel, socket })
       if (!isSilent) socket.write(`*3\r\n$10\r\nssubscribe\r\n$${channel.length}\r\n${channel}\r\n:1\r\n`)

@@ -1,19 +1,19 @@
 /** The rows of a table in a shard, asked of the functions that every script begins with. */
 import { expect, it } from 'vitest'
-import { isOne, nothing } from '../../src/redis/store/reply.js'
+import { ignoreReply, parseFlag } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 
-const KNOWS = defineScript('test.knows', { args: ['id'], answer: isOne }, `return load('t', id) and 1 or 0`)
+const KNOWS = defineScript('test.knows', { args: ['id'], answer: parseFlag }, `return load('t', id) and 1 or 0`)
 const PUT = defineScript(
   'test.put',
-  { args: ['id', 'user', 'lives'], answer: nothing },
+  { args: ['id', 'user', 'lives'], answer: ignoreReply },
   `put('t', id, load('t', id), { user_id = user, ix = { { 'user_id', user } } }, '{}', now + lives)`,
 )
-const SWEEP = defineScript('test.sweep', { args: [], answer: nothing }, `sweep('t')`)
-const DROP = defineScript('test.drop', { args: ['id'], answer: nothing }, `drop('t', id)`)
+const SWEEP = defineScript('test.sweep', { args: [], answer: ignoreReply }, `sweep('t')`)
+const DROP = defineScript('test.drop', { args: ['id'], answer: ignoreReply }, `drop('t', id)`)
 
 let shards = 0
 

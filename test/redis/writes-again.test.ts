@@ -17,7 +17,7 @@ import { type Matcher, runsOf } from './lossy-plan.js'
 import { type LossyStore, startLossyStore } from './lossy-store.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
-const ask = { signal: new AbortController().signal }
+const ctx = { signal: new AbortController().signal }
 const client = { user_id: 'ann', client_id: 'c', client_type: 'web' } as const
 
 describeRedis('presence over a link that loses replies', () => {
@@ -64,7 +64,7 @@ describeRedis('presence over a link that loses replies', () => {
       const happened = meet(CONNECT, 'repeated')
       const { connection_id } = await registry.connect({ ...client, instance_id: 'new', actions: ['open'] })
       await happened
-      const page = await registry.inspector.listConnections({ client_id: 'c' }, { limit: 10, cursor: null }, ask)
+      const page = await registry.inspector.listConnections({ client_id: 'c' }, { limit: 10, cursor: null }, ctx)
       expect(page.items.map((item) => [item.connection_id, item.status])).toEqual([[connection_id, 'connected']])
     })
 
@@ -108,10 +108,10 @@ describeRedis('presence over a link that loses replies', () => {
       const [assign, release] = [await sent(ASSIGN_TASK), await sent(RELEASE_TASK)]
       const store = createStore(near)
       await store.command(assign, store.key(0))
-      expect(await others.inspector.getContext('ctx', ask)).toMatchObject({ task_id: null })
+      expect(await others.inspector.getContext('ctx', ctx)).toMatchObject({ task_id: null })
       await others.assignTask('ctx', 'task-2')
       await store.command(release, store.key(0))
-      expect(await others.inspector.getContext('ctx', ask)).toMatchObject({ task_id: 'task-2' })
+      expect(await others.inspector.getContext('ctx', ctx)).toMatchObject({ task_id: 'task-2' })
     })
 
     it('closes once and says so, and keeps the later of two reports of one node whichever arrives last', async () => {
@@ -122,7 +122,7 @@ describeRedis('presence over a link that loses replies', () => {
       const early = [...lossy.plan.seen].reverse().find(matches) as string[]
       await contexts.report({ ...client, context_id: 'ctx', status: 'active' })
       await createStore(near).command([...early], createStore(near).key(0))
-      expect(await contexts.inspector.getContext('ctx', ask)).toMatchObject({ status: 'active' })
+      expect(await contexts.inspector.getContext('ctx', ctx)).toMatchObject({ status: 'active' })
       await contexts.close('none')
       const happened = meet(CLOSE_ENTRY, 'repeated')
       expect(await contexts.close('ctx')).toBe(true)
@@ -158,7 +158,7 @@ describeRedis('presence over a link that loses replies', () => {
       const early = [...lossy.plan.seen].reverse().find(matches) as string[]
       await registry.heartbeat(connection_id, { room: 'yard' })
       await createStore(near).command([...early], createStore(near).key(0))
-      expect(await registry.inspector.getConnection(connection_id, ask)).toMatchObject({ metadata: { room: 'yard' } })
+      expect(await registry.inspector.getConnection(connection_id, ctx)).toMatchObject({ metadata: { room: 'yard' } })
     })
 
     it('asks the one shard of a connection it has seen, and every shard once for another', async () => {

@@ -138,7 +138,7 @@ async function forget(stage: Stage, ask: Ask): Promise<void> {
   void stage.runningOn(node).facilities.close()
   await world.run(world.now + 3_000)
   world.skip(2 * 3_600_000)
-  history.left = await remaining(world)
+  history.left = await scanBudget(world)
   judgeLeft(history, stage.violate)
 }
 
@@ -151,7 +151,7 @@ const SIZES: Record<string, string> = {
   stream: 'XLEN',
 }
 
-async function remaining({ store: { io } }: World): Promise<string[]> {
+async function scanBudget({ store: { io } }: World): Promise<string[]> {
   const keys: string[] = []
   let cursor = '0'
   do {

@@ -55,8 +55,8 @@ describe('the memory facilities over the life of a relay', () => {
 it('offers in a fake world what connected connections offer, as sampling it does', async () => {
   const connections = [connection(), connection({ connection_id: 'conn-2', status: 'disconnected', actions: ['gone'] })]
   const { registry } = createFakeInspectors({ connections, actions: [] })
-  const ask = { signal: new AbortController().signal }
-  const page = await registry?.listActions?.({}, { limit: 10, cursor: null }, ask)
+  const ctx = { signal: new AbortController().signal }
+  const page = await registry?.listActions?.({}, { limit: 10, cursor: null }, ctx)
   expect(page?.items.map(({ name }) => name)).toEqual(['close', 'open'])
 })
 
@@ -356,8 +356,8 @@ describe('an inspector that breaks a promise is told which', () => {
     ],
     [
       'hangs when its signal is aborted',
-      broken('registry', 'listConnections', (page: object, [, , ask]: [unknown, unknown, { signal: AbortSignal }]) =>
-        ask.signal.aborted ? new Promise(() => {}) : page,
+      broken('registry', 'listConnections', (page: object, [, , ctx]: [unknown, unknown, { signal: AbortSignal }]) =>
+        ctx.signal.aborted ? new Promise(() => {}) : page,
       ),
       /had not ended/,
     ],

@@ -20,7 +20,7 @@ const world = () =>
     ],
   })
 
-async function ask(inspectors: Inspectors, path: string) {
+async function ctx(inspectors: Inspectors, path: string) {
   const errors: unknown[] = []
   const router = createDiagnosticsRouter({
     inspectors,
@@ -34,9 +34,9 @@ async function ask(inspectors: Inspectors, path: string) {
 
 describe('the sessions of sites', () => {
   it('are not told where nobody counts them, and never as 0', async () => {
-    expect((await ask(world(), '/sites')).of('sessions')).toEqual([null, 7])
+    expect((await ctx(world(), '/sites')).of('sessions')).toEqual([null, 7])
     const { sessions: _, ...alone } = world()
-    expect((await ask(alone, '/sites')).of('sessions')).toEqual([null, 7])
+    expect((await ctx(alone, '/sites')).of('sessions')).toEqual([null, 7])
   })
 
   it('are counted in one question for all sites that do not say it themselves', async () => {
@@ -49,10 +49,10 @@ describe('the sessions of sites', () => {
         return [3]
       },
     } as Inspectors['sessions']
-    const { of } = await ask({ ...inspectors, sessions }, '/sites')
+    const { of } = await ctx({ ...inspectors, sessions }, '/sites')
     expect(of('sessions')).toEqual([3, 7])
     expect(asked).toMatchObject([[{ site_id: 'notes', owner: 'ada' }]])
-    expect((await ask({ ...inspectors, sessions }, '/sites/notes')).body.sessions).toBe(3)
+    expect((await ctx({ ...inspectors, sessions }, '/sites/notes')).body.sessions).toBe(3)
   })
 
   it('are unknown where their registry fails, which somebody hears of', async () => {
@@ -61,7 +61,7 @@ describe('the sessions of sites', () => {
       throw new Error('no luck')
     }
     const sessions = { ...inspectors.sessions, countSessions } as Inspectors['sessions']
-    const { status, of, errors } = await ask({ ...inspectors, sessions }, '/sites')
+    const { status, of, errors } = await ctx({ ...inspectors, sessions }, '/sites')
     expect([status, of('sessions'), errors]).toEqual([200, [null, 7], [['Error: no luck', 'sessions']]])
   })
 })
@@ -72,15 +72,15 @@ describe('the connectors of sessions', () => {
   it('are there or not as far as a registry can say, and unknown for a session without one', async () => {
     const { registry } = createFakeInspectors({ connections: connected })
     const inspectors = { ...world(), registry }
-    expect((await ask(world(), '/sessions')).of('connector_connected')).toEqual([null, null, null, false])
-    expect((await ask(inspectors, '/sessions')).of('connector_connected')).toEqual([true, false, null, false])
-    expect((await ask(inspectors, '/sessions/s1')).body.connector_connected).toBe(true)
+    expect((await ctx(world(), '/sessions')).of('connector_connected')).toEqual([null, null, null, false])
+    expect((await ctx(inspectors, '/sessions')).of('connector_connected')).toEqual([true, false, null, false])
+    expect((await ctx(inspectors, '/sessions/s1')).body.connector_connected).toBe(true)
   })
 
   it('are unknown where the registry fails', async () => {
     const { registry } = createFakeInspectors({ connections: connected })
     const failing = { ...registry, currentInstances: () => Promise.reject(new Error('no luck')) } as never
-    const { status, of, errors } = await ask({ ...world(), registry: failing }, '/sessions')
+    const { status, of, errors } = await ctx({ ...world(), registry: failing }, '/sessions')
     expect([status, of('connector_connected')]).toEqual([200, [null, null, null, false]])
     expect(errors).toEqual([['Error: no luck', 'registry']])
   })

@@ -12,7 +12,7 @@ import { createRandom } from '../campaign/fuzz-random.js'
 import { createSubject, get, type RouterOptions } from '../diagnostics/subject.js'
 import { browserWindow, connection, context, node } from '../diagnostics/world.js'
 import { describeWorlds } from '../plugs/world.js'
-import { createAsk, FIRST, listOf, many, never } from './subject.js'
+import { createInspectionContext, FIRST, listOf, many, never } from './subject.js'
 
 const contextsOf = (entries: ReturnType<typeof context>[]) => {
   const { list, served } = listOf(entries)
@@ -38,7 +38,7 @@ describe('/actions', () => {
         { listConnections: list, getConnection: () => null },
         {},
         { limit, cursor },
-        createAsk().ask,
+        createInspectionContext().ctx,
       )
       names.push(...page.items.map((action) => action.name))
       expect(page.completeness).toMatchObject({ complete: true, examined: { registry: 3 } })
@@ -53,7 +53,7 @@ describe('/actions', () => {
       { listConnections: list, getConnection: () => null },
       {},
       FIRST,
-      createAsk().ask,
+      createInspectionContext().ctx,
     )
     expect(items[1]).toEqual({
       name: 'b',
@@ -71,7 +71,7 @@ describe('/actions', () => {
       { listConnections: list, getConnection: () => null },
       {},
       FIRST,
-      createAsk({ examined: 10 }).ask,
+      createInspectionContext({ examined: 10 }).ctx,
     )
     expect([items.length, completeness]).toEqual([
       10,
@@ -82,7 +82,7 @@ describe('/actions', () => {
       { listConnections: down, getConnection: () => null },
       { listConnections: list, listActions: down, getConnection: () => null },
     ])
-      await expect(listActions(registry, {}, FIRST, createAsk().ask)).rejects.toThrow(Refusal)
+      await expect(listActions(registry, {}, FIRST, createInspectionContext().ctx)).rejects.toThrow(Refusal)
   })
 })
 
@@ -103,7 +103,7 @@ describe('workers', () => {
 
   it('tells idle from assigned from other', async () => {
     const { contexts } = contextsOf(entries)
-    const workers = await listWorkers(contexts, { user_id: 'alice' }, 100, createAsk().ask)
+    const workers = await listWorkers(contexts, { user_id: 'alice' }, 100, createInspectionContext().ctx)
     expect([idsOf(workers.idle), idsOf(workers.assigned)]).toEqual([
       ['idle'],
       ['assigned idle', 'assigned active', 'assigned stale'],
@@ -115,7 +115,7 @@ describe('workers', () => {
       other_count: 4,
       completeness: { complete: true, examined: { context_registry: 8 } },
     })
-    expect(await countWorkers(contexts, { user_id: 'alice' }, createAsk().ask)).toMatchObject({
+    expect(await countWorkers(contexts, { user_id: 'alice' }, createInspectionContext().ctx)).toMatchObject({
       idle_count: 1,
       assigned_count: 3,
       other_count: 4,
@@ -124,17 +124,19 @@ describe('workers', () => {
 
   it('cuts each list at the limit, counts beyond it, and says so', async () => {
     const { contexts } = contextsOf(entries)
-    const cut = await listWorkers(contexts, { user_id: 'alice' }, 2, createAsk().ask)
+    const cut = await listWorkers(contexts, { user_id: 'alice' }, 2, createInspectionContext().ctx)
     expect([cut.idle.length, cut.assigned.length, cut.assigned_count]).toEqual([1, 2, 3])
     expect(cut.completeness).toMatchObject({ complete: false, truncated_sources: ['context_registry'] })
-    expect((await countWorkers(contexts, { user_id: 'alice' }, createAsk().ask)).completeness.complete).toBe(true)
+    expect(
+      (await countWorkers(contexts, { user_id: 'alice' }, createInspectionContext().ctx)).completeness.complete,
+    ).toBe(true)
   })
 
   it('does not believe a registry that ignores the filter by ownership', async () => {
     const { list } = listOf(entries.filter((entry) => entry.user_id === 'alice'))
     const contexts: ContextRegistryInspector = { listContexts: (_, page) => list({}, page), getContext: () => null }
-    expect((await listWorkers(contexts, { user_id: 'alice' }, 100, createAsk().ask)).idle_count).toBe(1)
-    const page = await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createAsk().ask, () => true)
+    expect((await listWorkers(contexts, { user_id: 'alice' }, 100, createInspectionContext().ctx)).idle_count).toBe(1)
+    const page = await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createInspectionContext().ctx, () => true)
     expect(idsOf(page.items)).not.toContain('owned')
   })
 
@@ -163,18 +165,30 @@ describe('workers', () => {
       context({ context_id: 'idle' }),
     ])
     const isIdle = (entry: { status: string }) => entry.status === 'idle'
-    const far = await pageWorkers(contexts, { user_id: 'alice' }, { limit: 5, cursor: null }, createAsk().ask, isIdle)
+    const far = await pageWorkers(
+      contexts,
+      { user_id: 'alice' },
+      { limit: 5, cursor: null },
+      createInspectionContext().ctx,
+      isIdle,
+    )
     expect([idsOf(far.items), far.has_more]).toEqual([['idle'], false])
     const near = await pageWorkers(
       contexts,
       { user_id: 'alice' },
       { limit: 9, cursor: null },
-      createAsk({ examined: 20 }).ask,
+      createInspectionContext({ examined: 20 }).ctx,
       isIdle,
     )
     expect([near.items, near.has_more, near.next_cursor]).toEqual([[], true, '20'])
     expect(served.items).toBe(41 + 20)
-    const one = await pageWorkers(contexts, { user_id: 'alice' }, { limit: 1, cursor: null }, createAsk().ask, isIdle)
+    const one = await pageWorkers(
+      contexts,
+      { user_id: 'alice' },
+      { limit: 1, cursor: null },
+      createInspectionContext().ctx,
+      isIdle,
+    )
     expect(idsOf(one.items)).toEqual(['idle'])
   })
 
@@ -190,7 +204,7 @@ describe('workers', () => {
       },
       getContext: () => null,
     }
-    await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createAsk().ask, () => true).catch(() => {})
+    await pageWorkers(contexts, { user_id: 'alice' }, FIRST, createInspectionContext().ctx, () => true).catch(() => {})
     expect(asked).toBeLessThanOrEqual(2)
   })
 })
@@ -208,14 +222,14 @@ describe("a window's counts", () => {
   const counts = (of: typeof windows) => of.map((w) => [w.worker_count, w.idle_count, w.busy_count, w.counts_source])
 
   it('are live from contexts, with zeros where there is no worker', async () => {
-    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk().ask))).toEqual([
+    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createInspectionContext().ctx))).toEqual([
       [3, 1, 1, 'contexts'],
       [0, 0, 0, 'contexts'],
     ])
   })
 
   it('are the snapshot where there is no context registry', async () => {
-    expect(counts(await withLiveCounts(windows, undefined, createAsk().ask))).toEqual([
+    expect(counts(await withLiveCounts(windows, undefined, createInspectionContext().ctx))).toEqual([
       [41, 42, 43, 'snapshot'],
       [41, 42, 43, 'snapshot'],
     ])
@@ -227,25 +241,25 @@ describe("a window's counts", () => {
       { window_id: 'w-9', worker_count: 9, idle_count: 9, busy_count: 9 },
     ]
     const contexts = { listContexts: never, getContext: () => null, countByWindow }
-    expect(counts(await withLiveCounts(windows, contexts, createAsk().ask))).toEqual([
+    expect(counts(await withLiveCounts(windows, contexts, createInspectionContext().ctx))).toEqual([
       [0, 0, 0, 'contexts'],
       [7, 1, 2, 'contexts'],
     ])
   })
 
   it('are null, and no snapshot, for a window that the bound did not reach', async () => {
-    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk({ examined: 3 }).ask))).toEqual(
-      [
-        [null, null, null, 'contexts'],
-        [null, null, null, 'contexts'],
-      ],
-    )
-    expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createAsk({ examined: 6 }).ask))).toEqual(
-      [
-        [3, 1, 1, 'contexts'],
-        [null, null, null, 'contexts'],
-      ],
-    )
+    expect(
+      counts(await withLiveCounts(windows, contextsOf(entries).contexts, createInspectionContext({ examined: 3 }).ctx)),
+    ).toEqual([
+      [null, null, null, 'contexts'],
+      [null, null, null, 'contexts'],
+    ])
+    expect(
+      counts(await withLiveCounts(windows, contextsOf(entries).contexts, createInspectionContext({ examined: 6 }).ctx)),
+    ).toEqual([
+      [3, 1, 1, 'contexts'],
+      [null, null, null, 'contexts'],
+    ])
   })
 
   it.each([
@@ -257,7 +271,7 @@ describe("a window's counts", () => {
       { listContexts: never, getContext: () => null, countByWindow: () => Promise.reject(error) },
     ])
       expect(
-        await withLiveCounts(windows, contexts, createAsk().ask).then(
+        await withLiveCounts(windows, contexts, createInspectionContext().ctx).then(
           () => 'answered',
           (thrown) => [thrown],
         ),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Connection, RegistryInspector } from '../../src/contract/connections.js'
 import type { Inspectors } from '../../src/contract/families.js'
-import type { Ask, PageQuery } from '../../src/contract/page.js'
+import type { InspectionContext, PageQuery } from '../../src/contract/page.js'
 import type { PendingCallFilter } from '../../src/contract/rpc.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
@@ -54,7 +54,7 @@ describe('scopeInspectors', () => {
       createFakeInspectors(createWorld()),
       only('alice'),
     )
-    for (const ask of [
+    for (const ctx of [
       () => rpc?.summary?.(ASK),
       () => registry?.connectionChurn?.({}, ASK),
       () => deduplicator?.summary(ASK),
@@ -62,7 +62,7 @@ describe('scopeInspectors', () => {
       () => delivery?.listNodes(FIRST, ASK),
       () => delivery?.listTenants(FIRST, ASK),
     ])
-      expect(ask).toThrow(new Refusal('not_narrowable'))
+      expect(ctx).toThrow(new Refusal('not_narrowable'))
   })
 
   it('counts the sessions of sites whose owner is in sight, and asks for no others', async () => {
@@ -106,11 +106,11 @@ describe('scopeInspectors', () => {
 
 /** A registry of `count` connections of each user, which says what it is asked. */
 function createSource(users: number, count: number) {
-  const asked: { user_id: unknown; filters: number; limit: number; remaining: number | undefined }[] = []
+  const asked: { user_id: unknown; filters: number; limit: number; scanBudget: number | undefined }[] = []
   const registry: RegistryInspector = {
     getConnection: () => null,
-    listConnections(filter, { limit, cursor }, { remaining }) {
-      asked.push({ user_id: filter.user_id, filters: Object.keys(filter).length, limit, remaining })
+    listConnections(filter, { limit, cursor }, { scanBudget }) {
+      asked.push({ user_id: filter.user_id, filters: Object.keys(filter).length, limit, scanBudget })
       const start = Number(cursor ?? 0)
       const known = Number(String(filter.user_id).slice(1)) < users
       const size = known ? Math.min(limit, count - start) : 0
@@ -127,7 +127,8 @@ function createSource(users: number, count: number) {
 
 const list = (registry: RegistryInspector, user_ids: string[]) => {
   const scoped = scopeInspectors({ registry }, { user_ids }).registry as RegistryInspector
-  return (page: PageQuery, filter: object = {}, ask: Ask = ASK) => scoped.listConnections(filter, page, ask)
+  return (page: PageQuery, filter: object = {}, ctx: InspectionContext = ASK) =>
+    scoped.listConnections(filter, page, ctx)
 }
 const users = (count: number) => Array.from({ length: count }, (_, i) => `u${i}`)
 
@@ -146,11 +147,11 @@ describe('a list of several users', () => {
 
   it('looks at no more than the bound of a request, and says how much it was', async () => {
     const { asked, registry } = createSource(500, 1_000)
-    const ask: Ask = { ...ASK, limits: { examined: 250 } }
-    const page = await list(registry, users(500))({ limit: 100, cursor: null }, { client_id: 'other' }, ask)
+    const ctx: InspectionContext = { ...ASK, limits: { examined: 250 } }
+    const page = await list(registry, users(500))({ limit: 100, cursor: null }, { client_id: 'other' }, ctx)
     expect(page).toMatchObject({ items: [], has_more: true, examined: 250 })
     expect(asked.map(({ limit }) => limit)).toEqual([100, 100, 50])
-    expect(asked.map(({ remaining }) => remaining)).toEqual([undefined, 150, 50])
+    expect(asked.map(({ scanBudget }) => scanBudget)).toEqual([undefined, 150, 50])
   })
 
   it('asks a hundred times at most, and goes on from there', async () => {

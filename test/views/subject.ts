@@ -1,19 +1,22 @@
 /** How the tests of the views ask, and sources that misbehave on purpose. */
 import type { Page, PageQuery } from '../../src/contract/page.js'
-import type { ViewAsk } from '../../src/views/reading.js'
+import type { ViewContext } from '../../src/views/reading.js'
 import { NOW } from '../diagnostics/world.js'
 
 /** What accompanies a view in these tests; what it errors is kept. */
-export function createAsk({ examined = 10_000, ...over }: Partial<ViewAsk> & { examined?: number } = {}) {
+export function createInspectionContext({
+  examined = 10_000,
+  ...over
+}: Partial<ViewContext> & { examined?: number } = {}) {
   const errors: [source: string, error: unknown][] = []
   const controller = new AbortController()
-  const ask: ViewAsk = {
-    ask: { signal: controller.signal, limits: { examined } },
+  const ctx: ViewContext = {
+    ctx: { signal: controller.signal, limits: { examined } },
     now: () => NOW,
     onError: (source, error) => errors.push([source, error]),
     ...over,
   }
-  return { ask, errors, stop: () => controller.abort(new Error('the deadline')) }
+  return { ctx, errors, stop: () => controller.abort(new Error('the deadline')) }
 }
 
 export const FIRST: PageQuery = { limit: 100, cursor: null }

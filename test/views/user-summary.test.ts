@@ -4,7 +4,7 @@ import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import { summarizeUser } from '../../src/views/user-summary.js'
 import { browserWindow, call, connection, context, stream } from '../diagnostics/world.js'
-import { createAsk, listOf } from './subject.js'
+import { createInspectionContext, listOf } from './subject.js'
 
 describe('/users/{user_id}/summary', () => {
   const whole = {
@@ -17,7 +17,7 @@ describe('/users/{user_id}/summary', () => {
   }
 
   it('says what every source knows', async () => {
-    expect(await summarizeUser(fakes(whole), 'alice', createAsk().ask)).toEqual({
+    expect(await summarizeUser(fakes(whole), 'alice', createInspectionContext().ctx)).toEqual({
       user_id: 'alice',
       sources: ['registry', 'context_registry', 'browser_window_registry', 'rpc', 'history', 'deduplicator'],
       observed_connections: 2,
@@ -38,7 +38,7 @@ describe('/users/{user_id}/summary', () => {
 
   it('has zeros for sources that do not know the user, and null for sources that are not there', async () => {
     const empty = { ...whole, contexts: [], browserWindows: [], calls: [], streams: [], deduplicator: { users: [] } }
-    expect(await summarizeUser(fakes(empty), 'alice', createAsk().ask)).toMatchObject({
+    expect(await summarizeUser(fakes(empty), 'alice', createInspectionContext().ctx)).toMatchObject({
       observed_contexts: 0,
       contexts_by_status: { active: 0, idle: 0, closed: 0, stale: 0 },
       browser_windows_by_status: { open: 0, stale: 0, closed: 0 },
@@ -46,7 +46,9 @@ describe('/users/{user_id}/summary', () => {
       pending_rpc: 0,
       deduplicator: null,
     })
-    expect(await summarizeUser(fakes({ connections: [connection()] }), 'alice', createAsk().ask)).toMatchObject({
+    expect(
+      await summarizeUser(fakes({ connections: [connection()] }), 'alice', createInspectionContext().ctx),
+    ).toMatchObject({
       sources: ['registry'],
       observed_contexts: null,
       contexts_by_status: null,
@@ -58,7 +60,7 @@ describe('/users/{user_id}/summary', () => {
   })
 
   it('is null only when every source was examined in full and none knows the user', async () => {
-    expect(await summarizeUser(fakes(whole), 'nobody', createAsk().ask)).toBeNull()
+    expect(await summarizeUser(fakes(whole), 'nobody', createInspectionContext().ctx)).toBeNull()
     const cut: Inspectors = {
       ...fakes(whole),
       rpc: {
@@ -79,7 +81,7 @@ describe('/users/{user_id}/summary', () => {
       [failed, 'rpc'],
       [{ ...fakes(whole), deduplicator }, 'deduplicator'],
     ] as const) {
-      const summary = await summarizeUser(inspectors, 'nobody', createAsk().ask)
+      const summary = await summarizeUser(inspectors, 'nobody', createInspectionContext().ctx)
       expect(summary).toMatchObject({
         sources: [],
         observed_connections: 0,
@@ -95,6 +97,8 @@ describe('/users/{user_id}/summary', () => {
       listConnections: (_: object, page: { limit: number; cursor: string | null }) => list({}, page),
       getConnection: () => null,
     }
-    expect(await summarizeUser({ registry }, 'alice', createAsk().ask)).toMatchObject({ observed_connections: 1 })
+    expect(await summarizeUser({ registry }, 'alice', createInspectionContext().ctx)).toMatchObject({
+      observed_connections: 1,
+    })
   })
 })

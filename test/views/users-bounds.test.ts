@@ -8,7 +8,7 @@ import { listUsers } from '../../src/views/users.js'
 import { createSubject, get } from '../diagnostics/subject.js'
 import { browserWindow, connection, context } from '../diagnostics/world.js'
 import { describeWorlds } from '../plugs/world.js'
-import { createAsk, FIRST, listOf, many, never } from './subject.js'
+import { createInspectionContext, FIRST, listOf, many, never } from './subject.js'
 import { connectionsOf, contextsOf, indexed } from './user-sources.js'
 
 describe('/users', () => {
@@ -19,7 +19,7 @@ describe('/users', () => {
       registry: { listConnections: list, getConnection: () => null },
       ...fakes({ contexts: contextsOf('zoe') }),
     }
-    const { items, completeness } = await listUsers(inspectors, FIRST, createAsk().ask)
+    const { items, completeness } = await listUsers(inspectors, FIRST, createInspectionContext().ctx)
     expect(items.map((user) => [user.user_id, user.observed_connections])).toEqual([
       ['alice', 10_000],
       ['zoe', null],
@@ -46,7 +46,7 @@ describe('/users', () => {
       const { completeness } = await listUsers(
         { registry: { listConnections, getConnection: () => null } },
         FIRST,
-        createAsk().ask,
+        createInspectionContext().ctx,
       )
       expect([asked, completeness.complete, completeness.truncated_sources]).toEqual([pages, false, ['registry']])
     }
@@ -55,10 +55,10 @@ describe('/users', () => {
   it('walks the entries of each user where a source lists users but has no numbers, and stops within its bound', async () => {
     const connections = many(12, (i) => connection({ user_id: `user-${String(i % 4)}`, connection_id: String(i) }))
     const registry = indexed(connections, { observeUsers: undefined as never })
-    const whole = await listUsers({ registry }, FIRST, createAsk().ask)
+    const whole = await listUsers({ registry }, FIRST, createInspectionContext().ctx)
     expect(whole.items.map((user) => user.observed_connections)).toEqual([3, 3, 3, 3])
     expect(whole.completeness).toMatchObject({ complete: true, examined: { registry: 4 + 12 } })
-    const cut = await listUsers({ registry }, FIRST, createAsk({ examined: 10 }).ask)
+    const cut = await listUsers({ registry }, FIRST, createInspectionContext({ examined: 10 }).ctx)
     expect(cut.items.map((user) => user.observed_connections)).toEqual([3, 3, null, null])
     expect(cut.completeness).toMatchObject({ complete: false, examined: { registry: 10 }, limits: { registry: 10 } })
   })
@@ -70,12 +70,12 @@ describe('/users', () => {
     const { items, completeness } = await listUsers(
       fakes({ connections, contexts: contextsOf('alice') }),
       FIRST,
-      createAsk().ask,
+      createInspectionContext().ctx,
     )
     const names = items[0]?.observed_action_types ?? []
     expect([names.length, names]).toEqual([100, names.toSorted()])
     expect(completeness).toMatchObject({ complete: false, truncated_sources: ['registry'] })
-    const full = await listUsers(fakes({ connections: connections.slice(0, 2) }), FIRST, createAsk().ask)
+    const full = await listUsers(fakes({ connections: connections.slice(0, 2) }), FIRST, createInspectionContext().ctx)
     expect([full.items[0]?.observed_action_types.length, full.completeness.complete]).toEqual([100, true])
   })
 
@@ -86,10 +86,12 @@ describe('/users', () => {
     const first = await listUsers(
       { registry, ...fakes({ contexts: contextsOf('A', 'a') }) },
       { limit: 1, cursor: null },
-      createAsk().ask,
+      createInspectionContext().ctx,
     )
     expect([first.items[0]?.user_id, first.completeness.complete, first.has_more]).toEqual(['A', true, true])
-    expect((await listUsers({ registry }, FIRST, createAsk().ask)).completeness.truncated_sources).toEqual(['registry'])
+    expect(
+      (await listUsers({ registry }, FIRST, createInspectionContext().ctx)).completeness.truncated_sources,
+    ).toEqual(['registry'])
   })
 })
 

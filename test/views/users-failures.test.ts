@@ -7,7 +7,7 @@ import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import { summarizeUser } from '../../src/views/user-summary.js'
 import { listUsers } from '../../src/views/users.js'
 import { connection } from '../diagnostics/world.js'
-import { createAsk, FIRST, many, never } from './subject.js'
+import { createInspectionContext, FIRST, many, never } from './subject.js'
 import { connectionsOf, contextsOf, indexed } from './user-sources.js'
 
 describe('/users', () => {
@@ -17,11 +17,11 @@ describe('/users', () => {
     ['is none', undefined],
   ])('takes a source whose page %s for failed', async (_what, page) => {
     const registry = { listConnections: () => page as never, getConnection: () => null }
-    await expect(listUsers({ registry }, FIRST, createAsk().ask)).rejects.toThrow(TypeError)
+    await expect(listUsers({ registry }, FIRST, createInspectionContext().ctx)).rejects.toThrow(TypeError)
     const { items, completeness } = await listUsers(
       { registry, ...fakes({ contexts: contextsOf('alice') }) },
       FIRST,
-      createAsk().ask,
+      createInspectionContext().ctx,
     )
     expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([null, ['registry']])
   })
@@ -36,10 +36,10 @@ describe('/users', () => {
       getConnection: () => null,
     }
     const inspectors = { registry, ...fakes({ contexts: contextsOf('alice') }) }
-    const { items, completeness } = await listUsers(inspectors, FIRST, createAsk().ask)
+    const { items, completeness } = await listUsers(inspectors, FIRST, createInspectionContext().ctx)
     expect([items[0]?.observed_connections, completeness.truncated_sources]).toEqual([1, ['registry']])
-    const { ask, errors } = createAsk()
-    const summary = await summarizeUser(inspectors, 'alice', ask)
+    const { ctx, errors } = createInspectionContext()
+    const summary = await summarizeUser(inspectors, 'alice', ctx)
     expect([summary?.observed_connections, summary?.completeness.truncated_sources]).toEqual([1, ['registry']])
     expect(errors).toEqual([['registry', expect.objectContaining({ fault: expect.objectContaining({ index: 1 }) })]])
   })
@@ -52,7 +52,7 @@ describe('/users', () => {
     const { items, completeness } = await listUsers(
       { registry: { listConnections, getConnection: () => null } },
       FIRST,
-      createAsk().ask,
+      createInspectionContext().ctx,
     )
     expect([items[0]?.observed_connections, completeness.complete, completeness.examined]).toEqual([
       1,
@@ -71,7 +71,7 @@ describe('/users', () => {
   ])('keeps the users of a source that %s when it is asked for their numbers', async (_what, over) => {
     const registry = indexed(connectionsOf('alice', 'bob'), over)
     for (const others of [{}, fakes({ contexts: contextsOf('bob') })]) {
-      const { items, completeness } = await listUsers({ registry, ...others }, FIRST, createAsk().ask)
+      const { items, completeness } = await listUsers({ registry, ...others }, FIRST, createInspectionContext().ctx)
       expect(items.map((user) => [user.user_id, user.sources[0], user.observed_connections])).toEqual([
         ['alice', 'registry', null],
         ['bob', 'registry', null],
@@ -83,7 +83,7 @@ describe('/users', () => {
   it('says nothing of one user where the index of every source fails', async () => {
     const down = new Refusal('unavailable')
     const registry = indexed(connectionsOf('alice'), { observeUsers: () => Promise.reject(down) })
-    await expect(summarizeUser({ registry }, 'alice', createAsk().ask)).rejects.toBe(down)
+    await expect(summarizeUser({ registry }, 'alice', createInspectionContext().ctx)).rejects.toBe(down)
   })
 
   it.each<[what: string, ids: unknown]>([
@@ -94,19 +94,23 @@ describe('/users', () => {
     ['no list', undefined],
   ])('takes a source that lists its users %s for failed', async (_what, ids) => {
     const registry = indexed(connectionsOf('a'), { listUserIds: () => ids as string[] })
-    await expect(listUsers({ registry }, FIRST, createAsk().ask)).rejects.toThrow(TypeError)
-    const { completeness } = await listUsers({ registry, ...fakes({ contexts: [] }) }, FIRST, createAsk().ask)
+    await expect(listUsers({ registry }, FIRST, createInspectionContext().ctx)).rejects.toThrow(TypeError)
+    const { completeness } = await listUsers(
+      { registry, ...fakes({ contexts: [] }) },
+      FIRST,
+      createInspectionContext().ctx,
+    )
     expect(completeness.truncated_sources).toEqual(['registry'])
   })
 
   it('ends every source at once when time is up, and keeps what the others gave', async () => {
-    const { ask, stop } = createAsk()
+    const { ctx, stop } = createInspectionContext()
     const inspectors: Inspectors = {
       registry: indexed(connectionsOf('alice')),
       ...fakes({ contexts: contextsOf('bob') }),
       rpc: { listPending: never, getPending: () => null },
     }
-    const asked = listUsers(inspectors, FIRST, ask)
+    const asked = listUsers(inspectors, FIRST, ctx)
     await new Promise((resolve) => setImmediate(resolve))
     stop()
     const { items, completeness } = await asked
@@ -123,14 +127,20 @@ describe('/users', () => {
       rpc: { listPending: () => Promise.reject(calls), getPending: () => null },
     })
     const unavailable = new Refusal('unavailable')
-    await expect(listUsers(failing(new Error('a'), unavailable), FIRST, createAsk().ask)).rejects.toBe(unavailable)
-    await expect(listUsers(failing(unavailable, new Error('b')), FIRST, createAsk().ask)).rejects.toBe(unavailable)
-    await expect(listUsers(failing(new Error('a'), new Error('b')), FIRST, createAsk().ask)).rejects.toThrow('a')
-    const { ask, stop } = createAsk()
+    await expect(listUsers(failing(new Error('a'), unavailable), FIRST, createInspectionContext().ctx)).rejects.toBe(
+      unavailable,
+    )
+    await expect(listUsers(failing(unavailable, new Error('b')), FIRST, createInspectionContext().ctx)).rejects.toBe(
+      unavailable,
+    )
+    await expect(
+      listUsers(failing(new Error('a'), new Error('b')), FIRST, createInspectionContext().ctx),
+    ).rejects.toThrow('a')
+    const { ctx, stop } = createInspectionContext()
     const mixed = listUsers(
       { ...failing(unavailable, unavailable), contextRegistry: { listContexts: never, getContext: () => null } },
       FIRST,
-      ask,
+      ctx,
     )
     stop()
     await expect(mixed).rejects.toThrow('the deadline')

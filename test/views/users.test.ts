@@ -4,14 +4,14 @@ import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
 import { listUsers } from '../../src/views/users.js'
 import { browserWindow, call, connection, stream } from '../diagnostics/world.js'
-import { createAsk, FIRST, many } from './subject.js'
+import { createInspectionContext, FIRST, many } from './subject.js'
 import { connectionsOf, contextsOf, indexed } from './user-sources.js'
 
 async function walkUsers(inspectors: Inspectors, limit: number) {
   const ids: string[] = []
   let cursor: string | null = null
   for (let pages = 0; pages < 500; pages++) {
-    const page = await listUsers(inspectors, { limit, cursor }, createAsk().ask)
+    const page = await listUsers(inspectors, { limit, cursor }, createInspectionContext().ctx)
     expect(page.items.length).toBeLessThanOrEqual(limit)
     ids.push(...page.items.map((user) => user.user_id))
     if (!page.has_more) return ids
@@ -53,8 +53,8 @@ describe('/users', () => {
         getBrowserWindow: () => null,
       },
     }
-    const { ask, errors } = createAsk()
-    const { items, completeness } = await listUsers(inspectors, FIRST, ask)
+    const { ctx, errors } = createInspectionContext()
+    const { items, completeness } = await listUsers(inspectors, FIRST, ctx)
     expect(items).toEqual([
       {
         user_id: 'alice',
@@ -74,7 +74,7 @@ describe('/users', () => {
       limits: { registry: 10_000, context_registry: 10_000, browser_window_registry: 10_000 },
     })
     expect(errors).toEqual([['browser_window_registry', new Error('down')]])
-    const absent = await listUsers(fakes({ connections: connectionsOf('alice') }), FIRST, createAsk().ask)
+    const absent = await listUsers(fakes({ connections: connectionsOf('alice') }), FIRST, createInspectionContext().ctx)
     expect(absent.items[0]).toMatchObject({
       observed_connections: 1,
       observed_contexts: null,
@@ -89,7 +89,7 @@ describe('/users', () => {
 
   it('counts only what is connected, and still knows who has gone', async () => {
     const gone = connection({ user_id: 'bob', status: 'disconnected', actions: ['wipe'], client_type: 'mobile' })
-    const { items } = await listUsers(fakes({ connections: [gone] }), FIRST, createAsk().ask)
+    const { items } = await listUsers(fakes({ connections: [gone] }), FIRST, createInspectionContext().ctx)
     expect(items).toMatchObject([
       { user_id: 'bob', observed_connections: 0, observed_client_types: [], observed_action_types: [] },
     ])
@@ -102,13 +102,13 @@ describe('/users', () => {
       streams: [stream({ user_id: 'dora' })],
       deduplicator: { users: [] },
     })
-    const { items, completeness } = await listUsers(inspectors, FIRST, createAsk().ask)
+    const { items, completeness } = await listUsers(inspectors, FIRST, createInspectionContext().ctx)
     expect(items.map((user) => [user.user_id, user.sources])).toEqual([
       ['carol', ['rpc']],
       ['dora', ['history']],
     ])
     expect(Object.keys(completeness.examined)).toEqual(['rpc', 'history'])
-    const without = await listUsers(fakes({ calls: [], messages: [] }), FIRST, createAsk().ask)
+    const without = await listUsers(fakes({ calls: [], messages: [] }), FIRST, createInspectionContext().ctx)
     expect(Object.keys(without.completeness.examined)).toEqual(['rpc'])
   })
 })

@@ -31,7 +31,7 @@ const { values } = parseArgs({
 const chosen = MUTANTS.filter(({ name, file }) => values.only.some((text) => `${file}: ${name}`.includes(text)))
 
 /** The page is bundled once, when a runner starts. */
-const isBundled = (file) => file.startsWith('src/viewer/page/')
+const isBundled = (file) => file.startsWith('src/dashboard/page/')
 
 /** What keeps a mutant from being one, if anything does. */
 function fault({ name, file, find, replace, tests }, root) {

@@ -1,6 +1,6 @@
 /** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
 import { readFile } from 'node:fs/promises'
-import { problemWords } from '../../http/problem.js'
+import { problemText } from '../../http/problem.js'
 import { UsageError } from '../arguments.js'
 import { visible } from '../text/table.js'
 
@@ -8,13 +8,13 @@ import { visible } from '../text/table.js'
 const TIMEOUT_MS = 10_000
 
 /** An answer, or why there is none, in one line. */
-export type Asked = { readonly value: unknown; readonly problem?: never } | { readonly problem: string }
+export type FetchResult = { readonly value: unknown; readonly problem?: never } | { readonly problem: string }
 
 export interface Reader {
   /** Where the router is, without a slash at its end. */
   readonly url: string
   /** `route`: a path and query below the router. Never rejects. */
-  ask(route: string, signal?: AbortSignal): Promise<Asked>
+  fetchRoute(route: string, signal?: AbortSignal): Promise<FetchResult>
 }
 
 /** @throws UsageError for what is no address of a router. */
@@ -47,29 +47,29 @@ function checkKey(key: string | null, from: string): string | null {
 }
 
 async function problemOf(response: Response): Promise<string> {
-  return visible(problemWords(response.status, await response.json().catch(() => null)))
+  return visible(problemText(response.status, await response.json().catch(() => null)))
 }
 
 export function createReader(url: string, key: string | null): Reader {
   return {
     url,
-    async ask(route, signal) {
+    async fetchRoute(route, signal) {
       // Of its own: a time-out inside of a joined signal may be collected before it is due.
-      const patience = new AbortController()
-      const timer = setTimeout(() => patience.abort(), TIMEOUT_MS)
-      const leave = () => patience.abort()
+      const timeout = new AbortController()
+      const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS)
+      const leave = () => timeout.abort()
       signal?.addEventListener('abort', leave)
       try {
         const response = await fetch(url + route, {
           headers: key === null ? {} : { 'x-admin-key': key },
           redirect: 'error',
-          signal: patience.signal,
+          signal: timeout.signal,
         })
         if (!response.ok) return { problem: await problemOf(response) }
         return { value: await response.json() }
       } catch {
         return {
-          problem: patience.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'no answer there',
+          problem: timeout.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'no answer there',
         }
       } finally {
         clearTimeout(timer)

@@ -8,14 +8,14 @@ export const visible = (text: string): string => text.replace(UNSEEN, (character
 
 /**
  * Writes `text` and a line break to a terminal, its lines `visible`. Everything that the commands print goes through here,
- * except JSON lines (`harmlessJson`) and the frames of `top`, whose lines are `visible` before they are coloured.
+ * except JSON lines (`safeJson`) and the frames of `top`, whose lines are `visible` before they are coloured.
  */
 export function print(out: { write(text: string): unknown }, text: string): void {
   out.write(`${text.split('\n').map(visible).join('\n')}\n`)
 }
 
 /** JSON that is as harmless on a terminal, and reads the same. */
-export const harmlessJson = (value: unknown): string =>
+export const safeJson = (value: unknown): string =>
   JSON.stringify(value).replace(UNSEEN, (character) =>
     Array.from(
       { length: character.length },

@@ -1,6 +1,6 @@
 /** What `top` shows of a state, line by line: as many as there are rows, none wider than the terminal. */
 import { padTo, recordLines, tableOf, visible, widthOf } from '../text/table.js'
-import { type Known, knownOf, rowsOf, type TopState, tableOfState } from './state.js'
+import { type Known, lastKnown, rowsOf, type TopState, tableOfState } from './state.js'
 import { TABLES } from './tables.js'
 
 // How a line of `top` is drawn: its colours, and no wider than the terminal.
@@ -80,7 +80,7 @@ function dated(answer: Known, said: Span, { paint, now }: Frame): Span[] {
 }
 
 function title(state: TopState, { width, paint, url, now }: Frame): string {
-  const answer = knownOf(state, '/capabilities')
+  const answer = lastKnown(state, '/capabilities')
   const { value, at, problem } = answer
   const { deployment_id, mode } = (value as { extensions?: Record<string, unknown> } | null)?.extensions ?? {}
   const late = isLate(answer, now)
@@ -102,21 +102,21 @@ interface SourceRow {
 
 function sources(state: TopState, frame: Frame): string {
   const { width, paint } = frame
-  const answer = knownOf(state, '/sources')
+  const answer = lastKnown(state, '/sources')
   const { value, problem } = answer
   const items = (value as { items?: SourceRow[] } | null)?.items
   if (!items) return line(width, [[`sources: ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
-  const mute = items.filter(({ answered }) => !answered)
+  const unreachable = items.filter(({ answered }) => !answered)
   const said: Span =
-    mute.length === 0
+    unreachable.length === 0
       ? [`all ${items.length} sources answer`, paint.dim]
-      : [`no answer from ${mute.map(({ source, code }) => `${source} (${code})`).join(', ')}`, paint.bad]
+      : [`no answer from ${unreachable.map(({ source, code }) => `${source} (${code})`).join(', ')}`, paint.bad]
   return line(width, dated(answer, said, frame))
 }
 
 /** What is answered now: a number of before would be read as one of now. */
 function current(state: TopState, route: string): unknown {
-  const { value, problem } = knownOf(state, route)
+  const { value, problem } = lastKnown(state, route)
   return problem === null ? value : null
 }
 
@@ -166,7 +166,7 @@ interface FindingRow {
 
 function findings(state: TopState, frame: Frame): string {
   const { width, paint } = frame
-  const answer = knownOf(state, '/findings?limit=100')
+  const answer = lastKnown(state, '/findings?limit=100')
   const { value, problem } = answer
   const page = value as { items: FindingRow[]; has_more: boolean; completeness: { complete: boolean } } | null
   if (!page) return line(width, [[`findings  ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
@@ -206,7 +206,7 @@ function shownOf(row: object, fields: readonly string[]): object {
 }
 
 function extent(state: TopState, rows: number, { paint, width }: Frame): string {
-  const { value, at, problem } = knownOf(state, tableOfState(state).route)
+  const { value, at, problem } = lastKnown(state, tableOfState(state).route)
   const { has_more, completeness } = (value ?? {}) as { has_more?: boolean; completeness?: { complete?: boolean } }
   return line(width, [
     [`${rows} rows`, paint.dim],

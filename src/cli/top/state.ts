@@ -1,5 +1,5 @@
 /** What `top` knows and shows, and how keys and answers change it. Nothing here draws or asks. */
-import type { Asked } from '../reader/reader.js'
+import type { FetchResult } from '../reader/reader.js'
 import { cellOf, flatten } from '../text/table.js'
 import { TABLES } from './tables.js'
 
@@ -45,12 +45,12 @@ export const initialState = (): TopState => ({
 
 const UNKNOWN: Known = { value: null, at: null, problem: null }
 
-export const knownOf = ({ known }: TopState, route: string): Known => known.get(route) ?? UNKNOWN
+export const lastKnown = ({ known }: TopState, route: string): Known => known.get(route) ?? UNKNOWN
 
 /** What stays when nobody answers is the last that was said, with its time. */
-export function heard(state: TopState, route: string, asked: Asked, now: number): TopState {
+export function withResult(state: TopState, route: string, asked: FetchResult, now: number): TopState {
   const known = new Map(state.known)
-  const before = knownOf(state, route)
+  const before = lastKnown(state, route)
   known.set(
     route,
     asked.problem === undefined
@@ -65,7 +65,7 @@ export function heard(state: TopState, route: string, asked: Asked, now: number)
 export const tableOfState = ({ table }: TopState) => TABLES[table] as (typeof TABLES)[number]
 
 const itemsOf = (state: TopState): readonly object[] =>
-  (knownOf(state, tableOfState(state).route).value as { items?: object[] } | null)?.items ?? []
+  (lastKnown(state, tableOfState(state).route).value as { items?: object[] } | null)?.items ?? []
 
 /** The open record as the list has it now. */
 function openOf(state: TopState): TopState['open'] {
@@ -135,7 +135,7 @@ function nextSort(state: TopState): string | null {
 }
 
 /** @returns the state after `key`; `null` where it ends the program. */
-export function press(state: TopState, key: Key): TopState | null {
+export function handleKey(state: TopState, key: Key): TopState | null {
   const { name, sequence = '', ctrl } = key
   if (ctrl) return name === 'c' || name === 'd' ? null : state
   if (state.isTyping) return type(state, key)

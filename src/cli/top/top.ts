@@ -4,7 +4,7 @@ import { parse, UsageError } from '../arguments.js'
 import { createReader, type Reader, readKey, readTarget } from '../reader/reader.js'
 import { columnsOf, print, rowsOf } from '../text/table.js'
 import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from './frame.js'
-import { heard, initialState, type Key, press, type TopState, tableOfState } from './state.js'
+import { handleKey, initialState, type Key, type TopState, tableOfState, withResult } from './state.js'
 import { HEADER_ROUTES, TABLES } from './tables.js'
 
 // The terminal while `top` has it: another screen, one write per frame, and as it was before on every way out.
@@ -81,8 +81,8 @@ async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
   let state = initialState()
   await Promise.all(
     routesOf(state).map(async (route) => {
-      const asked = await reader.ask(route)
-      state = heard(state, route, asked, Date.now())
+      const asked = await reader.fetchRoute(route)
+      state = withResult(state, route, asked, Date.now())
     }),
   )
   const { problem } = state.known.get('/capabilities') ?? { problem: null }
@@ -113,17 +113,17 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
   })
   const draw = () => screen.draw(frameOf(state, frame()))
 
-  async function ask(route: string): Promise<void> {
+  async function fetchRoute(route: string): Promise<void> {
     if (asking.has(route)) return
     asking.add(route)
-    const asked = await reader.ask(route, ending.signal)
+    const asked = await reader.fetchRoute(route, ending.signal)
     asking.delete(route)
     if (ending.signal.aborted) return
-    state = heard(state, route, asked, Date.now())
+    state = withResult(state, route, asked, Date.now())
     draw()
   }
-  const askAll = () => {
-    if (!state.isPaused) for (const route of routesOf(state)) void ask(route)
+  const fetchAll = () => {
+    if (!state.isPaused) for (const route of routesOf(state)) void fetchRoute(route)
   }
 
   return new Promise((resolve) => {
@@ -142,14 +142,14 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
     }
     const onKey = (_: string | undefined, key: Key) => {
       const before = state
-      const next = press(state, key)
+      const next = handleKey(state, key)
       if (next === null) return end()
       state = next
-      if (before.table !== next.table || (before.isPaused && !next.isPaused)) askAll()
+      if (before.table !== next.table || (before.isPaused && !next.isPaused)) fetchAll()
       draw()
     }
     const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-    const timers = [setInterval(askAll, EVERY_MS), setInterval(draw, SECOND_MS)]
+    const timers = [setInterval(fetchAll, EVERY_MS), setInterval(draw, SECOND_MS)]
     process.on('exit', screen.leave)
     for (const name of SIGNALS) process.on(name, end)
     stdout.on('resize', draw)
@@ -159,7 +159,7 @@ function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
     stdin.on('end', end)
     stdin.resume()
     draw()
-    askAll()
+    fetchAll()
   })
 }
 

@@ -1,6 +1,6 @@
 /** Whether a viewer may go on watching a session: read again while streams live, once for all streams of the same pair. */
 
-import { steady } from '../../async/clock.js'
+import { monotonic } from '../../async/clock.js'
 import { withTimeout } from '../../async/time-limit.js'
 import type { EndReason } from '../../contract/event-bus.js'
 import { siteStream } from '../../contract/ingest.js'
@@ -58,7 +58,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   const grants = new Map<string, Held>()
   let reads = 0
   // What waits and ages does so whatever the wall clock does; only a session's end is an instant of that.
-  const clock = steady(now)
+  const clock = monotonic(now)
 
   async function endReason(
     viewer: Principal,

@@ -1,6 +1,6 @@
 /** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
 
-import { steady } from '../../async/clock.js'
+import { monotonic } from '../../async/clock.js'
 import { createTicker } from '../../async/timer.js'
 import type { SiteEventBus } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
@@ -73,7 +73,7 @@ export type SessionStreams = ReturnType<typeof createSessionStreams>
 export function createSessionStreams(options: SessionStreamsOptions) {
   const { bus, subscriptions, heartbeatMs, newId, now, onError } = options
   const grants = createSessionGrants(options)
-  const clock = steady(now)
+  const clock = monotonic(now)
   const streams = new Set<SessionStream>()
   // A stream that somebody reads is a reason for a process to live.
   const ticker = createTicker(tick, Math.min(RECHECK_MS, heartbeatMs), true)

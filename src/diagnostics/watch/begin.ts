@@ -2,7 +2,7 @@
 import { Deadline } from '../../async/deadline.js'
 import { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
-import type { AskedRoute, PlacedRoute } from '../question.js'
+import type { PlacedRoute, RequestedRoute } from '../question.js'
 import { createOpenView, type OpenViewOptions } from './view.js'
 import { createWatches } from './watches.js'
 
@@ -16,7 +16,7 @@ interface Visited {
 interface BeginOptions<P, Visit> extends OpenViewOptions<P> {
   routes: readonly PlacedRoute[]
   /** Throws where no inspector can answer. */
-  checkCapability(needs: AskedRoute['route']['needs']): void
+  checkCapability(needs: RequestedRoute['route']['needs']): void
   /** Who asks, or a throw. */
   authenticate(visit: Visit): Promise<P>
 }

@@ -6,7 +6,7 @@ import type { Encoded } from '../../http/encode.js'
 import type { Compared } from '../../http/etag.js'
 import { jsonFrame } from '../../http/event-stream.js'
 import { type Pace, READ_MS } from './pace.js'
-import { type Change, changeOf, type Reading, readingOf } from './rows.js'
+import { type Change, changeOf, type ListSnapshot, readingOf } from './rows.js'
 
 /** The longest time for which a view that is read less often sends nothing. Half of what the feed allows. */
 const WAIT_MS = 5_000
@@ -70,7 +70,7 @@ export class ViewReader {
   #dueIn = READ_MS
   #interval = READ_MS
   #looking: Promise<void> | undefined
-  #reading: Reading | undefined
+  #reading: ListSnapshot | undefined
   /** Of whoever looked last, nobody knows what there is now. */
   #hasFailed = false
   /** `null` where a part of what was read is left out, too: no version says when that is back. */
@@ -156,7 +156,7 @@ export class ViewReader {
   /** What there is, for whoever has nothing. */
   get snapshot(): ViewFrame {
     if (this.#snapshot) return this.#snapshot
-    const { page, rows } = this.#reading as Reading
+    const { page, rows } = this.#reading as ListSnapshot
     const items = Array.from(rows.values(), ({ text }) => text)
     this.#snapshot = new ViewFrame('snapshot', [
       this.#state,
@@ -197,7 +197,7 @@ export class ViewReader {
    *
    * @param version Asked for before: what changes while the list is read makes another version of it.
    */
-  look(version = this.#view.version()): Promise<void> {
+  detect(version = this.#view.version()): Promise<void> {
     if (this.#looking) return this.#looking
     const measured = this.#pace.measure()
     this.#looking = this.#look(version)
@@ -216,9 +216,9 @@ export class ViewReader {
     this.#costMs = this.#costMs !== null && ms < this.#costMs ? (this.#costMs + ms) / 2 : ms
   }
 
-  /** As `look`, where the last one did not say what there is: whoever begins is shown nothing older as if it were now. */
+  /** As `detect`, where the last one did not say what there is: whoever begins is shown nothing older as if it were now. */
   async begin(): Promise<void> {
-    if (!this.#reading || this.#hasFailed) await this.look()
+    if (!this.#reading || this.#hasFailed) await this.detect()
   }
 
   /** A version at hand that is the one before costs no promise: a second in which nothing happens is to cost nothing. */
@@ -229,7 +229,7 @@ export class ViewReader {
       this.#costs(0)
       return this.#unchanged()
     }
-    return this.look(version).catch(() => {})
+    return this.detect(version).catch(() => {})
   }
 
   async #look(asked: Awaitable<string | null>): Promise<void> {

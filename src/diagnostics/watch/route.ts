@@ -3,7 +3,7 @@ import { SourceName } from '../../contract/completeness.js'
 import type { JsonObject } from '../../contract/json.js'
 import { eventContent, problemResponses, ref } from '../../http/openapi.js'
 import type { ProblemCode } from '../../http/problem.js'
-import { at } from '../examples.js'
+import { exampleTime } from '../examples.js'
 
 export const WATCH = {
   route: {
@@ -13,7 +13,7 @@ export const WATCH = {
     needs: SourceName.options,
     operation: 'watch',
     // Each view says for itself whether it can be narrowed.
-    narrows: true,
+    scopable: true,
   },
 } as const
 
@@ -35,7 +35,7 @@ export const WATCH_PROBLEMS: readonly ProblemCode[] = [
   'inspector_timeout',
 ]
 
-const EXAMPLE = `event: sync\ndata: ${JSON.stringify({ view: '/connections', version: 7, observed_at: at(30), refresh_ms: 1_000 })}\n\n`
+const EXAMPLE = `event: sync\ndata: ${JSON.stringify({ view: '/connections', version: 7, observed_at: exampleTime(30), refresh_ms: 1_000 })}\n\n`
 
 /** The operation of the OpenAPI document. */
 export function watchOperation(): JsonObject {

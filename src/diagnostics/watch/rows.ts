@@ -37,7 +37,7 @@ interface Row {
 }
 
 /** One reading of a list. */
-export interface Reading {
+export interface ListSnapshot {
   /** In the order of the page. */
   rows: Map<string, Row>
   /** The same rows by what they were read from: what is there again needs no reading. */
@@ -55,9 +55,9 @@ export function readingOf(
   { members }: Encoded,
   fields: readonly string[],
   of: Compared | undefined,
-  before?: Reading,
-): Reading {
-  const reading: Reading = { rows: new Map(), known: new Map(), page: [], compared: '' }
+  before?: ListSnapshot,
+): ListSnapshot {
+  const reading: ListSnapshot = { rows: new Map(), known: new Map(), page: [], compared: '' }
   for (const { name, value } of members) {
     if (name !== 'items' || typeof value === 'string') {
       const text = typeof value === 'string' ? value : `[${value.map((record) => record.text).join(',')}]`
@@ -86,7 +86,7 @@ export interface Change {
 }
 
 /** `null` where nothing has changed but by the clock. */
-export function changeOf(before: Reading, after: Reading): Change | null {
+export function changeOf(before: ListSnapshot, after: ListSnapshot): Change | null {
   const remove: string[] = []
   const followed: string[] = []
   for (const id of before.rows.keys()) (after.rows.has(id) ? followed : remove).push(id)

@@ -2,9 +2,9 @@
 import { Deadline } from '../../async/deadline.js'
 import type { Awaitable } from '../../contract/page.js'
 import { isWhole } from '../../http/etag.js'
-import type { Sight } from '../authorization.js'
+import type { AccessScope } from '../authorization.js'
 import type { ErrorPlace } from '../hooks.js'
-import type { AskedRoute, createQuestions, Question } from '../question.js'
+import type { createQuestions, Question, RequestedRoute } from '../question.js'
 import type { FoundView, OpenView, Watcher } from './watches.js'
 
 /** For what no client waits for. */
@@ -14,38 +14,43 @@ export interface OpenViewOptions<P> {
   question: ReturnType<typeof createQuestions>
   deadlineMs: number
   now(): number
-  sightFor(
+  accessScopeFor(
     principal: P,
-    asked: AskedRoute,
+    asked: RequestedRoute,
     matched: { params: Record<string, string>; filters: Readonly<Record<string, unknown>> },
     visit: { request: Request; deadline: Deadline },
-  ): Awaitable<Sight>
-  tell(error: unknown, place: ErrorPlace): void
+  ): Awaitable<AccessScope>
+  reportError(error: unknown, place: ErrorPlace): void
 }
 
 /** @returns what a watcher may see of a view, or a throw that says why it is none. */
 export function createOpenView<P>(options: OpenViewOptions<P>) {
-  const { question, deadlineMs, now, sightFor, tell } = options
+  const { question, deadlineMs, now, accessScopeFor, reportError } = options
   return async (
-    { route: asked, params, given }: FoundView<AskedRoute>,
+    { route: asked, params, given }: FoundView<RequestedRoute>,
     { request, principal }: Watcher<P>,
   ): Promise<OpenView> => {
     const { route } = asked
     const opening = new Deadline(deadlineMs, request)
-    let sight: Sight
+    let accessScope: AccessScope
     try {
-      sight = await sightFor(principal, asked, { params, filters: given.filters }, { request, deadline: opening })
+      accessScope = await accessScopeFor(
+        principal,
+        asked,
+        { params, filters: given.filters },
+        { request, deadline: opening },
+      )
     } finally {
       opening.clear()
     }
     const place = (source?: string) => ({ route: route.path, ...(source === undefined ? {} : { source }) })
     const put = (deadline: Deadline, failed = () => {}): Question =>
-      question(asked, { params, given, sight, deadline }, new Set(), (error, source) => {
+      question(asked, { params, given, accessScope, deadline }, new Set(), (error, source) => {
         failed()
-        tell(error, place(source))
+        reportError(error, place(source))
       })
     return {
-      scope: JSON.stringify(sight.users ?? null),
+      scope: JSON.stringify(accessScope.users ?? null),
       compared: route.compared,
       async read() {
         const deadline = new Deadline(deadlineMs, NOBODY)

@@ -1,7 +1,7 @@
 /** The tool that is asked first: which sources answer, what there is in all, and what contradicts what. */
 import * as z from 'zod'
-import { ANSWER, listed, plain } from '../answer.js'
-import type { Asked } from '../source.js'
+import { ANSWER_SCHEMA, nameList, safeNames } from '../answer.js'
+import type { RouteResult } from '../source.js'
 import { blindNotes, omittedNotes, recordsOf, sampleNotes } from './records.js'
 import { defineTool } from './tool.js'
 
@@ -36,7 +36,7 @@ const PARTS: Record<string, Part> = {
     read: (value) => recordsOf(value)?.map((row) => only(row, 'source', 'answered', 'code')) ?? null,
     notes: (value) => {
       const silent = (recordsOf(value) ?? []).filter(({ answered }) => answered !== true)
-      return silent.length === 0 ? [] : [`Unknown: ${listed(silent.map(({ source }) => source))} did not answer.`]
+      return silent.length === 0 ? [] : [`Unknown: ${nameList(silent.map(({ source }) => source))} did not answer.`]
     },
   },
   connections: {
@@ -65,7 +65,7 @@ const PARTS: Record<string, Part> = {
     route: `/findings?limit=${FINDINGS}`,
     read: (value) => {
       const counts: Record<string, number> = {}
-      for (const kind of plain(recordsOf(value)?.map((row) => row.kind))) counts[kind] = (counts[kind] ?? 0) + 1
+      for (const kind of safeNames(recordsOf(value)?.map((row) => row.kind))) counts[kind] = (counts[kind] ?? 0) + 1
       return counts
     },
     notes: (value) => [...partNotes('findings', value), ...blindNotes(value).map((note) => `findings: ${note}`)],
@@ -73,7 +73,7 @@ const PARTS: Record<string, Part> = {
 }
 
 /** Why a part is not known: what the router has not, and what it has and did not answer. */
-const unknown = (name: string, { problem, status }: Extract<Asked, { problem: string }>) =>
+const unknown = (name: string, { problem, status }: Extract<RouteResult, { problem: string }>) =>
   status === 501 ? `${name}: not part of this deployment.` : `${name}: unknown: ${problem}.`
 
 export const RELAY_OVERVIEW = defineTool({
@@ -81,18 +81,18 @@ export const RELAY_OVERVIEW = defineTool({
   description:
     'Ask first: which sources answer, connections, calls, delivery, nodes, findings by kind. null is unknown, not 0.',
   input: z.strictObject({}),
-  output: ANSWER.extend({
+  output: ANSWER_SCHEMA.extend({
     // What was cut away is absent.
     untrusted: z.object(Object.fromEntries(Object.keys(PARTS).map((name) => [name, z.unknown()]))).partial(),
   }),
-  async look(_input, { ask }) {
-    const asked = await Promise.all(
-      Object.entries(PARTS).map(async ([name, part]) => ({ name, part, answer: await ask(part.route) })),
+  async run(_input, { fetchRoute }) {
+    const result = await Promise.all(
+      Object.entries(PARTS).map(async ([name, part]) => ({ name, part, answer: await fetchRoute(part.route) })),
     )
     // The index alone is of the router itself: without it nobody has answered at all.
-    const [first] = asked
+    const [first] = result
     if (first?.answer.problem !== undefined) return { refused: first.answer.problem }
-    const notes = asked.flatMap(({ name, part, answer }) =>
+    const notes = result.flatMap(({ name, part, answer }) =>
       answer.problem === undefined ? (part.notes?.(answer.value) ?? []) : [unknown(name, answer)],
     )
     return {
@@ -100,12 +100,12 @@ export const RELAY_OVERVIEW = defineTool({
       complete: notes.length === 0,
       notes: [
         ...notes,
-        ...asked.flatMap(({ part, answer }) =>
+        ...result.flatMap(({ part, answer }) =>
           answer.problem === undefined ? (part.remarks?.(answer.value) ?? []) : [],
         ),
       ],
       untrusted: Object.fromEntries(
-        asked.map(({ name, part, answer }) => [name, answer.problem === undefined ? part.read(answer.value) : null]),
+        result.map(({ name, part, answer }) => [name, answer.problem === undefined ? part.read(answer.value) : null]),
       ),
     }
   },

@@ -1,6 +1,6 @@
 /** The tools for records of any family: a page of a list, and one by its id. */
 import * as z from 'zod'
-import { listed, MANY, ONE, plain, shownWithin } from '../answer.js'
+import { escapeHiddenWithin, MANY, nameList, ONE, safeNames } from '../answer.js'
 import { defineTool, pathOf, requestOf } from './tool.js'
 
 // The families that an agent may ask for, each with the routes that answer.
@@ -72,7 +72,7 @@ const cursorOf = ({ has_more, next_cursor }: Page): string | null =>
 export function sampleNotes({ completeness }: Page): string[] {
   const { complete, truncated_sources } = (completeness ?? {}) as Record<string, unknown>
   if (complete !== false) return []
-  const sources = listed(truncated_sources) || 'some source'
+  const sources = nameList(truncated_sources) || 'some source'
   return [`A sample: cut short in ${sources}. What is not here may still be there; counts are at least so many.`]
 }
 
@@ -82,7 +82,7 @@ export const omittedNotes = ({ omitted }: Page): string[] =>
 
 /** Which kinds of findings nobody here could have found. */
 export function blindNotes({ not_looked_for }: Page): string[] {
-  const kinds = listed(not_looked_for)
+  const kinds = nameList(not_looked_for)
   return kinds === '' ? [] : [`No source here can show these kinds: ${kinds}.`]
 }
 
@@ -133,7 +133,7 @@ export const FIND_RECORDS = defineTool({
     ...PAGE_INPUT,
   }),
   output: MANY,
-  async look({ family, filters, limit, cursor }, { ask, payloads }) {
+  async run({ family, filters, limit, cursor }, { fetchRoute, payloads }) {
     const { list, payload } = familyOf(family)
     const given = Object.fromEntries(Object.entries(filters ?? {}).map(([name, value]) => [name, String(value)]))
     const path = pathOf(list, given)
@@ -142,7 +142,7 @@ export const FIND_RECORDS = defineTool({
     const paged = { limit: String(limit), ...(cursor === undefined ? {} : { cursor }) }
     // What is given twice is refused by the router, in its own words.
     const search = new URLSearchParams([...query, ...Object.entries(paged)])
-    const { value, problem } = await ask(`${path}?${search}`)
+    const { value, problem } = await fetchRoute(`${path}?${search}`)
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
     if (records === null) return { refused: 'what answered there is no list' }
@@ -164,11 +164,11 @@ export const GET_RECORD = defineTool({
   description: 'One record by its id.',
   input: z.strictObject({ family: z.enum(SINGLE_FAMILIES), id: z.string() }),
   output: ONE,
-  async look({ family, id }, { ask }) {
+  async run({ family, id }, { fetchRoute }) {
     const { one = '' } = familyOf(family)
-    const asked = await ask(pathOf(one.replace(/\{\w+\}/, '{id}'), { id }))
-    if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
-    return { headline: `${family}: one record.`, complete: true, notes: [], untrusted: asked.value }
+    const result = await fetchRoute(pathOf(one.replace(/\{\w+\}/, '{id}'), { id }))
+    if (result.problem !== undefined) return { refused: missing(result.problem, result.status) }
+    return { headline: `${family}: one record.`, complete: true, notes: [], untrusted: result.value }
   },
 })
 
@@ -182,8 +182,8 @@ const KINDS = 12
 function explain(records: readonly Record<string, unknown>[]): string[] {
   const said = new Map<string, string>()
   for (const { kind, means, does_not_mean } of records)
-    for (const name of plain([kind])) said.set(name, `${name}: ${means ?? ''} ${does_not_mean ?? ''}`)
-  return [...said.values()].slice(0, KINDS).map((words) => shownWithin(words, WORDS))
+    for (const name of safeNames([kind])) said.set(name, `${name}: ${means ?? ''} ${does_not_mean ?? ''}`)
+  return [...said.values()].slice(0, KINDS).map((words) => escapeHiddenWithin(words, WORDS))
 }
 
 export const EXPLAIN_FINDINGS = defineTool({
@@ -192,13 +192,13 @@ export const EXPLAIN_FINDINGS = defineTool({
     'What sources contradict or is overdue by its own clock, with evidence, meaning, and what it does not mean.',
   input: z.strictObject({ kind: z.string().optional(), ...PAGE_INPUT }),
   output: MANY.extend({ explanations: z.array(z.string()) }),
-  async look({ kind, limit, cursor }, { ask }) {
+  async run({ kind, limit, cursor }, { fetchRoute }) {
     const query = {
       limit: String(limit),
       ...(kind === undefined ? {} : { kind }),
       ...(cursor === undefined ? {} : { cursor }),
     }
-    const { value, problem } = await ask(requestOf('/findings', query))
+    const { value, problem } = await fetchRoute(requestOf('/findings', query))
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
     if (records === null) return { refused: 'what answered there is no list' }
@@ -221,11 +221,11 @@ export const USER_SUMMARY = defineTool({
   description: 'What all sources together know of one user. null is unknown, not 0.',
   input: z.strictObject({ user_id: z.string() }),
   output: ONE,
-  async look(input, { ask }) {
-    const asked = await ask(pathOf('/users/{user_id}/summary', input))
-    if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
-    const notes = sampleNotes(asked.value)
-    return { headline: 'One user.', complete: notes.length === 0, notes, untrusted: asked.value }
+  async run(input, { fetchRoute }) {
+    const result = await fetchRoute(pathOf('/users/{user_id}/summary', input))
+    if (result.problem !== undefined) return { refused: missing(result.problem, result.status) }
+    const notes = sampleNotes(result.value)
+    return { headline: 'One user.', complete: notes.length === 0, notes, untrusted: result.value }
   },
 })
 
@@ -235,10 +235,10 @@ export const COMMAND_EVIDENCE = defineTool({
     'What is recorded of one command: admission, attempts, acknowledgement, end. Never proof of its effect. Of one whose user_id or client_id is null, its scope_id stands for it.',
   input: z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
   output: ONE,
-  async look(input, { ask }) {
-    const asked = await ask(requestOf('/delivery/status', input))
-    if (asked.problem !== undefined) return { refused: missing(asked.problem, asked.status) }
+  async run(input, { fetchRoute }) {
+    const result = await fetchRoute(requestOf('/delivery/status', input))
+    if (result.problem !== undefined) return { refused: missing(result.problem, result.status) }
     const notes = ['No member of it means that an effect happened, or did not.']
-    return { headline: 'The evidence about one command.', complete: true, notes, untrusted: asked.value }
+    return { headline: 'The evidence about one command.', complete: true, notes, untrusted: result.value }
   },
 })

@@ -1,19 +1,19 @@
 /** What a tool is: its words, what it takes, what it gives, and how it finds it out. */
 import type * as z from 'zod'
-import type { Found } from '../answer.js'
-import type { Asked } from '../source.js'
-import { issueWords } from '../terse.js'
+import type { ToolResult } from '../answer.js'
+import type { RouteResult } from '../source.js'
+import { issueText } from '../terse.js'
 
 /** What a tool works with. */
-export interface Looking {
+export interface ToolContext {
   /** Puts a question to the router; `null` for what could not be a path there. Never rejects. */
-  ask(route: string | null): Promise<Asked>
+  fetchRoute(route: string | null): Promise<RouteResult>
   /** Whether payloads are shown. */
   readonly payloads: boolean
 }
 
 /** What was found out, or the words in which it was refused. */
-export type Outcome = Found | { readonly refused: string }
+export type Outcome = ToolResult | { readonly refused: string }
 
 export interface Tool {
   readonly name: string
@@ -21,7 +21,7 @@ export interface Tool {
   readonly input: z.ZodObject
   readonly output: z.ZodObject
   /** `input`: checked by the schema. */
-  look(input: Record<string, unknown>, looking: Looking): Promise<Outcome>
+  run(input: Record<string, unknown>, toolContext: ToolContext): Promise<Outcome>
 }
 
 interface TypedTool<Input extends z.ZodObject> {
@@ -29,16 +29,16 @@ interface TypedTool<Input extends z.ZodObject> {
   description: string
   input: Input
   output: z.ZodObject
-  look(input: z.output<Input>, looking: Looking): Promise<Outcome>
+  run(input: z.output<Input>, toolContext: ToolContext): Promise<Outcome>
 }
 
-/** A tool whose `look` is checked against its `input`. */
+/** A tool whose `run` is checked against its `input`. */
 export const defineTool = <Input extends z.ZodObject>(tool: TypedTool<Input>): Tool => ({
   ...tool,
-  async look(input, looking) {
+  async run(input, toolContext) {
     // The protocol has checked it as it was sent: a name may be another one since it is no longer as it was shown.
     const { data, error } = tool.input.safeParse(input)
-    return error ? { refused: `these cannot be asked for: ${issueWords(error.issues)}` } : tool.look(data, looking)
+    return error ? { refused: `these cannot be asked for: ${issueText(error.issues)}` } : tool.run(data, toolContext)
   },
 })
 

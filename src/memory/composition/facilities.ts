@@ -1,6 +1,6 @@
 /** All live objects of one process, wired to each other. */
 
-import { type Ending, endTogether } from '../../async/ending.js'
+import { type CloseResult, endTogether } from '../../async/ending.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { randomUuid } from '../../contract/ids.js'
@@ -92,7 +92,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     subscriptions,
     ingest,
     /** Waits for nobody. */
-    async close(): Promise<Ending> {
+    async close(): Promise<CloseResult> {
       const [ending] = await Promise.all([endTogether([dispatcher.close(), rpc.close()]), bus.close()])
       return ending
     },

@@ -4,7 +4,7 @@ import { ANYTHING, checkOptions, orNull, type Rule, TEXT } from '../../contract/
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { FAMILIES, type FamilyName, INSPECTOR_RULES, type Inspectors } from '../../contract/families.js'
 import type { Deployment } from '../../contract/inspectors.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 
 /** A facility, as far as it is looked at; absent is an absent inspector. */
 export type InspectedBy<Inspector> = { readonly inspector: NonNullable<Inspector> } | undefined
@@ -72,7 +72,7 @@ export function memoryComposition(
 /** `delivery` whose summary names the composition's deployment, so that one answer does not contradict another. */
 function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
   if (deployment_id === null) return delivery
-  const summary = async (ask: Ask) => ({ ...(await delivery.summary(ask)), deployment_id })
+  const summary = async (ctx: InspectionContext) => ({ ...(await delivery.summary(ctx)), deployment_id })
   // Whatever else it offers it offers itself: a host's may be an instance of a class.
   return new Proxy(delivery, {
     get(target, name) {

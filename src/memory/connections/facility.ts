@@ -111,7 +111,7 @@ export function createConnectionRegistry(
       const now = stamp()
       const { last_seen_at: before } = entry.record
       // A clock that was set back takes no sign of life back.
-      lifecycle.beat(entry, time, { last_seen_at: now > before ? now : before, ...(metadata && { metadata }) })
+      lifecycle.heartbeat(entry, time, { last_seen_at: now > before ? now : before, ...(metadata && { metadata }) })
       return true
     },
     async disconnect(id, reason) {

@@ -9,7 +9,7 @@ import {
   type RegistryInspector,
 } from '../../contract/connections.js'
 import { foldAll, type UserPart } from '../../contract/observation.js'
-import { annotated, examinable, parseSequence } from '../../contract/page.js'
+import { parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
 import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsOf, type LivingConnection } from './lifecycle.js'
@@ -39,17 +39,17 @@ export function createConnectionInspector(
   }
 
   const inspector: RegistryInspector = {
-    listConnections({ ended_reason, ...others }, page, ask) {
+    listConnections({ ended_reason, ...others }, page, ctx) {
       const { view, isSwept } = sweep()
       const filter = own(others)
       if (filter === null) return { items: [], next_cursor: null, has_more: false, examined: 0 }
-      if (isSwept) return table.list({ ...filter, ended_reason }, page, view, examinable(ask))
+      if (isSwept) return table.list({ ...filter, ended_reason }, page, view, scanLimit(ctx))
       // The index of reasons lacks whoever has been lost and not been swept.
       const gone = (entry: LivingConnection) => {
         const record = view(entry)
         return ended_reason === undefined || record?.ended_reason === ended_reason ? record : undefined
       }
-      return table.list(filter, page, gone, examinable(ask))
+      return table.list(filter, page, gone, scanLimit(ctx))
     },
     getConnection: (id) => find(id).entry?.record ?? null,
     listConnectionHistory(id, page) {
@@ -62,14 +62,14 @@ export function createConnectionInspector(
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
     // The index over actions counts whoever has fallen silent until that is swept: until then it says nothing.
-    listActions: (filter, page, ask) => (sweep().isSwept ? actions.list(filter, page, examinable(ask)) : null),
+    listActions: (filter, page, ctx) => (sweep().isSwept ? actions.list(filter, page, scanLimit(ctx)) : null),
     version: () => (sweep().isSwept ? table.version() : null),
     currentInstances: (clients) => clients.map(current),
-    countConnections(filter, ask) {
+    countConnections(filter, ctx) {
       const { view, isSwept } = sweep()
       const wanted = own(filter)
-      if (wanted === null) return annotated(table.tally([]), { examined: 0 })
-      return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, examinable(ask))
+      if (wanted === null) return withMetadata(table.tally([]), { examined: 0 })
+      return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, scanLimit(ctx))
     },
     connectionChurn(filter) {
       sweep()
@@ -77,14 +77,14 @@ export function createConnectionInspector(
       const admits = (type: ClientType) => wanted !== null && (wanted.client_type ?? type) === type
       return { items: churn.read(admits), observed_at: stamp() }
     },
-    listUserIds(page, ask) {
+    listUserIds(page, ctx) {
       const { view, isSwept } = sweep()
-      return table.users.userIds(page, view, isSwept, examinable(ask))
+      return table.users.userIds(page, view, isSwept, scanLimit(ctx))
     },
-    observeUsers(userIds, ask) {
+    observeUsers(userIds, ctx) {
       const { view, isSwept } = sweep()
-      if (isSwept) return observeKnown(userIds, ask, table.users.knowsUser, toPart)
-      return observeEach(userIds, ask, (userId, bound) => table.users.recordsOf(userId, view, bound), partOf)
+      if (isSwept) return observeKnown(userIds, ctx, table.users.knowsUser, toPart)
+      return observeEach(userIds, ctx, (userId, bound) => table.users.recordsOf(userId, view, bound), partOf)
     },
   }
 

@@ -20,12 +20,12 @@ import { createActionIndex } from './action-index.js'
 import type { Churn } from './churn.js'
 
 /** How a connection ended. */
-interface Life {
+interface Lifecycle {
   end: 'superseded' | 'disconnected'
   reason: string | null
 }
 
-export type LivingConnection = Entry<Connection, Life>
+export type LivingConnection = Entry<Connection, Lifecycle>
 
 interface ConnectionLifecycleOptions {
   heartbeatTimeoutMs: number
@@ -42,7 +42,7 @@ export function createConnectionLifecycle(
   { heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLifecycleOptions,
   churn: Churn,
 ) {
-  const table = createTable<Connection, Life, ConnectionCounts>({
+  const table = createTable<Connection, Lifecycle, ConnectionCounts>({
     fields: ['client_id', 'ended_reason'],
     dimensions: countedBy(CONNECTION_FAMILY.counted),
   })
@@ -60,7 +60,7 @@ export function createConnectionLifecycle(
   const lostAt = ({ last_seen_at }: Connection) => toTimestamp(Date.parse(last_seen_at) + heartbeatTimeoutMs)
 
   /** Ends an entry that has left the queue of the connected. */
-  function close(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
+  function close(entry: LivingConnection, life: Lifecycle, time: number, disconnected_at: string): void {
     Object.assign(entry.state, life)
     churn.ended(entry.record.client_type, life.reason, Date.parse(disconnected_at))
     actions.remove(entry.record)
@@ -73,15 +73,15 @@ export function createConnectionLifecycle(
     const { surplus } = disconnected
     if (disconnected.size <= maxDisconnected || !surplus) return
     disconnected.remove(surplus)
-    leave(surplus)
+    remove(surplus)
   }
 
-  function lose(entry: LivingConnection): void {
-    const life: Life = { end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost }
+  function expire(entry: LivingConnection): void {
+    const life: Lifecycle = { end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost }
     close(entry, life, entry.touchedAt + heartbeatTimeoutMs, lostAt(entry.record))
   }
 
-  function leave(entry: LivingConnection): void {
+  function remove(entry: LivingConnection): void {
     const { user_id } = entry.record
     table.remove(entry)
     const client = clientKey(entry.record)
@@ -94,12 +94,12 @@ export function createConnectionLifecycle(
     if (!entry) return undefined
     if (isLost(entry, time)) {
       connected.remove(entry)
-      lose(entry)
+      expire(entry)
     }
     if (table.get(entry.id) !== entry) return undefined
     if (entry.record.status === 'connected' || entry.touchedAt + retentionMs > time) return entry
     disconnected.remove(entry)
-    leave(entry)
+    remove(entry)
     return undefined
   }
 
@@ -113,8 +113,8 @@ export function createConnectionLifecycle(
 
     /** Sweeps what has come due; false when more is due than one call should pay for. */
     sweep(time: number): boolean {
-      const silent = connected.sweep(time - heartbeatTimeoutMs, lose, ({ record }) => record.actions.length)
-      return disconnected.sweep(time - retentionMs, leave) && silent
+      const silent = connected.sweep(time - heartbeatTimeoutMs, expire, ({ record }) => record.actions.length)
+      return disconnected.sweep(time - retentionMs, remove) && silent
     },
 
     /** What an entry reads as, swept or not. */
@@ -151,14 +151,18 @@ export function createConnectionLifecycle(
       recordSight(record)
     },
 
-    beat(entry: LivingConnection, time: number, now: Pick<Connection, 'last_seen_at'> & Partial<Connection>): void {
+    heartbeat(
+      entry: LivingConnection,
+      time: number,
+      now: Pick<Connection, 'last_seen_at'> & Partial<Connection>,
+    ): void {
       connected.touch(entry, time)
       table.replace(entry, Object.freeze({ ...entry.record, ...now }))
       recordSight(entry.record)
     },
 
     /** Ends a connected entry. */
-    end(entry: LivingConnection, life: Life, time: number, disconnected_at: string): void {
+    end(entry: LivingConnection, life: Lifecycle, time: number, disconnected_at: string): void {
       connected.remove(entry)
       close(entry, life, time, disconnected_at)
     },

@@ -1,5 +1,5 @@
 /** Reads the sessions of one process as they are now, whether or not anybody has written down what has expired. */
-import { examinable } from '../../contract/page.js'
+import { scanLimit } from '../../contract/page.js'
 import type { SessionInspector, SessionRow } from '../../contract/sessions.js'
 import type { SessionEntries, SessionEntry } from './session-entries.js'
 
@@ -19,13 +19,13 @@ export function createSessionInspector(
 
   return {
     version: entries.version,
-    listSessions: (filter, page, ask) => entries.list(filter, page, rowOf, examinable(ask)),
+    listSessions: (filter, page, ctx) => entries.list(filter, page, rowOf, scanLimit(ctx)),
     getSession(sessionId) {
       const entry = entries.find(sessionId)
       return (entry && rowOf(entry)) ?? null
     },
-    countSessions(sites, ask) {
-      let left = examinable(ask)
+    countSessions(sites, ctx) {
+      let left = scanLimit(ctx)
       return sites.map((site) => {
         const { count, examined } = entries.countAt(site, left)
         left -= examined

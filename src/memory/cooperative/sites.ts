@@ -8,9 +8,9 @@ import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Clocked, defineOptions, having, type Input, readOptions } from '../../contract/options.js'
-import { examinable } from '../../contract/page.js'
+import { scanLimit } from '../../contract/page.js'
 import {
-  lifeOf,
+  lastEventFields,
   refuseGenericActionNames,
   type Site,
   SiteInput,
@@ -57,7 +57,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
   /** What is known of its sessions only their registry can say. */
   const rowOf = ({ site }: Entry): SiteRow => {
     const last = bus?.lastEvent(siteStream(site.owner, site.site_id))
-    return { ...site, sessions: null, ...lifeOf(last ?? null) }
+    return { ...site, sessions: null, ...lastEventFields(last ?? null) }
   }
 
   const version = createVersion()
@@ -68,7 +68,7 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
       const events = bus.version?.() ?? null
       return events === null ? null : `${version.text()}.${events}`
     },
-    listSites: (filter, page, ask) => listing.list(filter, page, rowOf, examinable(ask)),
+    listSites: (filter, page, ctx) => listing.list(filter, page, rowOf, scanLimit(ctx)),
     getSite(siteId) {
       const entry = sites.get(siteId)
       return entry ? rowOf(entry) : null

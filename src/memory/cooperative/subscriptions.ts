@@ -1,7 +1,7 @@
 /** The viewer streams of one process, looked through at as they stand. */
 import type { Inspected } from '../../contract/inspectors.js'
 import { readOptions } from '../../contract/options.js'
-import { examinable } from '../../contract/page.js'
+import { scanLimit } from '../../contract/page.js'
 import {
   type SubscriptionInspector,
   SubscriptionOptions,
@@ -53,7 +53,7 @@ export function createSubscriptionRegistry(
         const states = Array.from(open, ({ state }) => Object.values(state()).join())
         return `${version.text()}.${states.join(';')}`
       },
-      listSubscriptions: (filter, page, ask) => listing.list(filter, page, rowOf, examinable(ask)),
+      listSubscriptions: (filter, page, ctx) => listing.list(filter, page, rowOf, scanLimit(ctx)),
       countViewers: (sessionIds) => sessionIds.map((id) => listing.sizeOf('session_id', id)),
     },
     add(stream) {

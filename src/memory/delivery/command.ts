@@ -29,7 +29,7 @@ export interface Scheduled {
 }
 
 /** A place behind all commands whose deadline has passed at `now`, in the order of deadlines. */
-export const behindOverdue = (now: number): Scheduled => ({
+export const afterOverdue = (now: number): Scheduled => ({
   deadlineAt: now,
   sequence: Number.POSITIVE_INFINITY,
   wakeAt: 0,

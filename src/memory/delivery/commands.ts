@@ -7,7 +7,7 @@ import { createTally } from '../../fair-share/tally.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
 import {
-  behindOverdue,
+  afterOverdue,
   createMailbox,
   type Mailbox,
   type Phase,
@@ -106,7 +106,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   }
 
   /** How many tracked commands are past their deadline at `now`. */
-  const overdue = (now: number) => deadlines.rank(behindOverdue(now))
+  const overdue = (now: number) => deadlines.rank(afterOverdue(now))
 
   return {
     tracked,

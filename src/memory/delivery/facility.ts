@@ -1,10 +1,10 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
 import { createClock } from '../../async/clock.js'
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/delivery-rules.js'
+import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
@@ -55,7 +55,7 @@ export function createCommandDispatcher(
 export function assembleDispatcher(options: CommandDispatcherOptions) {
   const read = readOptions(CommandDispatcherOptions, options)
   const { now, nodeId = 'local', deploymentId, metadata: given } = read
-  const connections = inTime(read.connections)
+  const connections = withDeadline(read.connections)
   const metadata = given && JSON.parse(toJson(given, METADATA_BYTES).text)
   const bounds = { ...read, ...readDeliveryBounds(read) }
   const { capacityOf, ackTimeoutMs, maxRetained, retentionMs, maxDeliveriesPerClient } = bounds
@@ -71,10 +71,10 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
   const parts = { store, clock, attempts, mailboxes, loop, connections, ...bounds }
   const { reconcile } = loop
 
-  async function close(): Promise<Ending> {
+  async function close(): Promise<CloseResult> {
     loop.close()
     for (const mailbox of [...store.mailboxes.values()]) if (mailbox.waiter) store.setWaiter(mailbox, null)
-    return { cut: 0 }
+    return { aborted: 0 }
   }
 
   const inspector = createDeliveryInspector({ store, clock, loop, nodeId, deploymentId, metadata })

@@ -25,10 +25,10 @@ import {
 } from '../../contract/delivery-rules.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
-import { examinable, parseSequence } from '../../contract/page.js'
+import { parseSequence, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber } from '../table/ordered-index.js'
-import { behindOverdue, type TrackedCommand, toDeliveryStatus } from './command.js'
+import { afterOverdue, type TrackedCommand, toDeliveryStatus } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
 import { heldAt, type ReservedScope } from './reservations.js'
@@ -117,7 +117,7 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
   const tracked = store.tracked.size - store.overdue(now)
   const { attached, away } = dueAt(store, now, steady)
   const due = Math.min(tracked, attached)
-  const [next] = store.deadlines.after(behindOverdue(now))
+  const [next] = store.deadlines.after(afterOverdue(now))
   const { sampled, oldest } = sampleAges(store, now, steady)
   return {
     tracked_commands: tracked,
@@ -132,7 +132,7 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
 
 /** A scope as it is at `now`; `undefined` where all its reservations have run out. */
 function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined {
-  const [oldest] = scope.commands.after(behindOverdue(now))
+  const [oldest] = scope.commands.after(afterOverdue(now))
   if (!oldest) return undefined
   return {
     scope_id: scope.scope_id,
@@ -185,9 +185,9 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items: [node], next_cursor: null, has_more: false, examined: 1 }
     },
 
-    listCommands(filter, { cursor, limit }, ask) {
+    listCommands(filter, { cursor, limit }, ctx) {
       const now = clock.now()
-      const bound = examinable(ask)
+      const bound = scanLimit(ctx)
       const items: DeliveryCommand[] = []
       let last = parseSequence(cursor)
       const found = candidates(store, filter, last, now, bound)
@@ -205,9 +205,9 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items, next_cursor: null, has_more: false, examined }
     },
 
-    listTenants({ cursor, limit }, ask) {
+    listTenants({ cursor, limit }, ctx) {
       const now = clock.now()
-      const bound = examinable(ask)
+      const bound = scanLimit(ctx)
       const items: DeliveryTenant[] = []
       let last = parseSequence(cursor)
       let examined = 0

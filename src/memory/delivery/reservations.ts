@@ -1,7 +1,7 @@
 /** Capacity of the admission scopes: each admitted command holds one reservation of its scope until its end or its deadline. */
 
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
-import { behindOverdue, type Scheduled } from './command.js'
+import { afterOverdue, type Scheduled } from './command.js'
 
 /** One scope with reservations; `seq` is its place in the list for as long as it has any. */
 export interface ReservedScope {
@@ -18,7 +18,7 @@ export const byDeadline = (a: Scheduled, b: Scheduled) =>
 
 /** How many reservations of a scope count at `now`: those past their deadline are free, whether or not the loop has come by. */
 export const heldAt = ({ commands }: ReservedScope, now: number): number =>
-  commands.size - commands.rank(behindOverdue(now))
+  commands.size - commands.rank(afterOverdue(now))
 
 /** @param capacity most reservations of a scope. */
 export function createReservations(capacity: (scope_id: string) => number) {

@@ -20,7 +20,7 @@ import { createSpilling } from '../../spill/spilling.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable } from '../table/table.js'
 import { EmptiedStreams } from './emptied-streams.js'
-import { type Kept, type StreamName, type StreamState, show } from './format.js'
+import { type Kept, type StreamName, type StreamState, toMessage } from './format.js'
 import { createHistoryInspector } from './inspector.js'
 
 // Unmistakable, because an id holds no line break.
@@ -108,7 +108,7 @@ export function createMessageHistory(
     if (state.messages.size > bounds.maxPerStream) evict(state.messages.first() as Kept)
     makeRoom(held, kept.place)
     if (kept.spilled) makeRoom(spilled, kept.spilled)
-    return show(kept)
+    return toMessage(kept)
   }
 
   async function take(given: AppendInput): Promise<Retained> {
@@ -128,13 +128,13 @@ export function createMessageHistory(
       )
     // Behind the bounds, as in a shared store: what no message may be is not one that is known.
     const before = known.get(keyOf(input))
-    if (before) return { message: show(before), isNew: false }
+    if (before) return { message: toMessage(before), isNew: false }
     if (ref === undefined) return { message: retain(message, text, size), isNew: true }
     await spilling.put(ref, text)
     const duplicate = known.get(keyOf(input))
     if (duplicate) spilling.discard(ref)
     return duplicate
-      ? { message: show(duplicate), isNew: false }
+      ? { message: toMessage(duplicate), isNew: false }
       : { message: retain(message, 'null', size), isNew: true }
   }
 

@@ -25,5 +25,5 @@ export type StreamName = Pick<HistoryStream, 'stream' | 'user_id'>
 export type Stream = Entry<StreamName, StreamState>
 
 /** The message with its payload, made anew each time. */
-export const show = ({ message, text }: Kept): HistoryMessage =>
+export const toMessage = ({ message, text }: Kept): HistoryMessage =>
   deepFreeze({ ...message, payload: JSON.parse(text) as Json })

@@ -1,11 +1,11 @@
 /** Reads the message history of one process. */
 import type { HistoryInspector, HistoryMessage, HistoryStream, SpillStore } from '../../contract/history.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
-import { annotated, examinable } from '../../contract/page.js'
+import { scanLimit, withMetadata } from '../../contract/page.js'
 import { hydrate } from '../../spill/hydration.js'
 import type { createTable } from '../table/table.js'
 import type { EmptiedStreams } from './emptied-streams.js'
-import { type Kept, type Stream, type StreamName, type StreamState, show } from './format.js'
+import { type Kept, type Stream, type StreamName, type StreamState, toMessage } from './format.js'
 
 /** The newest messages of a stream, oldest first: at most `limit`, and no more text than one answer carries. */
 function newestOf({ messages, lastSequence }: StreamState, limit: number): HistoryMessage[] {
@@ -15,7 +15,7 @@ function newestOf({ messages, lastSequence }: StreamState, limit: number): Histo
     bytes += (newest[first - 1] as Kept).text.length
     if (bytes > HISTORY_BYTES && first < newest.length) break
   }
-  return newest.slice(first).map(show)
+  return newest.slice(first).map(toMessage)
 }
 
 /** The stream as it is now, the same object until a message comes or goes. */
@@ -44,13 +44,13 @@ export function createHistoryInspector(
       const items = spill ? await hydrate(newest, spill, { signal, withinMs: hydrationMs }) : newest
       return { items, truncated: items.length < stream.state.lastSequence }
     },
-    listStreams: (filter, page, ask) => table.list(filter, page, showStream, examinable(ask)),
-    listUserIds: (page, ask) => table.users.userIds(page, ({ record }) => record, true, examinable(ask)),
+    listStreams: (filter, page, ctx) => table.list(filter, page, showStream, scanLimit(ctx)),
+    listUserIds: (page, ctx) => table.users.userIds(page, ({ record }) => record, true, scanLimit(ctx)),
     observeUsers(userIds) {
       const parts = userIds
         .filter(table.users.knowsUser)
         .map((user_id) => ({ user_id, observed_streams: table.sizeOf('user_id', user_id) }))
-      return annotated(parts, { examined: 0 })
+      return withMetadata(parts, { examined: 0 })
     },
   }
 }

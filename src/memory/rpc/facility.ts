@@ -2,7 +2,7 @@
 
 import { onAbort } from '../../async/abort.js'
 import { createClock } from '../../async/clock.js'
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
@@ -27,7 +27,7 @@ export interface RpcCorrelatorOptions extends RpcOptions, Clocked {}
 export interface MemoryRpcCorrelator extends RpcCorrelator {
   readonly counters: Readonly<RpcCounters>
   /** Rejects every pending call with `Refusal` `closed`, and every later `open`. Waits for nobody. */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 /**
@@ -130,7 +130,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
     async close() {
       closed = true
       for (const entry of table.entries()) end(entry, 'cancelled').reject(new Refusal('closed'))
-      return { cut: 0 }
+      return { aborted: 0 }
     },
   }
 }

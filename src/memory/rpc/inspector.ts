@@ -2,7 +2,7 @@
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { foldAll } from '../../contract/observation.js'
-import { examinable, parseSequence } from '../../contract/page.js'
+import { parseSequence, scanLimit } from '../../contract/page.js'
 import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
 import { observeEach, observeKnown } from '../table/users.js'
 import type { CallEntry, Calls } from './calls.js'
@@ -22,12 +22,12 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
   const inspector: RpcInspector = {
     // A call becomes overdue without being touched.
     version: () => `${table.version()}.${calls.overdue(steady())}`,
-    listPending({ overdue = false, ...filter }, page, ask) {
+    listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
       parseSequence(page.cursor)
       // Nearly always: its timer ends a call when its time is over.
       if (overdue && calls.overdue(time) === 0) return { items: [], next_cursor: null, has_more: false, examined: 0 }
-      return table.list({ ...filter, overdue }, page, view(time), examinable(ask))
+      return table.list({ ...filter, overdue }, page, view(time), scanLimit(ctx))
     },
     getPending(correlationId) {
       const entry = table.get(correlationId)
@@ -47,20 +47,20 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
         observed_at: toTimestamp(clock.now()),
       }
     },
-    listUserIds(page, ask) {
+    listUserIds(page, ctx) {
       const time = steady()
-      return table.users.userIds(page, waiting(time), calls.overdue(time) === 0, examinable(ask))
+      return table.users.userIds(page, waiting(time), calls.overdue(time) === 0, scanLimit(ctx))
     },
-    observeUsers(userIds, ask) {
+    observeUsers(userIds, ctx) {
       const time = steady()
       if (calls.overdue(time) > 0)
         return observeEach(
           userIds,
-          ask,
+          ctx,
           (userId, bound) => table.users.recordsOf(userId, waiting(time), bound),
           (user_id, records) => ({ user_id, ...foldAll(foldCall, records) }),
         )
-      return observeKnown(userIds, ask, table.users.knowsUser, (user_id) => {
+      return observeKnown(userIds, ctx, table.users.knowsUser, (user_id) => {
         const pending_rpc = table.sizeOf('user_id', user_id)
         return { user_id, pending_rpc, observed_client_ids: table.users.clientIds(user_id) }
       })

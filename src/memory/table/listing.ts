@@ -3,14 +3,14 @@ import { type Page, type PageQuery, parseSequence } from '../../contract/page.js
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /** What has a place in the order of arrival. */
-export interface Arrived {
+export interface Sequenced {
   readonly sequence: number
 }
 
 type Index<E> = OrderedIndex<number, E>
 
 /** A listing of entries with an index for each of `fields`, which reads the field of an entry. */
-export function createListing<E extends Arrived>(fields: Readonly<Record<string, (entry: E) => string>>) {
+export function createListing<E extends Sequenced>(fields: Readonly<Record<string, (entry: E) => string>>) {
   const newIndex = (): Index<E> => new OrderedIndex(({ sequence }: E) => sequence, byNumber)
   const all = newIndex()
   const indexes = new Map(Object.keys(fields).map((field) => [field, new Map<string, Index<E>>()]))

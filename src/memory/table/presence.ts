@@ -4,7 +4,7 @@ import { createClock } from '../../async/clock.js'
 import type { PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import type { Read } from '../../contract/options.js'
-import type { Ask, Examined, IdPageQuery, Page, PageQuery } from '../../contract/page.js'
+import type { Examined, IdPageQuery, InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
@@ -129,7 +129,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     /** A part of each user that there is, from exact counts of all records or of those with a status; the clients that their records name are added. */
     observe(
       userIds: readonly string[],
-      ask: Ask,
+      ctx: InspectionContext,
       toPart: (userId: string, counts: (status?: string) => C) => UserPart,
     ): Promise<UserParts> {
       const time = steady()
@@ -137,7 +137,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       if (!sweep(time))
         return observeEach(
           userIds,
-          ask,
+          ctx,
           (userId, left) => users.recordsOf(userId, view(time), left),
           (userId, records) => ({
             ...toPart(userId, (wanted) =>
@@ -146,7 +146,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
             observed_client_ids: new Set(records.map(({ client_id }) => client_id)),
           }),
         )
-      return observeKnown(userIds, ask, users.knowsUser, (user_id): UserPart => {
+      return observeKnown(userIds, ctx, users.knowsUser, (user_id): UserPart => {
         const counts = (status?: string) => table.count({ user_id, status }, view(time), true, 0) as C
         return { ...toPart(user_id, counts), observed_client_ids: users.clientIds(user_id) }
       })

@@ -1,5 +1,5 @@
 /** Indexed records: paged lists, exact counts and users without a scan, for every family that keeps records in memory. */
-import { annotated, type Examined, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import { type Examined, type Page, type PageQuery, parseSequence, withMetadata } from '../../contract/page.js'
 import { type Counts, createCells, type Dimension } from './dimensions.js'
 import type { Queued } from './expiry-queue.js'
 import { Bucket, FieldIndex } from './field-index.js'
@@ -157,7 +157,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       const others = Object.keys(filter).filter((name) => filter[name] !== undefined && !cells.has(name))
       const [only = ''] = others
       const tallied = (tally: Iterable<readonly [number, number]>) =>
-        annotated(cells.count(tally, filter), { examined: 0 })
+        withMetadata(cells.count(tally, filter), { examined: 0 })
       if (isSwept && others.length === 0) return tallied(all.tally)
       const index = fields.get(only)
       if (isSwept && others.length === 1 && index) return tallied(index.cells(String(filter[only])))
@@ -169,7 +169,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
         if (record && others.every((name) => fieldOf(record, name) === filter[name]))
           found.push([cells.cellOf(record), 1])
       }
-      return annotated(cells.count(found, filter), { examined: size })
+      return withMetadata(cells.count(found, filter), { examined: size })
     },
 
     /** Counts of these records alone. */

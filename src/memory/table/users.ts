@@ -3,7 +3,7 @@ import { mapInTurns } from '../../async/turns.js'
 import { compareIds } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { type Ask, annotated, examinable, type IdPageQuery } from '../../contract/page.js'
+import { type IdPageQuery, type InspectionContext, scanLimit, withMetadata } from '../../contract/page.js'
 import type { FieldIndex, Indexed } from './field-index.js'
 import { OrderedIndex } from './ordered-index.js'
 
@@ -71,8 +71,8 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
       let reached: string | undefined
       let truncated = false
       for (const id of userIds.after(after)) {
-        if (ids.length === limit) return annotated(ids, { examined, truncated })
-        if (examined >= bound) return annotated(ids, { examined, truncated, reached })
+        if (ids.length === limit) return withMetadata(ids, { examined, truncated })
+        if (examined >= bound) return withMetadata(ids, { examined, truncated, reached })
         examined++
         const found = isSwept ? { examined: 0, isPresent: true } : checkPresence(id, read, bound - examined)
         examined += found.examined
@@ -81,7 +81,7 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
         if (found.isPresent === null) truncated = true
         reached = id
       }
-      return annotated(ids, { examined, truncated })
+      return withMetadata(ids, { examined, truncated })
     },
 
     /** The user's records as `read` shows them; `null` where there are more than `bound` entries. */
@@ -107,12 +107,12 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
 /** A part of each user that `isKnown`, from numbers that are kept. In slices: users who come and go meanwhile may be missed. */
 export async function observeKnown(
   userIds: readonly string[],
-  ask: Ask,
+  ctx: InspectionContext,
   isKnown: (userId: string) => boolean,
   toPart: (userId: string) => UserPart,
 ): Promise<UserParts> {
-  const parts = await mapInTurns(userIds, (id) => (isKnown(id) ? [toPart(id)] : []), ask)
-  return annotated(parts.flat(), { examined: 0 })
+  const parts = await mapInTurns(userIds, (id) => (isKnown(id) ? [toPart(id)] : []), ctx)
+  return withMetadata(parts.flat(), { examined: 0 })
 }
 
 /**
@@ -121,11 +121,11 @@ export async function observeKnown(
  */
 export async function observeEach<R>(
   userIds: readonly string[],
-  ask: Ask,
+  ctx: InspectionContext,
   recordsOf: (userId: string, bound: number) => { records: R[] | null; examined: number },
   toPart: (userId: string, records: R[]) => UserPart,
 ): Promise<UserParts> {
-  const bound = examinable(ask)
+  const bound = scanLimit(ctx)
   let spent = 0
   const observe = (user_id: string): UserPart[] => {
     const { records, examined } = recordsOf(user_id, bound - spent)
@@ -133,6 +133,6 @@ export async function observeEach<R>(
     if (records === null) return [{ user_id, truncated: true }]
     return records.length > 0 ? [toPart(user_id, records)] : []
   }
-  const parts = await mapInTurns(userIds, observe, ask)
-  return annotated(parts.flat(), { examined: spent })
+  const parts = await mapInTurns(userIds, observe, ctx)
+  return withMetadata(parts.flat(), { examined: spent })
 }

@@ -2,7 +2,7 @@
 import { SESSION_FAMILY, SessionRow, SessionState } from '../../contract/sessions.js'
 import { SITE_FAMILY, SiteMode, SiteRow } from '../../contract/sites.js'
 import { SUBSCRIPTION_FAMILY, SubscriptionRow } from '../../contract/subscriptions.js'
-import { about, type Group, type MetricSample, sampled } from '../family.js'
+import { defineMetrics, type Group, type MetricSample, readSample } from '../family.js'
 
 interface Sampled<T> {
   entries: readonly T[]
@@ -28,14 +28,14 @@ const SAMPLE_SIZE = {
   read: ({ sampleSize }: Sampled<unknown>) => sampleSize,
 }
 
-const SITES = about(
+const SITES = defineMetrics(
   {
     of: 'sites',
     calls: 'sites.listSites',
-    ask: (sites, scrape) =>
-      sampled(
+    read: (sites, scrape) =>
+      readSample(
         SITE_FAMILY.capability,
-        { entry: SiteRow, id: 'site_id', list: (page, ask) => sites.listSites({}, page, ask) },
+        { entry: SiteRow, id: 'site_id', list: (page, ctx) => sites.listSites({}, page, ctx) },
         scrape,
       ),
   },
@@ -50,14 +50,14 @@ const SITES = about(
   ],
 )
 
-const SESSIONS = about(
+const SESSIONS = defineMetrics(
   {
     of: 'sessions',
     calls: 'sessions.listSessions',
-    ask: (sessions, scrape) =>
-      sampled(
+    read: (sessions, scrape) =>
+      readSample(
         SESSION_FAMILY.capability,
-        { entry: SessionRow, id: 'session_id', list: (page, ask) => sessions.listSessions({}, page, ask) },
+        { entry: SessionRow, id: 'session_id', list: (page, ctx) => sessions.listSessions({}, page, ctx) },
         scrape,
       ),
   },
@@ -72,17 +72,17 @@ const SESSIONS = about(
   ],
 )
 
-const SUBSCRIPTIONS = about(
+const SUBSCRIPTIONS = defineMetrics(
   {
     of: 'subscriptions',
     calls: 'subscriptions.listSubscriptions',
-    ask: (subscriptions, scrape) =>
-      sampled(
+    read: (subscriptions, scrape) =>
+      readSample(
         SUBSCRIPTION_FAMILY.capability,
         {
           entry: SubscriptionRow,
           id: 'subscription_id',
-          list: (page, ask) => subscriptions.listSubscriptions({}, page, ask),
+          list: (page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
         },
         scrape,
       ),

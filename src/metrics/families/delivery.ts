@@ -4,17 +4,25 @@ import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { DeliveryNode, DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
-import { about, type Group, instant, listed, type MetricSample, type Scrape, seconds } from '../family.js'
+import {
+  defineMetrics,
+  type Group,
+  instant,
+  type MetricSample,
+  readAllEntries,
+  type Scrape,
+  seconds,
+} from '../family.js'
 
 // Nodes that are told of one by one: each has some dozens of series.
 const NODES_MAX = 100
 
-const SUMMARY = about(
+const SUMMARY = defineMetrics(
   {
     of: 'delivery',
     calls: 'delivery.summary',
-    ask: async (delivery, { view }) => ({
-      value: DeliverySummary.parse(await delivery.summary(view.ask)),
+    read: async (delivery, { view }) => ({
+      value: DeliverySummary.parse(await delivery.summary(view.ctx)),
       complete: true,
     }),
   },
@@ -85,13 +93,13 @@ const counters = (nodes: readonly DeliveryNode[], kind: keyof DeliveryNode['coun
 /** What a node that says nothing of itself is, is not known. */
 const stateOf = ({ stale }: DeliveryNode) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
 
-const NODES = about(
+const NODES = defineMetrics(
   {
     of: 'delivery',
     calls: 'delivery.listNodes',
-    async ask(delivery, scrape) {
-      const list: DeliveryInspector['listNodes'] = (page, ask) => delivery.listNodes(page, ask)
-      const nodes = await listed('delivery', { entry: DeliveryNode, id: 'node_id', list }, scrape, NODES_MAX)
+    async read(delivery, scrape) {
+      const list: DeliveryInspector['listNodes'] = (page, ctx) => delivery.listNodes(page, ctx)
+      const nodes = await readAllEntries('delivery', { entry: DeliveryNode, id: 'node_id', list }, scrape, NODES_MAX)
       // A label is shown to whoever looks at a graph: what could be no id is none.
       const named = nodes.value.filter(({ node_id }) => checkId(node_id) === undefined)
       const nameless = nodes.value.length - named.length
@@ -185,7 +193,7 @@ const without = (scope_id: string): Reservations => ({ scope_id, reserved_comman
 async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
   const { scopes, view } = scrape
   if (delivery.getTenant) {
-    const found = await Promise.all(scopes.map(async (scope) => delivery.getTenant?.(scope, view.ask)))
+    const found = await Promise.all(scopes.map(async (scope) => delivery.getTenant?.(scope, view.ctx)))
     const value = found.map((tenant, i): Reservations => {
       const scope_id = scopes[i] as string
       requireRequested(tenant, { scope_id })
@@ -193,8 +201,12 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
     })
     return { value, complete: true }
   }
-  const list: DeliveryInspector['listTenants'] = (page, ask) => delivery.listTenants(page, ask)
-  const { value: tenants, complete } = await listed('delivery', { entry: DeliveryTenant, id: 'scope_id', list }, scrape)
+  const list: DeliveryInspector['listTenants'] = (page, ctx) => delivery.listTenants(page, ctx)
+  const { value: tenants, complete } = await readAllEntries(
+    'delivery',
+    { entry: DeliveryTenant, id: 'scope_id', list },
+    scrape,
+  )
   const value = scopes.flatMap((scope): Reservations[] => {
     const tenant = tenants.find(({ scope_id }) => scope_id === scope)
     // In a part of the list its absence says nothing.
@@ -203,11 +215,11 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
   return { value, complete }
 }
 
-const TENANTS = about(
+const TENANTS = defineMetrics(
   {
     of: 'delivery',
     calls: 'delivery.getTenant or delivery.listTenants',
-    ask: async (delivery, scrape) => (scrape.scopes.length === 0 ? undefined : reservationsOf(delivery, scrape)),
+    read: async (delivery, scrape) => (scrape.scopes.length === 0 ? undefined : reservationsOf(delivery, scrape)),
   },
   [
     {

@@ -12,7 +12,7 @@ import {
 import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
 import { Counters } from '../../contract/delivery.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
-import { about, counted, type Group, instant, type Scrape, samplesBy } from '../family.js'
+import { counted, defineMetrics, type Group, instant, type Scrape, samplesBy } from '../family.js'
 
 const BY_CONNECTION = ConnectionCount.pick({ by_status: true, by_client_type: true })
 const BY_CONTEXT = ContextCount.pick({ by_status: true, by_ownership: true })
@@ -26,22 +26,22 @@ const sampleOf = (what: string) =>
 const connectionsUnder = (filter: ConnectionFilter) => ({
   of: 'registry' as const,
   calls: 'registry.countConnections or registry.listConnections',
-  ask: (registry: RegistryInspector, scrape: Scrape) =>
+  read: (registry: RegistryInspector, scrape: Scrape) =>
     counted(
       'registry',
       CONNECTION_FAMILY.counted,
       {
-        exact: () => registry.countConnections?.(filter, scrape.view.ask),
+        exact: () => registry.countConnections?.(filter, scrape.view.ctx),
         counts: BY_CONNECTION,
         entry: Connection,
         id: 'connection_id',
-        list: (page, ask) => registry.listConnections(filter, page, ask),
+        list: (page, ctx) => registry.listConnections(filter, page, ctx),
       },
       scrape,
     ),
 })
 
-const CONNECTIONS = about(connectionsUnder({}), [
+const CONNECTIONS = defineMetrics(connectionsUnder({}), [
   {
     name: 'relayscope_connections',
     help: 'Connections, those that went and are retained among them.',
@@ -51,7 +51,7 @@ const CONNECTIONS = about(connectionsUnder({}), [
   { name: 'relayscope_connections_sample_size', help: sampleOf('Connections'), ...SAMPLE_SIZE },
 ])
 
-const CONNECTED = about(connectionsUnder({ status: 'connected' }), [
+const CONNECTED = defineMetrics(connectionsUnder({ status: 'connected' }), [
   {
     name: 'relayscope_connections_by_client_type',
     help: 'Connected connections by the type of their client.',
@@ -60,13 +60,13 @@ const CONNECTED = about(connectionsUnder({ status: 'connected' }), [
   },
 ])
 
-const CHURN = about(
+const CHURN = defineMetrics(
   {
     of: 'registry',
     calls: 'registry.connectionChurn',
-    async ask(registry, { view }) {
+    async read(registry, { view }) {
       if (!registry.connectionChurn) return undefined
-      const { items, observed_at } = ConnectionChurn.parse(await registry.connectionChurn({}, view.ask))
+      const { items, observed_at } = ConnectionChurn.parse(await registry.connectionChurn({}, view.ctx))
       // The minute under way is not over: it would show a dip once a minute that nobody had.
       const last = (minuteOf(Date.parse(observed_at)) - 1) * MINUTE_MS
       return { value: items.find(({ minute }) => Date.parse(minute) === last) ?? null, complete: true }
@@ -93,20 +93,20 @@ const CHURN = about(
   ],
 )
 
-const CONTEXTS = about(
+const CONTEXTS = defineMetrics(
   {
     of: 'contextRegistry',
     calls: 'contextRegistry.countContexts or contextRegistry.listContexts',
-    ask: (contexts, scrape) =>
+    read: (contexts, scrape) =>
       counted(
         'context_registry',
         CONTEXT_FAMILY.counted,
         {
-          exact: () => contexts.countContexts?.({}, scrape.view.ask),
+          exact: () => contexts.countContexts?.({}, scrape.view.ctx),
           counts: BY_CONTEXT,
           entry: Context,
           id: 'context_id',
-          list: (page, ask) => contexts.listContexts({}, page, ask),
+          list: (page, ctx) => contexts.listContexts({}, page, ctx),
         },
         scrape,
       ),
@@ -128,20 +128,20 @@ const CONTEXTS = about(
   ],
 )
 
-const WINDOWS = about(
+const WINDOWS = defineMetrics(
   {
     of: 'browserWindowRegistry',
     calls: 'browserWindowRegistry.countBrowserWindows or browserWindowRegistry.listBrowserWindows',
-    ask: (windows, scrape) =>
+    read: (windows, scrape) =>
       counted(
         'browser_window_registry',
         BROWSER_WINDOW_FAMILY.counted,
         {
-          exact: () => windows.countBrowserWindows?.({}, scrape.view.ask),
+          exact: () => windows.countBrowserWindows?.({}, scrape.view.ctx),
           counts: BY_WINDOW,
           entry: BrowserWindow,
           id: 'window_id',
-          list: (page, ask) => windows.listBrowserWindows({}, page, ask),
+          list: (page, ctx) => windows.listBrowserWindows({}, page, ctx),
         },
         scrape,
       ),

@@ -1,14 +1,14 @@
 /** The families about what passes through: calls and their replies, and messages that were seen already. */
 import { DeduplicatorSummary } from '../../contract/deduplicator.js'
 import { RpcSummary } from '../../contract/rpc.js'
-import { about, type Group, instant, samplesBy, seconds } from '../family.js'
+import { defineMetrics, type Group, instant, samplesBy, seconds } from '../family.js'
 
-const CALLS = about(
+const CALLS = defineMetrics(
   {
     of: 'rpc',
     calls: 'rpc.summary',
-    ask: async (rpc, { view }) =>
-      rpc.summary && { value: RpcSummary.parse(await rpc.summary(view.ask)), complete: true },
+    read: async (rpc, { view }) =>
+      rpc.summary && { value: RpcSummary.parse(await rpc.summary(view.ctx)), complete: true },
   },
   [
     {
@@ -57,12 +57,12 @@ const CALLS = about(
   ],
 )
 
-const MESSAGES = about(
+const MESSAGES = defineMetrics(
   {
     of: 'deduplicator',
     calls: 'deduplicator.summary',
-    ask: async (deduplicator, { view }) => ({
-      value: DeduplicatorSummary.parse(await deduplicator.summary(view.ask)),
+    read: async (deduplicator, { view }) => ({
+      value: DeduplicatorSummary.parse(await deduplicator.summary(view.ctx)),
       complete: true,
     }),
   },

@@ -1,5 +1,5 @@
 /** Follows the connections of a peer into a connection registry: each client's newest one is connected, kept alive and disconnected. */
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import { guardHook } from '../../async/hook.js'
 import { createAlarm, createTicker, sleep } from '../../async/timer.js'
 import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
@@ -42,7 +42,7 @@ export interface ConnectionFollower<P> {
   /** The connection has closed, for the `reason` that the peer gives. */
   leave(peer: P, reason: string): void
   /** Writes what is queued, within 5 s, and follows nothing afterwards. */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 /** One connection of the peer. */

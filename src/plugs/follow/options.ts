@@ -1,5 +1,5 @@
 /** What every plug that feeds a facility takes: how often it writes, how many it follows, and whom it tells of errors. */
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import { boundsIn, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/checks.js'
 import type { ConnectInput } from '../../contract/connections.js'
 
@@ -27,9 +27,9 @@ export interface FollowOptions {
 export interface Follower {
   /**
    * Takes every listener away and writes what still waits, within 5 s. What is there then reads as there until its silence is
-   * noticed. `cut`: entries whose latest state was not written.
+   * noticed. `aborted`: entries whose latest state was not written.
    */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 const HEARTBEAT_MS = 30_000

@@ -1,5 +1,5 @@
 /** Follows what lives by being reported (contexts, windows) into its registry: reported while it is there, closed when it has gone. */
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import { guardHook } from '../../async/hook.js'
 import { createTicker } from '../../async/timer.js'
 import { Refusal } from '../../refusal.js'
@@ -48,13 +48,13 @@ interface PresenceFollowerParts {
 export interface PresenceFollower {
   follow(how: Learn): Followed
   /** Writes what waits, within 5 s, and reports nothing any more. */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal && codes.includes(error.code)
 
 /** For what is over `maxFollowed`, or not known yet. */
-export const NOBODY: Followed = { changed() {}, leave() {}, learn: async () => {} }
+export const NOT_FOLLOWED: Followed = { changed() {}, leave() {}, learn: async () => {} }
 
 export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFollower {
   const { heartbeatMs, maxFollowed, report } = parts
@@ -132,7 +132,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
     follow(how) {
       if (there >= maxFollowed) {
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
-        return NOBODY
+        return NOT_FOLLOWED
       }
       const entry: Entry = { presence: undefined, written: undefined, hasGone: false, asked: 0, answered: 0 }
       entries.add(entry)

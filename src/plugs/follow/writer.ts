@@ -1,5 +1,5 @@
 /** Writes the latest state of many entries to a store, a few at a time; while the store is down it is tried rarely. */
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
 import { createAlarm } from '../../async/timer.js'
 
 /** Maximum number of entries that are written at a time. */
@@ -24,8 +24,8 @@ export interface Writer<E> {
   forget(entry: E): boolean
   /** Number of times that the store was down: an entry queued before or during an outage is written late. */
   outages(): number
-  /** Writes what is queued, within 5 s, and nothing afterwards. `cut`: entries that were not written. */
-  end(): Promise<Ending>
+  /** Writes what is queued, within 5 s, and nothing afterwards. `aborted`: entries that were not written. */
+  end(): Promise<CloseResult>
 }
 
 export function createWriter<E>({ write, failed }: WriterParts<E>): Writer<E> {
@@ -103,7 +103,7 @@ export function createWriter<E>({ write, failed }: WriterParts<E>): Writer<E> {
       if (busy.size > 0) await endWithin([isIdle], CLOSE_TIMEOUT_MS)
       hasEnded = true
       alarm.clear()
-      return { cut: new Set([...waiting, ...failing, ...busy]).size }
+      return { aborted: new Set([...waiting, ...failing, ...busy]).size }
     },
   }
 }

@@ -4,9 +4,9 @@ import type { BrowserWindowRegistry } from '../../contract/browser-windows.js'
 import { checkOptions, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
 import type { ContextRegistry } from '../../contract/contexts.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/options.js'
-import { createPresenceFollower, type Followed, NOBODY } from '../follow/presences.js'
+import { createPresenceFollower, type Followed, NOT_FOLLOWED } from '../follow/presences.js'
 import type { FollowedBrowser, FollowedBrowserContext, FollowedPage } from './peer.js'
-import { type BrowserIdentity, keptId, pagePresence, windowPresence } from './told.js'
+import { type BrowserIdentity, pagePresence, stableId, windowPresence } from './told.js'
 
 export interface FollowBrowserOptions<C, P> extends FollowOptions {
   /** What pages are written to: that of either composition. */
@@ -86,7 +86,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
 
   function onPage(context: Context, window: Window<P>, page: P): void {
     if (window.pages.has(page) || page.isClosed()) return
-    const idOf = keptId(newId)
+    const idOf = stableId(newId)
     const learn = async () => {
       const identity = await asked(context, page)
       return (
@@ -114,7 +114,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
 
   function onContext(context: Context): void {
     if (windows.has(context)) return
-    const idOf = keptId(newId)
+    const idOf = stableId(newId)
     const show = (identity: BrowserIdentity) => {
       const id = idOf(identity, identity.window_id)
       window.id = id
@@ -129,7 +129,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
     const closed = () => leaveContext(context)
     const window: Window<P> & { learn(): Promise<void> } = {
       id: null,
-      followed: NOBODY,
+      followed: NOT_FOLLOWED,
       pages: new Map(),
       learn: () => window.followed.learn(learn),
       release() {

@@ -23,7 +23,7 @@ const NO_WORKER = new Refusal('invalid_input', 'task_id: the context was first r
 const keyOf = (id: string, { user_id, client_id }: BrowserIdentity) => [user_id, client_id, id].join('\n')
 
 /** The id that something keeps for as long as it is of one owner: an id belongs to a user and client. */
-export function keptId(newId: () => string) {
+export function stableId(newId: () => string) {
   let kept: { id: string; key: string } | undefined
   return (identity: BrowserIdentity, given: string | undefined): string => {
     if (kept?.key !== keyOf('', identity)) kept = { id: given ?? newId(), key: keyOf('', identity) }

@@ -17,16 +17,16 @@ import { WINDOWS } from './format.js'
 export function createBrowserWindowInspector(store: Store): BrowserWindowRegistryInspector {
   return {
     ...versioned(store, [WINDOWS.name]),
-    listBrowserWindows: (filter, page, ask) => readPage(store, WINDOWS, filter, page, ask),
-    getBrowserWindow: async (id, ask) => (await getRecord(store, WINDOWS, id, ask))?.record ?? null,
-    async countBrowserWindows(filter, ask): Promise<BrowserWindowCounts> {
-      const { records, indexed } = await countAll(store, WINDOWS, filter, ask)
+    listBrowserWindows: (filter, page, ctx) => readPage(store, WINDOWS, filter, page, ctx),
+    getBrowserWindow: async (id, ctx) => (await getRecord(store, WINDOWS, id, ctx))?.record ?? null,
+    async countBrowserWindows(filter, ctx): Promise<BrowserWindowCounts> {
+      const { records, indexed } = await countAll(store, WINDOWS, filter, ctx)
       return {
         ...indexed,
         ...countBy(BROWSER_WINDOW_FAMILY.counted, records),
       }
     },
-    listUserIds: (page, ask) => listUserIds(store, WINDOWS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, WINDOWS, userIds, ask, foldWindow),
+    listUserIds: (page, ctx) => listUserIds(store, WINDOWS.name, page, ctx),
+    observeUsers: (userIds, ctx) => observeUsers(store, WINDOWS, userIds, ctx, foldWindow),
   }
 }

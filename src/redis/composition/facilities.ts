@@ -1,6 +1,6 @@
 /** All live objects of one node over a shared store, wired to each other. */
 
-import { type Ending, endTogether } from '../../async/ending.js'
+import { type CloseResult, endTogether } from '../../async/ending.js'
 import { ConnectionOptions } from '../../contract/connections.js'
 import { PresenceOptions } from '../../contract/contexts.js'
 import { ClaimOptions } from '../../contract/deduplicator.js'
@@ -126,7 +126,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
      * Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of.
      * Viewer streams that it could not be told of leave by their lease.
      */
-    async close(): Promise<Ending> {
+    async close(): Promise<CloseResult> {
       const [ending] = await Promise.all([
         endTogether([dispatcher.close(), rpc.close()]),
         bus.close(),

@@ -4,7 +4,7 @@ import type { FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE } from '../../contract/history.js'
 import type { Deployment } from '../../contract/inspectors.js'
 import { defineOptions, flag, type Input, optionsOf, readParts } from '../../contract/options.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
 import { createContextInspector } from '../contexts/inspector.js'
@@ -56,12 +56,12 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     sessions: cooperative ? createSessionInspector(store) : undefined,
     subscriptions: cooperative ? createSubscriptionInspector(store) : undefined,
   }
-  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ask) => pingShards(store, ask)
+  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ctx) => pingShards(store, ctx)
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }
 
 /** Reads something of every shard: a key that need not be there, by the command that reads records. */
-async function pingShards(store: Store, ask: Ask): Promise<void> {
-  const keys = (await allShards(store, ask)).map((shard) => store.key(shard, 'ping'))
-  await Promise.all(keys.map((key) => store.command(['MGET', key], key, ask)))
+async function pingShards(store: Store, ctx: InspectionContext): Promise<void> {
+  const keys = (await allShards(store, ctx)).map((shard) => store.key(shard, 'ping'))
+  await Promise.all(keys.map((key) => store.command(['MGET', key], key, ctx)))
 }

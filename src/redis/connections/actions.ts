@@ -4,10 +4,10 @@ import * as z from 'zod'
 import { shown } from '../../contract/checks.js'
 import { ActionDescriptor, type ActionFilter, type ActionObservation, ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
-import { type Ask, examinable, type Indexed, type Page, type PageQuery } from '../../contract/page.js'
+import { type Indexed, type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
-import { BadRow, TURN_ROWS, takeTurn } from '../table/rows.js'
+import { BadRow, TURN_ROWS, yieldTurn } from '../table/rows.js'
 import { allShards, readShards, shareOut } from '../table/shards.js'
 import { readSpans } from '../table/spans.js'
 import { CONNECTIONS } from './format.js'
@@ -33,19 +33,19 @@ export async function listActions(
   store: Store,
   { user_id, client_type }: ActionFilter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<ActionObservation> & Indexed> {
-  const shards = user_id === undefined ? await allShards(store, ask) : [shardOf(user_id, await store.shards(ask))]
-  const now = await store.time(ask)
-  const shares = shareOut(examinable(ask), Array(shards.length).fill(1))
+  const shards = user_id === undefined ? await allShards(store, ctx) : [shardOf(user_id, await store.shards(ctx))]
+  const now = await store.time(ctx)
+  const shares = shareOut(scanLimit(ctx), Array(shards.length).fill(1))
   const offers = new Map<string, Offer>()
-  const { answers, truncated } = await readShards(shards, ask, async (shard) => {
+  const { answers, truncated } = await readShards(shards, ctx, async (shard) => {
     const most = shares[shards.indexOf(shard)] as number
     if (most === 0) return { examined: 0, isSample: true }
     const [index, from] = user_id === undefined ? [['beats'], `(${now}`] : [['user_id', user_id], '-inf']
-    const { entries, isCut } = await readSpans(store, CONNECTIONS, shard, index, from, most, ask)
+    const { entries, isTruncated } = await readSpans(store, CONNECTIONS, shard, index, from, most, ctx)
     for (const [n, { row }] of entries.entries()) {
-      if (n % TURN_ROWS === TURN_ROWS - 1) await takeTurn(ask)
+      if (n % TURN_ROWS === TURN_ROWS - 1) await yieldTurn(ctx)
       const connection = row && CONNECTIONS.read(row, now)
       if (!row || connection?.status !== 'connected' || (user_id ?? connection.user_id) !== connection.user_id) continue
       const isCounted = client_type === undefined || connection.client_type === client_type
@@ -61,7 +61,7 @@ export async function listActions(
         offer.types.add(connection.client_type)
       }
     }
-    return { examined: entries.length, isSample: isCut || entries.some(({ isBad }) => isBad) }
+    return { examined: entries.length, isSample: isTruncated || entries.some(({ isBad }) => isBad) }
   })
   const counted = [...offers].filter(([, { connections }]) => connections > 0)
   const names = counted.map(([name]) => name).sort(compareIds)
@@ -71,7 +71,7 @@ export async function listActions(
     const { connections, users, types, latest } = offers.get(name) as Offer
     return {
       name,
-      ...describe(store, name, latest, ask),
+      ...describe(store, name, latest, ctx),
       observed_connections: connections,
       observed_users: users.size,
       observed_client_types: ClientType.options.filter((type) => types.has(type)),
@@ -95,14 +95,14 @@ const noOffer = (): Offer => ({
 })
 
 /** The description that the latest connection gave, which need not have given one. */
-function describe(store: Store, name: string, latest: string | undefined, ask: Ask): Description {
+function describe(store: Store, name: string, latest: string | undefined, ctx: InspectionContext): Description {
   const none = { description: null, parameters_schema: null }
   if (!latest) return none
   try {
     const described = Descriptions.parse(JSON.parse(latest))
     return (Object.hasOwn(described, name) && described[name]) || none
   } catch {
-    store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ask)
+    store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ctx)
     return none
   }
 }

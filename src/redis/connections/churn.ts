@@ -10,8 +10,8 @@ import {
   minuteOf,
 } from '../../contract/connections.js'
 import { Reason, toTimestamp } from '../../contract/ids.js'
-import type { Ask } from '../../contract/page.js'
-import { count, listOf, scored, total } from '../store/reply.js'
+import type { InspectionContext } from '../../contract/page.js'
+import { count, listOf, scored, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { allShards } from '../table/shards.js'
@@ -51,19 +51,19 @@ function readEntry(entry: string, filter: ChurnFilter): { reason: string | undef
 }
 
 /** The last minutes of all shards. @throws Refusal `unavailable` where one of them is lost: a sum without it would be none. */
-export async function readChurn(store: Store, filter: ChurnFilter, ask: Ask): Promise<ConnectionChurn> {
-  const shards = await allShards(store, ask)
-  const now = await store.time(ask)
+export async function readChurn(store: Store, filter: ChurnFilter, ctx: InspectionContext): Promise<ConnectionChurn> {
+  const shards = await allShards(store, ctx)
+  const now = await store.time(ctx)
   const last = minuteOf(now)
   const given = { first: last - CHURN_MINUTES + 1, last }
-  const parts = await Promise.all(shards.map((shard) => readShard(store, CHURN, shard, given, ask)))
+  const parts = await Promise.all(shards.map((shard) => readShard(store, CHURN, shard, given, ctx)))
   const minutes = new Map<number, Map<string | undefined, number>>()
   for (const { minute, entries } of parts.flat()) {
     const counts = minutes.get(minute) ?? new Map<string | undefined, number>()
     minutes.set(minute, counts)
     for (const { member, score } of entries) {
       const read = readEntry(member, filter)
-      if (read) counts.set(read.reason, total([counts.get(read.reason) ?? 0, count(score)]))
+      if (read) counts.set(read.reason, sumCounts([counts.get(read.reason) ?? 0, count(score)]))
     }
   }
   const items = [...minutes].sort(([a], [b]) => a - b).map(([minute, counts]) => toMinute(minute, counts))

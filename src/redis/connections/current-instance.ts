@@ -1,14 +1,18 @@
 /** Which instances hold clients now, for inspectors and for whoever fences by reading. */
 import type { ClientOfUser } from '../../contract/connections.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
 import { readRows } from '../table/rows.js'
 import { CONNECTIONS, endOf } from './format.js'
 
 /** The instance that holds (user, client) now, or `null`. */
-export async function readCurrentInstance(store: Store, client: ClientOfUser, ask: Ask): Promise<string | null> {
-  const [current = null] = await readCurrentInstances(store, [client], ask)
+export async function readCurrentInstance(
+  store: Store,
+  client: ClientOfUser,
+  ctx: InspectionContext,
+): Promise<string | null> {
+  const [current = null] = await readCurrentInstances(store, [client], ctx)
   return current
 }
 
@@ -16,9 +20,9 @@ export async function readCurrentInstance(store: Store, client: ClientOfUser, as
 export async function readCurrentInstances(
   store: Store,
   clients: readonly ClientOfUser[],
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<(string | null)[]> {
-  const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
+  const [shards, now] = await Promise.all([store.shards(ctx), store.time(ctx)])
   const places = new Map<number, number[]>()
   for (const [i, { user_id }] of clients.entries()) {
     const shard = shardOf(user_id, shards)
@@ -33,9 +37,9 @@ export async function readCurrentInstances(
     const keys = asked.map(({ user_id, client_id }) =>
       store.key(shard, CONNECTIONS.name, 'current', user_id, client_id),
     )
-    const ids = [await store.command(['MGET', ...keys], keys[0] as string, ask)].flat()
+    const ids = [await store.command(['MGET', ...keys], keys[0] as string, ctx)].flat()
     const known = ids.filter((id) => typeof id === 'string')
-    const rows = await readRows(store, CONNECTIONS, shard, known, ask)
+    const rows = await readRows(store, CONNECTIONS, shard, known, ctx)
     const byId = new Map(rows.map(({ id, row }) => [id, row]))
     for (const [k, { user_id, client_id }] of asked.entries()) {
       const row = byId.get(String(ids[k]))

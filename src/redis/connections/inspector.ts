@@ -24,29 +24,29 @@ import { CONNECTIONS, endOf } from './format.js'
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
     ...versioned(store, [CONNECTIONS.name]),
-    listConnections: (filter, page, ask) => readPage(store, CONNECTIONS, filter, page, ask),
-    getConnection: async (id, ask) => (await getRecord(store, CONNECTIONS, id, ask))?.record ?? null,
-    async listConnectionHistory(id, page, ask) {
+    listConnections: (filter, page, ctx) => readPage(store, CONNECTIONS, filter, page, ctx),
+    getConnection: async (id, ctx) => (await getRecord(store, CONNECTIONS, id, ctx))?.record ?? null,
+    async listConnectionHistory(id, page, ctx) {
       const after = parseSequence(page.cursor)
-      const [found, now] = await Promise.all([getRecord(store, CONNECTIONS, id, ask), store.time(ask)])
+      const [found, now] = await Promise.all([getRecord(store, CONNECTIONS, id, ctx), store.time(ctx)])
       if (!found) return null
       const events = eventsOf(found.record, endOf(found.row, now))
       const items = events.slice(after, after + page.limit)
       const has_more = after + items.length < events.length
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
-    connectionChurn: (filter, ask) => readChurn(store, filter, ask),
-    listActions: (filter, page, ask) => listActions(store, filter, page, ask),
-    currentInstances: (clients, ask) => readCurrentInstances(store, clients, ask),
-    async countConnections(filter, ask): Promise<ConnectionCounts> {
-      const { records, indexed } = await countAll(store, CONNECTIONS, filter, ask)
+    connectionChurn: (filter, ctx) => readChurn(store, filter, ctx),
+    listActions: (filter, page, ctx) => listActions(store, filter, page, ctx),
+    currentInstances: (clients, ctx) => readCurrentInstances(store, clients, ctx),
+    async countConnections(filter, ctx): Promise<ConnectionCounts> {
+      const { records, indexed } = await countAll(store, CONNECTIONS, filter, ctx)
       return {
         ...indexed,
         ...countBy(CONNECTION_FAMILY.counted, records),
       }
     },
-    listUserIds: (page, ask) => listUserIds(store, CONNECTIONS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, CONNECTIONS, userIds, ask, foldConnection),
+    listUserIds: (page, ctx) => listUserIds(store, CONNECTIONS.name, page, ctx),
+    observeUsers: (userIds, ctx) => observeUsers(store, CONNECTIONS, userIds, ctx, foldConnection),
   }
 }
 

@@ -1,7 +1,7 @@
 /** The scripts of the connection registry: fencing and signs of life. */
 import { LifecycleReason } from '../../contract/connections.js'
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { count, isOne, listOf, textOf } from '../store/reply.js'
+import { count, listOf, parseFlag, parseText } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 import { CHURN } from './script-churn.js'
@@ -123,7 +123,7 @@ end)`,
  */
 export const HEARTBEAT = defineScript(
   'connections.heartbeat',
-  { args: [...SWEEP_ARGS, 'id', 'content', 'sent'], answer: isOne },
+  { args: [...SWEEP_ARGS, 'id', 'content', 'sent'], answer: parseFlag },
   `${CONNECTIONS}
 sweep_connections()
 local state, body = connected(id)
@@ -142,7 +142,7 @@ return 1`,
 /** `reason` may be ''. */
 export const DISCONNECT = defineScript(
   'connections.disconnect',
-  { args: [...SWEEP_ARGS, 'id', 'reason', 'attempt'], answer: isOne },
+  { args: [...SWEEP_ARGS, 'id', 'reason', 'attempt'], answer: parseFlag },
   `${CONNECTIONS}
 sweep_connections()
 local state, body = connected(id)
@@ -156,7 +156,7 @@ end)`,
 /** What the loop of a node sweeps without a write of this family. Answers whether there is more. */
 export const SWEEP_CONNECTIONS = defineScript(
   'connections.sweep',
-  { args: SWEEP_ARGS, answer: isOne, freesMemory: true },
+  { args: SWEEP_ARGS, answer: parseFlag, freesMemory: true },
   `${CONNECTIONS}
 sweep_connections()
 local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
@@ -166,7 +166,7 @@ return due > 0 and 1 or 0`,
 /** Answers the instance that holds the client, or nothing. */
 export const CURRENT_INSTANCE = defineScript(
   'connections.current',
-  { args: [...SWEEP_ARGS, 'user', 'client'], answer: textOf },
+  { args: [...SWEEP_ARGS, 'user', 'client'], answer: parseText },
   `${CONNECTIONS}
 local known = redis.call('GET', K(t, 'current', user, client))
 local state = known and connected(known)

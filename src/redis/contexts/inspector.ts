@@ -10,7 +10,7 @@ import {
   type WindowKey,
 } from '../../contract/contexts.js'
 import { countBy } from '../../contract/counts.js'
-import { type Ask, examinable, type Indexed } from '../../contract/page.js'
+import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
 import { countAll } from '../table/counts.js'
@@ -25,18 +25,18 @@ import { CONTEXTS } from './format.js'
 export function createContextInspector(store: Store): ContextRegistryInspector {
   return {
     ...versioned(store, [CONTEXTS.name]),
-    listContexts: (filter, page, ask) => readPage(store, CONTEXTS, filter, page, ask),
-    getContext: async (id, ask) => (await getRecord(store, CONTEXTS, id, ask))?.record ?? null,
-    async countContexts(filter, ask): Promise<ContextCounts> {
-      const { records, indexed } = await countAll(store, CONTEXTS, filter, ask)
+    listContexts: (filter, page, ctx) => readPage(store, CONTEXTS, filter, page, ctx),
+    getContext: async (id, ctx) => (await getRecord(store, CONTEXTS, id, ctx))?.record ?? null,
+    async countContexts(filter, ctx): Promise<ContextCounts> {
+      const { records, indexed } = await countAll(store, CONTEXTS, filter, ctx)
       return {
         ...indexed,
         ...countBy(CONTEXT_FAMILY.counted, records),
       }
     },
-    countByWindow: (windowIds, ask, windows) => countByWindow(store, windowIds, ask, windows),
-    listUserIds: (page, ask) => listUserIds(store, CONTEXTS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, CONTEXTS, userIds, ask, foldContext),
+    countByWindow: (windowIds, ctx, windows) => countByWindow(store, windowIds, ctx, windows),
+    listUserIds: (page, ctx) => listUserIds(store, CONTEXTS.name, page, ctx),
+    observeUsers: (userIds, ctx) => observeUsers(store, CONTEXTS, userIds, ctx, foldContext),
   }
 }
 
@@ -47,11 +47,11 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
 async function countByWindow(
   store: Store,
   windowIds: readonly string[],
-  ask: Ask,
+  ctx: InspectionContext,
   windows: readonly WindowKey[] | undefined,
 ): Promise<WindowCounts[] & Indexed> {
-  const count = await store.shards(ask)
-  const now = await store.time(ask)
+  const count = await store.shards(ctx)
+  const now = await store.time(ctx)
   const owners = new Map(windows?.map((window) => [window.window_id, window]))
   const asked = new Map<number, string[]>()
   for (const window_id of new Set(windowIds)) {
@@ -62,16 +62,16 @@ async function countByWindow(
   const counts = new Map(windowIds.map((window_id): [string, WindowCounts] => [window_id, noWorkersIn(window_id)]))
   const shards = [...asked.keys()]
   const shares = shareOut(
-    examinable(ask),
+    scanLimit(ctx),
     [...asked.values()].map((ids) => ids.length),
   )
   let examined = 0
-  await readShards(shards, ask, async (shard) => {
+  await readShards(shards, ctx, async (shard) => {
     const values = asked.get(shard) as string[]
     const wanted = { index: 'window_id', values, most: shares[shards.indexOf(shard)] as number, shards: shards.length }
-    await gather(store, CONTEXTS, shard, wanted, ask, (window_id, { rows, isBad, isCut }) => {
+    await gather(store, CONTEXTS, shard, wanted, ctx, (window_id, { rows, isBad, isTruncated }) => {
       examined += rows.length
-      if (isCut || isBad) counts.delete(window_id)
+      if (isTruncated || isBad) counts.delete(window_id)
       const [counted, owner] = [counts.get(window_id), owners.get(window_id)]
       for (const row of counted ? rows : []) {
         const context = row && CONTEXTS.read(row, now)

@@ -1,9 +1,9 @@
 /** Reads the deduplicator of a shared store. */
 import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { count, scored, total } from '../store/reply.js'
+import { count, scored, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readIndex } from '../table/rows.js'
 import { timestampsOf } from '../table/scores.js'
@@ -22,36 +22,41 @@ export function createDeduplicatorInspector(
   store: Store,
   own: { capacity: number; ttlMs: number } | undefined = undefined,
 ): DeduplicatorInspector {
-  async function fields(shard: number, user: string[], names: string[], ask: Ask): Promise<(number | null)[]> {
-    const reply = await readIndex(store, ['HMGET', store.key(shard, NAME, 'counts', ...user), ...names], ask)
+  async function fields(
+    shard: number,
+    user: string[],
+    names: string[],
+    ctx: InspectionContext,
+  ): Promise<(number | null)[]> {
+    const reply = await readIndex(store, ['HMGET', store.key(shard, NAME, 'counts', ...user), ...names], ctx)
     return names.map((_, i) => {
       const value = Array.isArray(reply) ? reply[i] : null
       return typeof value === 'string' ? count(value) : null
     })
   }
 
-  async function limits(shard: number, ask: Ask): Promise<Stored> {
-    const [capacity, ttlMs] = await fields(shard, [], ['capacity', 'ttl_ms'], ask)
+  async function limits(shard: number, ctx: InspectionContext): Promise<Stored> {
+    const [capacity, ttlMs] = await fields(shard, [], ['capacity', 'ttl_ms'], ctx)
     return { capacity: capacity ?? own?.capacity ?? null, ttlMs: ttlMs ?? own?.ttlMs ?? null }
   }
 
   return {
-    async summary(ask) {
-      const shards = await allShards(store, ask)
-      const now = store.time(ask)
+    async summary(ctx) {
+      const shards = await allShards(store, ctx)
+      const now = store.time(ctx)
       now.catch(() => {})
       const parts = await Promise.all(
         shards.map(async (shard) => {
           const [limit, counters] = await Promise.all([
-            limits(shard, ask),
-            fields(shard, [], ['accepted', 'duplicates', 'evicted'], ask),
+            limits(shard, ctx),
+            fields(shard, [], ['accepted', 'duplicates', 'evicted'], ctx),
           ])
           const since = `(${(await now) - (limit.ttlMs ?? 0)}`
-          const entries = await readIndex(store, ['ZCOUNT', store.key(shard, NAME, 'seen'), since, '+inf'], ask)
+          const entries = await readIndex(store, ['ZCOUNT', store.key(shard, NAME, 'seen'), since, '+inf'], ctx)
           return { ...limit, counters, entries: count(entries) }
         }),
       )
-      const sum = (of: (part: (typeof parts)[number]) => number | null) => total(parts.map((part) => of(part) ?? 0))
+      const sum = (of: (part: (typeof parts)[number]) => number | null) => sumCounts(parts.map((part) => of(part) ?? 0))
       // A shard that has remembered nothing yet will remember as many as the others.
       const known = Math.max(...parts.map((part) => part.capacity ?? 0))
       const capacity = sum((part) => part.capacity ?? known)
@@ -67,21 +72,21 @@ export function createDeduplicatorInspector(
       }
     },
 
-    async userSummary(userId, ask) {
-      const shard = shardOf(userId, await store.shards(ask))
+    async userSummary(userId, ctx) {
+      const shard = shardOf(userId, await store.shards(ctx))
       const [now, { ttlMs }, [accepted, duplicates]] = await Promise.all([
-        store.time(ask),
-        limits(shard, ask),
-        fields(shard, [userId], ['accepted', 'duplicates'], ask),
+        store.time(ctx),
+        limits(shard, ctx),
+        fields(shard, [userId], ['accepted', 'duplicates'], ctx),
       ])
       const key = store.key(shard, NAME, 'of', userId)
       const since = `(${now - (ttlMs ?? 0)}`
       const [entries, oldest] = await Promise.all([
-        readIndex(store, ['ZCOUNT', key, since, '+inf'], ask),
-        readIndex(store, ['ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
+        readIndex(store, ['ZCOUNT', key, since, '+inf'], ctx),
+        readIndex(store, ['ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ctx),
       ])
       if (scored(oldest).length === 0) return null
-      const [oldestAt] = timestampsOf(store, key, oldest, ask)
+      const [oldestAt] = timestampsOf(store, key, oldest, ctx)
       return {
         user_id: userId,
         entries: count(entries),

@@ -2,7 +2,7 @@
 
 import { FAIR_SHARE } from '../store/fair-share.js'
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { isOne } from '../store/reply.js'
+import { parseFlag } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** Expired claims that one claim sweeps at most, of the shard and of its own user each. */
@@ -58,7 +58,7 @@ end
 /** Answers whether it is the first. */
 export const CLAIM_MESSAGE = defineScript(
   'deduplicator.claim',
-  { args: ['attempt', 'user', 'message', 'ttl', 'capacity'], answer: isOne },
+  { args: ['attempt', 'user', 'message', 'ttl', 'capacity'], answer: parseFlag },
   `${FAIR_SHARE}${CLAIMS}${IDEMPOTENCE}
 return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)`,
 )
@@ -66,7 +66,7 @@ return once(attempt, function() return claim(user, message, tonumber(ttl), tonum
 /** Answers whether there was a claim that had not run out. */
 export const RELEASE_MESSAGE = defineScript(
   'deduplicator.release',
-  { args: ['attempt', 'user', 'message', 'ttl'], answer: isOne },
+  { args: ['attempt', 'user', 'message', 'ttl'], answer: parseFlag },
   `${FAIR_SHARE}${CLAIMS}${IDEMPOTENCE}
 return once(attempt, function()
   local since = redis.call('ZSCORE', K(d, 'of', user), message)
@@ -80,7 +80,7 @@ end)`,
 /** What the loop of a node sweeps when nobody claims. Answers whether there is more. */
 export const SWEEP_CLAIMS = defineScript(
   'deduplicator.sweep',
-  { args: ['ttl'], answer: isOne, freesMemory: true },
+  { args: ['ttl'], answer: parseFlag, freesMemory: true },
   `${FAIR_SHARE}${CLAIMS}
 return sweep_claims(now - ttl) == ${SWEEP} and 1 or 0`,
 )

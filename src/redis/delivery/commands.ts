@@ -2,10 +2,10 @@
 import type { CommandFilter, DeliveryCommand } from '../../contract/delivery.js'
 import { CommandState, TRACKED_STATES } from '../../contract/delivery.js'
 import { toDeliveryCommand } from '../../contract/delivery-rules.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { type IndexPosition, type Run, reachOf, type Stretch, walkPage } from '../table/pages.js'
+import { type IndexPosition, type Run, type Stretch, shardRange, walkPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
 import { RECORD_LUA, RECORD_TEXT_BYTES, readDeliveryStatus, withFields } from './format.js'
@@ -38,7 +38,7 @@ const COMMANDS = defineReadScript(
       'overdue',
     ],
     answer: ([cut, last, examined, found]) => ({
-      isCut: cut === 1,
+      isTruncated: cut === 1,
       last: Number(last),
       examined: Number(examined),
       found: listOf(found).map((one) => {
@@ -137,31 +137,31 @@ async function readStretch(
   filter: CommandFilter,
   { shard, sequence }: IndexPosition,
   { wanted, budget }: Stretch,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Run<DeliveryCommand>> {
-  const now = await store.time(ask)
+  const now = await store.time(ctx)
   const bounds = { max_records: Math.min(budget, RECORDS_MAX), wanted, max_bytes: ANSWER_BYTES }
   const { state = '', user_id: user = '', client_id: client = '', command_id: command = '' } = filter
   const { scope_id: scope = '', overdue = '' } = filter
   const given = { after: sequence, at: now, ...bounds, state, user, client, command, scope, overdue: String(overdue) }
-  const { found, last, examined, isCut } = await readShard(store, COMMANDS, shard, given, ask)
+  const { found, last, examined, isTruncated } = await readShard(store, COMMANDS, shard, given, ctx)
   const entries: Run<DeliveryCommand>['entries'] = found.map(({ sequence, ref, record }) => {
-    const listed = toRecord(store, shard, ref, record, now, ask)
+    const listed = toRecord(store, shard, ref, record, now, ctx)
     return { position: { shard, sequence }, record: listed, isBad: listed === undefined }
   })
   // What was passed over behind the last of them is not looked at again.
   if (last !== found.at(-1)?.sequence)
     entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
-  return { shard, entries, examined, isCut }
+  return { shard, entries, examined, isTruncated }
 }
 
-function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ask: Ask) {
+function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ctx: InspectionContext) {
   const [user_id = '', client_id = '', command_id = ''] = ref.split('\n')
   const read = readDeliveryStatus(record, { user_id, client_id, command_id })
   if (read) return toDeliveryCommand(read.status, now, read.action)
   const key = store.key(shard, 'delivery', 'command', user_id, client_id, command_id)
   const fault = { id: command_id, fields: [{ path: '', expected: 'the record of that command' }] }
-  store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ask)
+  store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ctx)
   return undefined
 }
 
@@ -170,8 +170,8 @@ export async function listCommands(
   store: Store,
   filter: CommandFilter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<DeliveryCommand>> {
-  const reach = reachOf(filter.user_id, await store.shards(ask))
-  return walkPage(reach, page, ask, (from, stretch) => readStretch(store, filter, from, stretch, ask))
+  const reach = shardRange(filter.user_id, await store.shards(ctx))
+  return walkPage(reach, page, ctx, (from, stretch) => readStretch(store, filter, from, stretch, ctx))
 }

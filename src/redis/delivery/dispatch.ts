@@ -11,7 +11,7 @@ import { canonicalJson, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { unusable } from '../store/script.js'
+import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import type { Claims } from './claims.js'
@@ -134,7 +134,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     }
     const status = readDeliveryStatus(record, input)?.status
     if (!status)
-      throw unusable(
+      throw toUnavailable(
         store,
         new BadRow(`the store should have answered the record of ${shown(commandKey(input))}, and did not`),
       )

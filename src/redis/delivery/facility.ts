@@ -1,10 +1,10 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
 
 import { raceAbort } from '../../async/abort.js'
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DispatcherOptions, inTime, readDeliveryBounds } from '../../contract/delivery-rules.js'
+import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
@@ -61,7 +61,7 @@ export function commandDispatcherOn(
   sweeps: readonly Sweep[] = [],
 ): RedisCommandDispatcher {
   const { nodeId = crypto.randomUUID(), legacy } = options
-  const connections = inTime(options.connections)
+  const connections = withDeadline(options.connections)
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = readDeliveryBounds(options)
 
@@ -106,12 +106,12 @@ export function commandDispatcherOn(
   const inspector = createDeliveryInspector(store, legacy)
   loop.start()
 
-  let closing: Promise<Ending> | undefined
-  async function close(): Promise<Ending> {
+  let closing: Promise<CloseResult> | undefined
+  async function close(): Promise<CloseResult> {
     const told = outcomes.close()
     await loop.close()
     await endWithin([told, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
-    return { cut: waiters.undetached }
+    return { aborted: waiters.undetached }
   }
 
   return {
@@ -125,10 +125,10 @@ export function commandDispatcherOn(
     inspector: {
       ...inspector,
       // What this node says of itself it knows better than its last heartbeat; to read it writes nothing.
-      async listNodes(page, ask) {
-        if (loop.closed) return inspector.listNodes(page, ask)
-        await raceAbort(heartbeat.first, ask.signal)
-        const [now, nodes] = await Promise.all([store.time(ask), inspector.listNodes(page, ask)])
+      async listNodes(page, ctx) {
+        if (loop.closed) return inspector.listNodes(page, ctx)
+        await raceAbort(heartbeat.first, ctx.signal)
+        const [now, nodes] = await Promise.all([store.time(ctx), inspector.listNodes(page, ctx)])
         const own = NODES.read({ node_id: nodeId, updated_at: now, ...state() }, now)
         return { ...nodes, items: nodes.items.map((node) => (node.node_id === nodeId ? (own ?? node) : node)) }
       },

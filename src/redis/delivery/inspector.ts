@@ -19,30 +19,30 @@ const NAME = 'delivery'
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
   return {
     ...versioned(store, [NAME]),
-    summary: (ask) => readSummary(store, legacy, ask),
+    summary: (ctx) => readSummary(store, legacy, ctx),
 
-    listNodes: (page, ask) => readPage(store, NODES, {}, page, ask),
+    listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),
 
-    listCommands: (filter, page, ask) => listCommands(store, filter, page, ask),
+    listCommands: (filter, page, ctx) => listCommands(store, filter, page, ctx),
 
-    listTenants: (page, ask) => listScopes(store, page, ask),
+    listTenants: (page, ctx) => listScopes(store, page, ctx),
 
-    getTenant: (scopeId, ask) => getScope(store, scopeId, ask),
+    getTenant: (scopeId, ctx) => getScope(store, scopeId, ctx),
 
-    async status(given, ask) {
+    async status(given, ctx) {
       const read = CommandKey.safeParse(given)
       if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
       requireIdentity(read.data)
       const { user_id, client_id, command_id } = read.data
-      const shard = await store.shardOf(user_id, ask)
+      const shard = await store.shardOf(user_id, ctx)
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
       // What is longer was not written by us, and its beginning says so.
       const range = ['GETRANGE', key, '0', String(RECORD_TEXT_BYTES)]
-      const [now, record] = await Promise.all([store.time(ask), readIndex(store, range, ask)])
+      const [now, record] = await Promise.all([store.time(ctx), readIndex(store, range, ctx)])
       if (typeof record !== 'string' || record === '') return null
       const found = readDeliveryStatus(record, read.data)
       if (!found) {
-        store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ask)
+        store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ctx)
         return null
       }
       return found.untilMs !== null && found.untilMs <= now ? null : expiredAt(found.status, now)

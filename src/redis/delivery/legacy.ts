@@ -2,7 +2,7 @@
 import type { DeliverySummary, LegacyReason } from '../../contract/delivery.js'
 import { NO_LEGACY } from '../../contract/delivery.js'
 import { defineOptions, type Input, text } from '../../contract/options.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
@@ -25,12 +25,16 @@ const unknown = (legacy_reason: LegacyReason, depth: number | null = null): Lega
  * Depth, pending entries and lag of a legacy stream. What the store does not show is `null` with a reason, and never
  * fails the rest of the summary.
  */
-export async function readLegacy(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<LegacyFields> {
+export async function readLegacy(
+  store: Store,
+  legacy: LegacyStream | undefined,
+  ctx: InspectionContext,
+): Promise<LegacyFields> {
   if (!legacy) return NO_LEGACY
   const { stream, group } = legacy
   const [length, groups] = await Promise.all([
-    attempt(store, ['XLEN', stream], stream, ask),
-    attempt(store, ['XINFO', 'GROUPS', stream], stream, ask),
+    attempt(store, ['XLEN', stream], stream, ctx),
+    attempt(store, ['XINFO', 'GROUPS', stream], stream, ctx),
   ])
   // XLEN answers 0 for a stream that does not exist, which would read as "all done".
   if (groups === MISSING) return unknown('stream_missing')
@@ -57,11 +61,16 @@ function fieldsOf(reply: StoreReply): Record<string, StoreReply> {
   )
 }
 
-async function attempt(store: Store, args: string[], stream: string, ask: Ask): Promise<StoreReply | typeof MISSING> {
+async function attempt(
+  store: Store,
+  args: string[],
+  stream: string,
+  ctx: InspectionContext,
+): Promise<StoreReply | typeof MISSING> {
   try {
-    return await store.command(args, stream, ask)
+    return await store.command(args, stream, ctx)
   } catch (error) {
-    if (ask.signal.aborted) throw error
+    if (ctx.signal.aborted) throw error
     if (error instanceof Error && NO_SUCH_KEY.test(error.message)) return MISSING
     store.onError(
       error instanceof WrongType ? new WrongType(`Expected ${stream} to hold a stream; it holds another type`) : error,

@@ -2,7 +2,7 @@
 import { createAlarm } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { shardOf } from '../store/keys.js'
-import { throwGravest } from '../store/script.js'
+import { throwMostSevere } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailboxes } from './mailboxes.js'
@@ -144,7 +144,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     outcomes.pass()
     await sweepAll(always)
     // Last: a shard that is lost holds up nothing of the others.
-    throwGravest(all)
+    throwMostSevere(all)
     if (!closed) passedAt = now
     return Math.min(...passes.map(({ nextIn }) => nextIn))
   }

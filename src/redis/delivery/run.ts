@@ -3,7 +3,7 @@ import type { CounterKind, CounterName } from '../../contract/delivery.js'
 import { utf8Length } from '../../contract/ids.js'
 import { shardOf } from '../store/keys.js'
 import { toScriptError } from '../store/reply.js'
-import { runScript, unusable } from '../store/script.js'
+import { runScript, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import type { DeliveryScript, NodeArguments, NodeReply } from './node-script.js'
 import type { ClaimReply } from './script-claims.js'
@@ -115,7 +115,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
       for (const [i, { resolve, reject }] of calls.entries()) {
         const failure = reply.failed.get(i + 1)
         const answered = () => resolve(answerOf(script, reply, i))
-        if (failure !== undefined) reject(unusable(store, toScriptError(failure)))
+        if (failure !== undefined) reject(toUnavailable(store, toScriptError(failure)))
         else if (reply.released.length === 0) answered()
         else void release(reply.released.filter(({ call }) => call === i + 1)).then(answered)
       }

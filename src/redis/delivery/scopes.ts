@@ -2,8 +2,8 @@
 import type { DeliveryTenant } from '../../contract/delivery.js'
 import { shownCapacity } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
-import { type Ask, examinable, type Page, type PageQuery } from '../../contract/page.js'
-import { count, listOf, scored, textOf } from '../store/reply.js'
+import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
+import { count, listOf, parseText, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type IndexPosition, parseToken, toToken } from '../table/pages.js'
 import { readIndex } from '../table/rows.js'
@@ -22,67 +22,67 @@ interface Entry {
  * Scopes with reservations, in the order in which they first reserved, shard by shard. One whose reservations have all
  * run out is left out whether or not a node has swept it, so a page may be short.
  */
-export async function listScopes(store: Store, page: PageQuery, ask: Ask): Promise<Page<DeliveryTenant>> {
-  const shards = await store.shards(ask)
+export async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext): Promise<Page<DeliveryTenant>> {
+  const shards = await store.shards(ctx)
   let at: IndexPosition = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
-  const bound = examinable(ask)
+  const bound = scanLimit(ctx)
   const shown: Entry[] = []
   let examined = 0
-  let isCut = false
+  let isTruncated = false
   // The shard at hand first; where it ends, all that follow at once.
-  for (let round = 0; at.shard < shards && !isCut; round++) {
+  for (let round = 0; at.shard < shards && !isTruncated; round++) {
     const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
     const most = width === 0 ? 0 : Math.min(page.limit - shown.length, Math.floor((bound - examined) / width))
     const first = at
     const starts = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
-    const runs = await Promise.all(starts.map((from) => readIndexOf(store, from, most, ask)))
+    const runs = await Promise.all(starts.map((from) => readIndexOf(store, from, most, ctx)))
     for (const entries of runs) examined += Math.min(most, entries.length)
-    isCut = width === 0
+    isTruncated = width === 0
     for (const entries of runs) {
       const fits = entries.slice(0, Math.min(most, page.limit - shown.length))
       shown.push(...fits)
-      isCut = entries.length > fits.length
-      at = isCut ? (fits.at(-1)?.position ?? at) : { shard: at.shard + 1, sequence: 0 }
-      if (isCut) break
+      isTruncated = entries.length > fits.length
+      at = isTruncated ? (fits.at(-1)?.position ?? at) : { shard: at.shard + 1, sequence: 0 }
+      if (isTruncated) break
     }
   }
   const items: DeliveryTenant[] = []
   for (let i = 0; i < shown.length; i += ROUND) {
-    const round = shown.slice(i, i + ROUND).map(({ position, scope }) => readScope(store, position.shard, scope, ask))
+    const round = shown.slice(i, i + ROUND).map(({ position, scope }) => readScope(store, position.shard, scope, ctx))
     for (const tenant of await Promise.all(round)) if (tenant.reserved_commands > 0) items.push(tenant)
   }
-  return { items, next_cursor: isCut ? toToken(at) : null, has_more: isCut, examined }
+  return { items, next_cursor: isTruncated ? toToken(at) : null, has_more: isTruncated, examined }
 }
 
 /** A scope by its id; `null` when it has no reservations. */
-export async function getScope(store: Store, scope: string, ask: Ask): Promise<DeliveryTenant | null> {
-  const tenant = await readScope(store, await store.shardOf(scope, ask), scope, ask)
+export async function getScope(store: Store, scope: string, ctx: InspectionContext): Promise<DeliveryTenant | null> {
+  const tenant = await readScope(store, await store.shardOf(scope, ctx), scope, ctx)
   return tenant.reserved_commands > 0 ? tenant : null
 }
 
 /** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
-async function readIndexOf(store: Store, from: IndexPosition, most: number, ask: Ask): Promise<Entry[]> {
+async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext): Promise<Entry[]> {
   const { shard, sequence } = from
   const key = store.key(shard, 'delivery', 'scopes')
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
-  return scored(await readIndex(store, range, ask)).map(({ member, score }) => ({
+  return scored(await readIndex(store, range, ctx)).map(({ member, score }) => ({
     position: { shard, sequence: score },
     scope: member,
   }))
 }
 
-async function readScope(store: Store, shard: number, scope: string, ask: Ask): Promise<DeliveryTenant> {
-  const now = await store.time(ask)
+async function readScope(store: Store, shard: number, scope: string, ctx: InspectionContext): Promise<DeliveryTenant> {
+  const now = await store.time(ctx)
   const key = store.key(shard, 'delivery', 'scope', scope)
   const capacities = store.key(shard, 'delivery', 'capacities')
   const [size, first, told] = await Promise.all([
-    readIndex(store, ['ZCOUNT', key, `(${now}`, '+inf'], ask),
-    readIndex(store, ['ZRANGE', key, `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
-    readIndex(store, ['HMGET', capacities, scope], ask),
+    readIndex(store, ['ZCOUNT', key, `(${now}`, '+inf'], ctx),
+    readIndex(store, ['ZRANGE', key, `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ctx),
+    readIndex(store, ['HMGET', capacities, scope], ctx),
   ])
-  const capacity = Number(textOf(listOf(told)[0]) ?? Number.NaN)
+  const capacity = Number(parseText(listOf(told)[0]) ?? Number.NaN)
   const isHeld = scored(first).length > 0
-  const [oldest] = timestampsOf(store, key, first, ask)
+  const [oldest] = timestampsOf(store, key, first, ctx)
   return {
     scope_id: scope,
     reserved_commands: isHeld ? Math.max(1, count(size)) : 0,

@@ -1,5 +1,5 @@
 /** The scripts of the dispatcher for what a client or a host says of a command: its acknowledgement and its end. */
-import { isOne } from '../store/reply.js'
+import { parseFlag } from '../store/reply.js'
 import { deliveryScript } from './node-script.js'
 
 const ENDS = `
@@ -31,7 +31,7 @@ const END_ARGS = [
 
 export const ACKNOWLEDGE = deliveryScript(
   'delivery.acknowledge',
-  { args: END_ARGS, answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
+  { args: END_ARGS, answer: parseFlag, freesMemory: true, claims: true, parts: [ENDS] },
   `
 local c = look(user, client, id, mailbox, path)
 if was_ended_by(c, attempt) then
@@ -68,7 +68,7 @@ return 1`,
 /** `instance` may be ''. `acknowledges` (1, else '') says that it has taken the command, too. */
 export const END = deliveryScript(
   'delivery.end',
-  { args: [...END_ARGS, 'acknowledges'], answer: isOne, freesMemory: true, claims: true, parts: [ENDS] },
+  { args: [...END_ARGS, 'acknowledges'], answer: parseFlag, freesMemory: true, claims: true, parts: [ENDS] },
   `
 local c = look(user, client, id, mailbox, path)
 if not c then return 0 end

@@ -1,5 +1,5 @@
 /** The scripts of a node: its waiters, its lease, the reconciliation of a shard, and its entry in the list of nodes. */
-import { listOf, nothing } from '../store/reply.js'
+import { ignoreReply, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { deliveryScript } from './node-script.js'
 import { NODE_KEPT_MS } from './nodes.js'
@@ -80,7 +80,12 @@ return { 'waits' }`,
 /** From here on an attach of `own_order`, if any, is late. `unsure` is a claim whose answer was lost, or ''. */
 export const DETACH = deliveryScript(
   'delivery.detach',
-  { args: ['user', 'client', 'token', 'own_order', 'unsure'], answer: nothing, ...FREEING, parts: [DELIVERY_RECOVERY] },
+  {
+    args: ['user', 'client', 'token', 'own_order', 'unsure'],
+    answer: ignoreReply,
+    ...FREEING,
+    parts: [DELIVERY_RECOVERY],
+  },
   `
 local key, place, left = K(D, 'waiter', user, client), user .. '\\n' .. client, K(D, 'left', user, client)
 local waiter = redis.call('HMGET', key, 'token', 'claim', 'claimed', 'attempt')
@@ -215,7 +220,7 @@ return { lapsed and 1 or 0, more, math.max(0, next_at - now), heard }`,
 /** The node's entry: what it says of itself. */
 export const BEAT = defineScript(
   'delivery.beat',
-  { args: ['id', 'record', 'kept_ms'], answer: nothing },
+  { args: ['id', 'record', 'kept_ms'], answer: ignoreReply },
   `
 local t = 'nodes'
 sweep(t)

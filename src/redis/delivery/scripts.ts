@@ -1,5 +1,5 @@
 /** The scripts of the dispatcher for admission and attempts, one atomic step each. */
-import { isOne, listOf, nothing } from '../store/reply.js'
+import { ignoreReply, listOf, parseFlag } from '../store/reply.js'
 import { recordText } from './format.js'
 import { deliveryScript } from './node-script.js'
 import { DELIVERY_CLAIMS, readClaim } from './script-claims.js'
@@ -11,7 +11,7 @@ import { DELIVERY_RECOVERY } from './script-recovery.js'
  */
 export const RESERVE = deliveryScript(
   'delivery.reserve',
-  { args: ['scope', 'ref', 'ttl', 'capacity', 'news', 'attempt'], answer: isOne },
+  { args: ['scope', 'ref', 'ttl', 'capacity', 'news', 'attempt'], answer: parseFlag },
   `
 local deadline = in_ms(ttl)
 if not reserve(scope, ref, deadline, tonumber(capacity), news ~= '') then return 0 end
@@ -25,7 +25,7 @@ return 1`,
 /** Of one dispatch that came to nothing, or with '' as its `attempt` of a command that is over. */
 export const RELEASE = deliveryScript(
   'delivery.release',
-  { args: ['scope', 'ref', 'attempt'], answer: nothing, freesMemory: true },
+  { args: ['scope', 'ref', 'attempt'], answer: ignoreReply, freesMemory: true },
   `
 local sharers = sharers_key(scope, ref)
 if attempt == '' then
@@ -182,7 +182,7 @@ export const CONCLUDE = deliveryScript(
   'delivery.conclude',
   {
     args: ['user', 'client', 'id', 'attempt', 'outcome', 'ago'],
-    answer: nothing,
+    answer: ignoreReply,
     ...OF_ATTEMPT,
     claims: true,
     parts: [DELIVERY_RECOVERY],

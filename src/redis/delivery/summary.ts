@@ -3,7 +3,7 @@ import type { DeliverySummary } from '../../contract/delivery.js'
 import { TRACKED_STATES } from '../../contract/delivery.js'
 import { AGE_SAMPLE } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
@@ -130,15 +130,15 @@ local deadline = read('ZRANGE', key('deadlines'), after, '+inf', 'BYSCORE', 'LIM
 return { foreign, tracked, by_state, due, attached or -1, deadline or {}, sample }`),
 )
 
-async function partOf(store: Store, shard: number, now: number, ask: Ask) {
+async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
   const given = { at: now, max_records: RECORDS_MAX, max_mailboxes: MAILBOXES_MAX, max_sample: AGE_SAMPLE }
-  const { tracked, byState, due: allDue, attached, deadline, sample } = await readShard(store, SHARD, shard, given, ask)
+  const { tracked, byState, due: allDue, attached, deadline, sample } = await readShard(store, SHARD, shard, given, ctx)
   const due = Math.min(tracked, allDue)
   const queuedSince = sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
     if (since.success) return [since.data]
     const key = store.key(shard, NAME, 'command', ...ref.split('\n'))
-    store.onError(new BadRow(`${key} has a wrong admitted_at`), ask)
+    store.onError(new BadRow(`${key} has a wrong admitted_at`), ctx)
     return []
   })
   return {
@@ -147,16 +147,20 @@ async function partOf(store: Store, shard: number, now: number, ask: Ask) {
     byState: byState.reduce((sum, n) => sum + n, 0) === tracked ? byState : [],
     due: attached === null ? null : Math.min(due, attached),
     waiting: attached === null ? null : Math.max(0, due - attached),
-    deadlines: timestampsOf(store, store.key(shard, NAME, 'deadlines'), deadline, ask),
+    deadlines: timestampsOf(store, store.key(shard, NAME, 'deadlines'), deadline, ctx),
     queuedSince: queuedSince.slice(0, tracked),
   }
 }
 
 /** The summary over all shards. */
-export async function readSummary(store: Store, legacy: LegacyStream | undefined, ask: Ask): Promise<DeliverySummary> {
-  const shards = await allShards(store, ask)
-  const [now, legacyFields] = await Promise.all([store.time(ask), readLegacy(store, legacy, ask)])
-  const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
+export async function readSummary(
+  store: Store,
+  legacy: LegacyStream | undefined,
+  ctx: InspectionContext,
+): Promise<DeliverySummary> {
+  const shards = await allShards(store, ctx)
+  const [now, legacyFields] = await Promise.all([store.time(ctx), readLegacy(store, legacy, ctx)])
+  const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ctx)))
   type Part = (typeof parts)[number]
   const sum = (of: (part: Part) => number) => parts.reduce((n, part) => n + of(part), 0)
   const tracked_commands = sum((part) => part.tracked)

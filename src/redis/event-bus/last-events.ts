@@ -1,8 +1,8 @@
 /** Reads the newest event of each of many topics: what the sites of a deployment are asked about. */
 import type { LastEvent } from '../../contract/event-bus.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { listOf, textOf } from '../store/reply.js'
+import { listOf, parseText } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { readShards } from '../table/shards.js'
@@ -11,7 +11,7 @@ import { readShards } from '../table/shards.js'
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
 const LAST = defineReadScript(
-  { args: [], rest: 'topics', answer: ([found]) => listOf(found).map(textOf) },
+  { args: [], rest: 'topics', answer: ([found]) => listOf(found).map(parseText) },
   `
 local found = {}
 for i, topic in ipairs(topics) do
@@ -32,9 +32,9 @@ function toLastEvent(noted: string | null): LastEvent | null {
 export async function readLastEvents(
   store: Store,
   topics: readonly string[],
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<ReadonlyMap<string, LastEvent>> {
-  const shards = await store.shards(ask)
+  const shards = await store.shards(ctx)
   const byShard = new Map<number, string[]>()
   for (const topic of topics) {
     if (userOf(topic) === '') continue
@@ -43,9 +43,9 @@ export async function readLastEvents(
   }
   const last = new Map<string, LastEvent>()
   if (byShard.size === 0) return last
-  await readShards([...byShard.keys()], ask, async (shard) => {
+  await readShards([...byShard.keys()], ctx, async (shard) => {
     const some = byShard.get(shard) as string[]
-    const found = await readShard(store, LAST, shard, { topics: some }, ask)
+    const found = await readShard(store, LAST, shard, { topics: some }, ctx)
     for (const [i, topic] of some.entries()) {
       const event = toLastEvent(found[i] ?? null)
       if (event) last.set(topic, event)

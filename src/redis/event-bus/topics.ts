@@ -14,10 +14,10 @@ const UNREAD_MS = 10_000
 /** Topics asked about in one script: tens of microseconds each. */
 const LOOK_BATCH = 100
 
-type Ask = (some: readonly LocalTopic[]) => Promise<StorePosition[]>
+type ReadPositions = (some: readonly LocalTopic[]) => Promise<StorePosition[]>
 /** What a topic makes of where the store stands. */
-type Tell = (local: LocalTopic, position: StorePosition) => void
-const compare: Tell = (local, position) => local.compare(position)
+type Notify = (local: LocalTopic, position: StorePosition) => void
+const compare: Notify = (local, position) => local.compare(position)
 
 interface EventTopicsOptions {
   store: Store
@@ -38,13 +38,13 @@ async function readPositions(store: Store, fresh: string, some: readonly LocalTo
   return found
 }
 
-/** Tells each of `some`, by what `ask` finds, where the store stands in it, unless that is out of date by then. */
-async function look(some: readonly LocalTopic[], ask: Ask, tell: Tell): Promise<void> {
+/** Tells each of `some`, by what `readPositions` finds, where the store stands in it, unless that is out of date by then. */
+async function look(some: readonly LocalTopic[], readPositions: ReadPositions, notify: Notify): Promise<void> {
   const epochs = some.map(({ topic }) => topic.position.epoch)
-  const found = await ask(some)
+  const found = await readPositions(some)
   some.forEach((local, i) => {
     // An epoch that was heard of meanwhile is later than the one that the store was asked for.
-    if (local.topic.position.epoch === epochs[i]) tell(local, found[i] as StorePosition)
+    if (local.topic.position.epoch === epochs[i]) notify(local, found[i] as StorePosition)
   })
 }
 
@@ -67,7 +67,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
   const checking = new Set<LocalTopic>()
   const onError = (error: unknown) => store.onError(error)
   const listening = listen(store, (isUp) => void (isUp && relink()))
-  const positionsOf: Ask = (some) => readPositions(store, newId(), some)
+  const positionsOf: ReadPositions = (some) => readPositions(store, newId(), some)
   const ticker = createTicker(() => pass().catch(onError), LOOK_MS)
 
   /** Subscribes, then asks for the position. */
@@ -98,8 +98,8 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
   }
 
   /** Looks at all topics. A shard that fails holds up no other, and is looked at again with the next pass. */
-  async function lookAtAll(tell: Tell): Promise<void> {
-    for (const batch of batchesOf(topics.values())) await look(batch, positionsOf, tell).catch(onError)
+  async function lookAtAll(notify: Notify): Promise<void> {
+    for (const batch of batchesOf(topics.values())) await look(batch, positionsOf, notify).catch(onError)
   }
 
   async function pass(): Promise<void> {

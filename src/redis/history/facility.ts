@@ -15,7 +15,7 @@ import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, unusable } from '../store/script.js'
+import { runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
 import { createHistoryInspector, MESSAGES, messageKey } from './inspector.js'
@@ -43,7 +43,7 @@ function readMessage(store: Store, ids: readonly string[], row: string | null): 
     if (message) return deepFreeze(message)
     faults.push('text' in parsed ? parsed.text : 'gone')
   }
-  throw unusable(store, new BadRow(`the retained message: ${faults[0]}`))
+  throw toUnavailable(store, new BadRow(`the retained message: ${faults[0]}`))
 }
 
 /** Retains a message once. @param claims Where given, the message is claimed in the same step. */

@@ -10,7 +10,7 @@ import {
 } from '../../contract/history.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { readParts } from '../../contract/options.js'
-import { type Ask, omitting } from '../../contract/page.js'
+import { type InspectionContext, omittedCount } from '../../contract/page.js'
 import { hydrate } from '../../spill/hydration.js'
 import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -80,21 +80,21 @@ export function createHistoryInspector(
   const { spill, hydrationMs } = readParts(HistoryOptions, reading)
   return {
     ...versioned(store, [STREAMS.name]),
-    async readMessages({ stream, limit }, ask) {
-      const shards = await allShards(store, ask)
-      const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ask)))
+    async readMessages({ stream, limit }, ctx) {
+      const shards = await allShards(store, ctx)
+      const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ctx)))
       const newest = newestOf(
         read.map(({ messages }) => messages),
         limit,
       )
       const held = read.reduce((sum, { lastSequence }) => sum + lastSequence, 0)
-      const items = spill ? await hydrate(newest, spill, { signal: ask.signal, withinMs: hydrationMs }) : newest
+      const items = spill ? await hydrate(newest, spill, { signal: ctx.signal, withinMs: hydrationMs }) : newest
       const omitted = read.reduce((sum, { bad }) => sum + bad, 0)
-      return { items, truncated: items.length < held, ...omitting(omitted) }
+      return { items, truncated: items.length < held, ...omittedCount(omitted) }
     },
-    listStreams: (filter, page, ask) => readPage(store, STREAMS, filter, page, ask),
-    listUserIds: (page, ask) => listUserIds(store, STREAMS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, STREAMS, userIds, ask, foldStream),
+    listStreams: (filter, page, ctx) => readPage(store, STREAMS, filter, page, ctx),
+    listUserIds: (page, ctx) => listUserIds(store, STREAMS.name, page, ctx),
+    observeUsers: (userIds, ctx) => observeUsers(store, STREAMS, userIds, ctx, foldStream),
   }
 }
 
@@ -121,13 +121,13 @@ async function readStream(
   shard: number,
   stream: string,
   limit: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<{ messages: HistoryMessage[]; bad: number; lastSequence: number }> {
   const of = store.key(shard, MESSAGES.name, 'of', stream)
   const [newest, known, emptied] = await Promise.all([
-    readIndex(store, ['ZRANGE', of, '0', String(limit - 1), 'REV'], ask),
-    readRows(store, STREAMS, shard, [stream], ask),
-    readIndex(store, ['HMGET', store.key(shard, 'emptied', 'last'), stream], ask),
+    readIndex(store, ['ZRANGE', of, '0', String(limit - 1), 'REV'], ctx),
+    readRows(store, STREAMS, shard, [stream], ctx),
+    readIndex(store, ['HMGET', store.key(shard, 'emptied', 'last'), stream], ctx),
   ])
   const messages: HistoryMessage[] = []
   let bad = 0
@@ -135,7 +135,7 @@ async function readStream(
   // The newest first, so that what does not fit is what is oldest; most samples are one stretch.
   for (let from = 0, bytes = 0; from < ids.length && bytes <= HISTORY_BYTES; from += STRETCH) {
     const keys = ids.slice(from, from + STRETCH).map((id) => messageKey(stream, id))
-    for (const { row } of await readRows(store, MESSAGES, shard, keys, ask)) {
+    for (const { row } of await readRows(store, MESSAGES, shard, keys, ctx)) {
       if (!row) bad += 1
       bytes += row?.size ?? 0
       const message = row && MESSAGES.read(row, 0)

@@ -3,7 +3,7 @@
 import { CLAIMS } from '../deduplicator/scripts.js'
 import type { Arguments } from '../store/arguments.js'
 import { FAIR_SHARE } from '../store/fair-share.js'
-import { listOf, nothing, type StoreReply, strings, textOf } from '../store/reply.js'
+import { ignoreReply, listOf, parseText, type StoreReply, strings } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** How long whoever was handed a loose payload has to delete it before the next is asked to. */
@@ -78,7 +78,7 @@ end
  */
 export const PREPARE_PAYLOAD = defineScript(
   'history.prepare',
-  { args: ['stream', 'message_id', 'user', 'ref', 'spared'], answer: textOf },
+  { args: ['stream', 'message_id', 'user', 'ref', 'spared'], answer: parseText },
   `${PLACES}
 local value = redis.pcall('GET', K(m, 'row', stream .. '\\n' .. place_of(load(t, stream), message_id, user)))
 if type(value) == 'string' then return value end
@@ -89,7 +89,7 @@ return false`,
 /** References whose payloads have been deleted. */
 export const FORGET_PAYLOADS = defineScript(
   'history.forget-payloads',
-  { args: [], rest: 'refs', answer: nothing },
+  { args: [], rest: 'refs', answer: ignoreReply },
   `
 redis.call('ZREM', K('spilled', 'loose'), unpack(refs))
 return 1`,
@@ -168,7 +168,7 @@ end
 /** Whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
 const readRetained = (reply: StoreReply) => {
   const [what, row = null, unreferenced = null] = listOf(reply)
-  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: textOf(row), unreferenced: strings(unreferenced) }
+  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: parseText(row), unreferenced: strings(unreferenced) }
 }
 
 export const APPEND_MESSAGE = defineScript(

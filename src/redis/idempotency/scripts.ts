@@ -1,6 +1,6 @@
 /** The scripts of the idempotency keys: each can arrive twice, because every attempt has a name of its own. */
 import { IDEMPOTENCY_KEPT_MS } from '../../contract/invocations.js'
-import { listOf, nothing } from '../store/reply.js'
+import { ignoreReply, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** Keys of its own that a claim looks at for one that has ended, when the viewer has no place left. */
@@ -69,7 +69,7 @@ return { 'claimed', text(now) }`,
 /** `answer` may be ''; `max_bytes` are those of this viewer's answers. */
 export const KEEP_ANSWER = defineScript(
   'idempotency.keep',
-  { args: [...KEY_ARGS, 'answer', 'max_bytes'], answer: nothing },
+  { args: [...KEY_ARGS, 'answer', 'max_bytes'], answer: ignoreReply },
   `${KEY}
 if held[1] ~= attempt or held[5] then return 0 end
 redis.call('HSET', key, 'ended', 1)
@@ -99,7 +99,7 @@ return 1`,
 /** Frees the key of an attempt that has not ended. */
 export const RELEASE_KEY = defineScript(
   'idempotency.release',
-  { args: KEY_ARGS, answer: nothing },
+  { args: KEY_ARGS, answer: ignoreReply },
   `${KEY}
 if held[1] ~= attempt or held[5] then return 0 end
 redis.call('DEL', key)

@@ -3,7 +3,7 @@ import { PresenceOptions } from '../../contract/contexts.js'
 import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runInShards, runScript, type Script, unusable } from '../store/script.js'
+import { runInShards, runScript, type Script, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, faultOfRow, type TableReader } from '../table/rows.js'
 import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, SHORTEN_CLAIM, type Shown, UNCLAIM_ID } from './scripts.js'
@@ -84,12 +84,12 @@ export function toRecord<R extends object, S extends object>(
   // What a row had before its report stays in it, whoever wrote that.
   const row = shown && table.schema.safeParse({ ...JSON.parse(shown.state), ...JSON.parse(shown.body) })
   if (!row)
-    throw unusable(
+    throw toUnavailable(
       store,
       new BadRow(`the store should have answered the row that it wrote into ${table.name}, and did not`),
     )
   if (!row.success)
-    throw unusable(store, new BadRow(`the row written into ${table.name}: ${faultOfRow(row.error).text}`))
+    throw toUnavailable(store, new BadRow(`the row written into ${table.name}: ${faultOfRow(row.error).text}`))
   const record = table.read(row.data, shown.now)
   if (record === undefined)
     throw new Refusal('unavailable', `the row written into ${table.name} had run out by the time of the store`)

@@ -1,6 +1,6 @@
 /** The scripts of tables whose rows live by being reported: contexts and browser windows. */
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { count, nothing, type StoreReply } from '../store/reply.js'
+import { count, ignoreReply, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 
@@ -148,7 +148,7 @@ end)`,
 /** The claim on an id where a deployment has several shards, in the shard of the id. `attempt` is what its report is sent as. */
 export const CLAIM_ID = defineScript(
   'presence.claim',
-  { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: nothing },
+  { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: ignoreReply },
   `
 local key = K('claims', t, id)
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
@@ -163,7 +163,7 @@ return 1`,
 /** Gives back a claim of a report that was refused, unless another report has made it its own. */
 export const UNCLAIM_ID = defineScript(
   'presence.unclaim',
-  { args: ['t', 'id', 'attempt'], answer: nothing },
+  { args: ['t', 'id', 'attempt'], answer: ignoreReply },
   `
 local key = K('claims', t, id)
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
@@ -174,7 +174,7 @@ return 1`,
 /** Lets a claim end with its entry, which was closed, unless another report has made it its own. */
 export const SHORTEN_CLAIM = defineScript(
   'presence.shorten',
-  { args: ['t', 'id', 'attempt', 'until_ms'], answer: nothing },
+  { args: ['t', 'id', 'attempt', 'until_ms'], answer: ignoreReply },
   `
 local key = K('claims', t, id)
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')

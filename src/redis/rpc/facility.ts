@@ -1,7 +1,7 @@
 /** The live correlator of a deployment in a shared store: a call opened on one node is settled from any. */
 
 import { onAbort } from '../../async/abort.js'
-import type { Ending } from '../../async/ending.js'
+import type { CloseResult } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -30,7 +30,7 @@ export interface RedisRpcCorrelator extends RpcCorrelator {
    * Rejects every call opened here with `Refusal` `closed`, and every later `open`; within 5 s, whatever the store does.
    * Resolves to how many calls the store could not be told of: there they end by themselves.
    */
-  close(): Promise<Ending>
+  close(): Promise<CloseResult>
 }
 
 /**
@@ -52,7 +52,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
   const counters: RpcCounters = { settled: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
   const node = randomId()
   const pending = createPendingCalls(store, node, counters)
-  let closing: Promise<Ending> | undefined
+  let closing: Promise<CloseResult> | undefined
 
   return {
     inspector: createRpcInspector(store, connections && (async (client) => connections.currentInstance(client))),

@@ -5,7 +5,7 @@ import type { Instance } from '../../contract/connections.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { toJson } from '../../contract/json.js'
 import { PAGE_MAX } from '../../contract/limits.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import {
   CallCounters,
   type CallOutcome,
@@ -17,12 +17,12 @@ import {
 } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import { readCurrentInstance } from '../connections/current-instance.js'
-import { count, listOf, type StoreReply, strings, total } from '../store/reply.js'
+import { count, listOf, type StoreReply, strings, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { mergePage } from '../table/merged.js'
-import { indexOf, type Run, reachOf, readPage, type Stretch } from '../table/pages.js'
+import { indexOf, type Run, readPage, type Stretch, shardRange } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { BadRow, getRecord, placesOf, readIndex, readRows, type TableReader } from '../table/rows.js'
+import { BadRow, getRecord, locateRows, readIndex, readRows, type TableReader } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
 import { readSpan, SPAN_MAX } from '../table/spans.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
@@ -115,16 +115,16 @@ async function listPending(
   store: Store,
   { overdue = false, ...filter }: PendingCallFilter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<PendingCall>> {
-  const reach = reachOf(filter.user_id, await store.shards(ask))
+  const reach = shardRange(filter.user_id, await store.shards(ctx))
   // In one shard the order of the index is that of the list.
-  if (!overdue && reach[0] === reach[1]) return readPage(store, CALLS, filter, page, ask)
-  const now = await store.time(ask)
+  if (!overdue && reach[0] === reach[1]) return readPage(store, CALLS, filter, page, ctx)
+  const now = await store.time(ctx)
   const read = async (shard: number, from: string, stretch: Stretch) =>
-    (overdue ? await readOverdue(store, shard, filter, from, stretch, now, ask) : null) ??
-    readOn(store, overdue ? OVERDUE_CALLS : CALLS, shard, filter, from, stretch, now, ask)
-  return mergePage(reach, page, ask, read)
+    (overdue ? await readOverdue(store, shard, filter, from, stretch, now, ctx) : null) ??
+    readOn(store, overdue ? OVERDUE_CALLS : CALLS, shard, filter, from, stretch, now, ctx)
+  return mergePage(reach, page, ctx, read)
 }
 
 const matches = (filter: Filter, call: PendingCall) =>
@@ -139,23 +139,23 @@ async function readOn(
   from: string,
   { round, wanted, budget }: Stretch,
   now: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Run<PendingCall>> {
   const index = indexOf(table, filter)
   const isSparse = table === OVERDUE_CALLS || Object.keys(filter).some((name) => name !== index[0])
   const most = isSparse || round > 1 ? (round === 0 ? PAGE_MAX : SPAN_MAX) : wanted
-  const { entries, isCut } = await readSpan(
+  const { entries, isTruncated } = await readSpan(
     store,
     table,
     shard,
     index,
     { from, to: '+inf' },
     Math.min(most, budget),
-    ask,
+    ctx,
   )
   return {
     shard,
-    isCut,
+    isTruncated,
     examined: entries.length,
     entries: entries.map(({ score, row, isBad }) => {
       const call = row && table.read(row, now)
@@ -176,15 +176,15 @@ async function readOverdue(
   from: string,
   { budget }: Stretch,
   now: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Run<PendingCall> | null> {
   const index = filter.user_id === undefined ? ['leaves'] : ['live', filter.user_id]
   const key = store.key(shard, CALLS.name, ...index)
   const most = Math.min(FEW, budget)
   const range = ['ZRANGE', key, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(most + 1)]
-  const ids = strings(await readIndex(store, range, ask))
+  const ids = strings(await readIndex(store, range, ctx))
   if (ids.length > most) return null
-  const found = await readRows(store, OVERDUE_CALLS, shard, ids, ask)
+  const found = await readRows(store, OVERDUE_CALLS, shard, ids, ctx)
   const isBehind = (sequence: number) =>
     from.startsWith('(') ? sequence > Number(from.slice(1)) : sequence >= Number(from)
   const entries = found.flatMap(({ row, isBad }) => {
@@ -196,7 +196,7 @@ async function readOverdue(
     return [{ position: { shard, sequence }, record: call && matches(filter, call) ? call : undefined, isBad }]
   })
   entries.sort((a, b) => a.position.sequence - b.position.sequence)
-  return { shard, entries, examined: ids.length, isCut: false }
+  return { shard, entries, examined: ids.length, isTruncated: false }
 }
 
 // Reads what the scripts of the correlator have counted, shard by shard, each at one instant.
@@ -225,32 +225,32 @@ for i, id in ipairs(ids) do rows[i] = row(t, id) end
 return { foreign, counts, pending, overdue, ids, rows }`,
 )
 
-async function partOf(store: Store, shard: number, now: number, ask: Ask) {
-  const { counts, oldest, ...sizes } = await readShard(store, SUMMARY, shard, { at: now }, ask)
-  const places = await placesOf(store, CALLS, shard, oldest, ask)
+async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
+  const { counts, oldest, ...sizes } = await readShard(store, SUMMARY, shard, { at: now }, ctx)
+  const places = await locateRows(store, CALLS, shard, oldest, ctx)
   const [since = null, ...counted] = counts
   return {
     ...sizes,
     counted: counted.map(count),
-    since: sinceOf(store, shard, since, ask),
+    since: sinceOf(store, shard, since, ctx),
     startedAt: places.flatMap(({ row }) => (row ? [row.started_at] : []))[0],
   }
 }
 
-function sinceOf(store: Store, shard: number, reply: StoreReply, ask: Ask): number | undefined {
+function sinceOf(store: Store, shard: number, reply: StoreReply, ctx: InspectionContext): number | undefined {
   if (reply === null) return undefined
   const since = Millis.safeParse(Number(reply))
-  if (!since.success) store.onError(new BadRow(`${store.key(shard, CALLS.name, 'counts')} has a wrong since`), ask)
+  if (!since.success) store.onError(new BadRow(`${store.key(shard, CALLS.name, 'counts')} has a wrong since`), ctx)
   return since.data
 }
 
 /** The summary over all shards. @throws Refusal `unavailable` where one of them is lost: a sum without it would be none. */
-async function readCallSummary(store: Store, ask: Ask): Promise<RpcSummary> {
-  const shards = await allShards(store, ask)
-  const now = await store.time(ask)
-  const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ask)))
+async function readCallSummary(store: Store, ctx: InspectionContext): Promise<RpcSummary> {
+  const shards = await allShards(store, ctx)
+  const now = await store.time(ctx)
+  const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ctx)))
   type Part = (typeof parts)[number]
-  const sum = (of: (part: Part) => number) => total(parts.map(of))
+  const sum = (of: (part: Part) => number) => sumCounts(parts.map(of))
   const earliest = (of: (part: Part) => number | undefined) =>
     parts.map(of).reduce((a, b) => (a === undefined || (b !== undefined && b < a) ? b : a), undefined)
   const startedAt = earliest((part) => part.startedAt)
@@ -268,23 +268,23 @@ async function readCallSummary(store: Store, ask: Ask): Promise<RpcSummary> {
   }
 }
 
-type CurrentInstance = (client: Instance, ask: Ask) => Promise<string | null>
+type CurrentInstance = (client: Instance, ctx: InspectionContext) => Promise<string | null>
 
 /** @param currentInstance Who holds a client. Default: what the connection registry of the deployment says. */
 export function createRpcInspector(
   store: Store,
-  currentInstance: CurrentInstance = (client, ask) => readCurrentInstance(store, client, ask),
+  currentInstance: CurrentInstance = (client, ctx) => readCurrentInstance(store, client, ctx),
 ): RpcInspector {
   return {
     ...versioned(store, [CALLS.name]),
-    listPending: (filter, page, ask) => listPending(store, filter, page, ask),
-    getPending: async (id, ask) => (await getRecord(store, ALL_CALLS, id, ask))?.record ?? null,
-    async checkInstance(instance, ask) {
-      const current_instance_id = await currentInstance(instance, ask)
+    listPending: (filter, page, ctx) => listPending(store, filter, page, ctx),
+    getPending: async (id, ctx) => (await getRecord(store, ALL_CALLS, id, ctx))?.record ?? null,
+    async checkInstance(instance, ctx) {
+      const current_instance_id = await currentInstance(instance, ctx)
       return { current: current_instance_id === instance.instance_id, current_instance_id }
     },
-    summary: (ask) => readCallSummary(store, ask),
-    listUserIds: (page, ask) => listUserIds(store, CALLS.name, page, ask),
-    observeUsers: (userIds, ask) => observeUsers(store, CALLS, userIds, ask, foldCall),
+    summary: (ctx) => readCallSummary(store, ctx),
+    listUserIds: (page, ctx) => listUserIds(store, CALLS.name, page, ctx),
+    observeUsers: (userIds, ctx) => observeUsers(store, CALLS, userIds, ctx, foldCall),
   }
 }

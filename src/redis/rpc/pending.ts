@@ -1,10 +1,10 @@
 /** The calls that wait at this node, and how each ends: by its reply, its time, its caller, or the node's own end. */
-import { CLOSE_TIMEOUT_MS, type Ending, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
 import { createTicker } from '../../async/timer.js'
 import type { RpcCounters } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { listen } from '../store/listener.js'
-import { runScript, unusable } from '../store/script.js'
+import { runScript, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { decodeReply } from './inspector.js'
 import { WITHDRAW_CALL } from './scripts.js'
@@ -114,7 +114,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
       if (reply.ok) waiting?.resolve(reply.result)
       else waiting?.reject(reply.error)
     } catch (error) {
-      waiting?.reject(unusable(store, error))
+      waiting?.reject(toUnavailable(store, error))
     }
   }
 
@@ -154,15 +154,15 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     return isTold
   }
 
-  async function close(): Promise<Ending> {
-    let cut = pending.size
+  async function close(): Promise<CloseResult> {
+    let aborted = pending.size
     const withdrawing = [...pending.keys()].map(async (id) => {
-      if (await withdraw(id, 'closed')) cut--
+      if (await withdraw(id, 'closed')) aborted--
     })
     await endWithin(withdrawing, CLOSE_TIMEOUT_MS)
     for (const id of [...pending.keys()]) end(id)?.reject(new Refusal('closed'))
     await replies.close()
-    return { cut }
+    return { aborted }
   }
 
   return {

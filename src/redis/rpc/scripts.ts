@@ -1,5 +1,5 @@
 /** The scripts of the correlator: calls that wait, and the one reply to each, whichever node it reaches. */
-import { isOne, nothing, textOf } from '../store/reply.js'
+import { ignoreReply, parseFlag, parseText } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 /** How long a reply waits for the node that opened the call, in ms: long enough to outlive a lost link and a poll. */
@@ -49,7 +49,7 @@ const PLACES_PER_MS = 10
 /** `timeout` is the time it may take. */
 export const OPEN_CALL = defineScript(
   'rpc.open',
-  { args: ['id', 'fields', 'timeout', 'max_pending', 'max_per_user'], answer: nothing },
+  { args: ['id', 'fields', 'timeout', 'max_pending', 'max_per_user'], answer: ignoreReply },
   `${CALLS}
 sweep_calls()
 local state = cjson.decode(fields)
@@ -104,7 +104,7 @@ return 'settled'`,
 /** Counts a reply of that name to a call that no shard knows. */
 export const COUNT_LATE = defineScript(
   'rpc.late',
-  { args: ['name'], answer: nothing },
+  { args: ['name'], answer: ignoreReply },
   `${CALLS}
 drop_reply(name, 'late')`,
 )
@@ -116,7 +116,7 @@ drop_reply(name, 'late')`,
  */
 export const WITHDRAW_CALL = defineScript(
   'rpc.withdraw',
-  { args: ['id', 'attempt', 'how'], answer: textOf },
+  { args: ['id', 'attempt', 'how'], answer: parseText },
   `${CALLS}
 local call = load(t, id)
 if how ~= '' then
@@ -130,7 +130,7 @@ return redis.call('GET', K(t, 'reply', id))`,
 /** What the loop of a node takes away of what nobody else has: calls whose node has died. Answers whether there is more. */
 export const SWEEP_CALLS = defineScript(
   'rpc.sweep',
-  { args: [], answer: isOne, freesMemory: true },
+  { args: [], answer: parseFlag, freesMemory: true },
   `${CALLS}
 sweep_calls()
 return redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now) > 0 and 1 or 0`,

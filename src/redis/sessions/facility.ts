@@ -18,7 +18,7 @@ import {
 import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
 import type { StoreReply } from '../store/reply.js'
-import { runScript, unusable } from '../store/script.js'
+import { runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { createSessionInspector, encodeShare, readSession, readShare, SESSION_FIELDS } from './inspector.js'
@@ -121,7 +121,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
   function toSession(sessionId: string, { now, values }: { now: number; values: StoreReply }): Session {
     const session = readSession(sessionId, values, now)
     if (!session)
-      throw unusable(store, new BadRow(`the store should have answered the session ${sessionId}, and did not`))
+      throw toUnavailable(store, new BadRow(`the store should have answered the session ${sessionId}, and did not`))
     return session
   }
 

@@ -1,7 +1,7 @@
 /** Reads the sessions of a shared store. */
 
 import { toTimestamp } from '../../contract/ids.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import {
   FINAL_KEPT_MS,
   Session,
@@ -13,7 +13,7 @@ import type { SiteKey } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { defineListing, type Listed, readListed, tellBad } from '../table/listed.js'
+import { defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { FOREIGN, readIndex } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
@@ -144,11 +144,15 @@ return { foreign, counts }`,
 )
 
 /** One read a shard, whatever the number of sites: sessions are in the shards of their own ids. */
-async function countSessions(store: Store, sites: readonly SiteKey[], ask: Ask): Promise<(number | null)[]> {
-  const at = await store.time(ask)
+async function countSessions(
+  store: Store,
+  sites: readonly SiteKey[],
+  ctx: InspectionContext,
+): Promise<(number | null)[]> {
+  const at = await store.time(ctx)
   const keys = sites.flatMap(({ owner, site_id }) => [owner, site_id])
-  const { answers, truncated } = await readShards(await allShards(store, ask), ask, (shard) =>
-    readShard(store, OPEN_AT, shard, { at, sites: keys }, ask),
+  const { answers, truncated } = await readShards(await allShards(store, ctx), ctx, (shard) =>
+    readShard(store, OPEN_AT, shard, { at, sites: keys }, ctx),
   )
   // What a shard that is lost holds may be of any site.
   return sites.map((_, i) => (truncated ? null : answers.reduce((sum, counts) => sum + (counts[i] ?? 0), 0)))
@@ -157,21 +161,21 @@ async function countSessions(store: Store, sites: readonly SiteKey[], ask: Ask):
 export function createSessionInspector(store: Store): SessionInspector {
   return {
     ...versioned(store, [SESSIONS.name]),
-    listSessions: (filter, page, ask) => readListed(store, SESSIONS, filter, page, ask),
-    async getSession(sessionId, ask) {
-      const [shards, now] = await Promise.all([store.shards(ask), store.time(ask)])
+    listSessions: (filter, page, ctx) => readListed(store, SESSIONS, filter, page, ctx),
+    async getSession(sessionId, ctx) {
+      const [shards, now] = await Promise.all([store.shards(ctx), store.time(ctx)])
       const shard = shardOf(sessionId, shards)
       const key = store.key(shard, SESSIONS.name, SESSIONS.kind, sessionId)
       const ends = store.key(shard, SESSIONS.name, 'share-ends', sessionId)
       const [values, shares, next] = await Promise.all([
-        readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ask),
-        readIndex(store, ['ZCOUNT', ends, `(${now}`, '+inf'], ask),
-        readIndex(store, ['ZRANGE', ends, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ask),
+        readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ctx),
+        readIndex(store, ['ZCOUNT', ends, `(${now}`, '+inf'], ctx),
+        readIndex(store, ['ZRANGE', ends, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ctx),
       ])
       const row = readSessionRow(sessionId, { values, shares, nextEnd: scored(next)[0]?.score ?? null }, now)
-      if (row === undefined) tellBad(store, key, sessionId, ask)
+      if (row === undefined) reportBadRecord(store, key, sessionId, ctx)
       return row ?? null
     },
-    countSessions: (sites, ask) => countSessions(store, sites, ask),
+    countSessions: (sites, ctx) => countSessions(store, sites, ctx),
   }
 }

@@ -1,7 +1,7 @@
 /** The scripts of the session registry: each move is checked against the state as it is at that moment. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { isOne, listOf, nothing, type StoreReply } from '../store/reply.js'
+import { ignoreReply, listOf, parseFlag, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import { SHARES } from '../store/shares.js'
 import { SESSION_FIELDS } from './inspector.js'
@@ -149,7 +149,7 @@ end)`,
 /** `until_ms` may be ''. */
 export const SHARE_SESSION = defineScript(
   'sessions.share',
-  { args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'], answer: nothing },
+  { args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'], answer: ignoreReply },
   `${SESSIONS}
 return once(attempt, function()
   local shares = shares_key(id)
@@ -176,7 +176,7 @@ end)`,
 /** Answers whether there was a share that had not run out. */
 export const UNSHARE_SESSION = defineScript(
   'sessions.unshare',
-  { args: ['attempt', 'id', 'node', 'user'], answer: isOne },
+  { args: ['attempt', 'id', 'node', 'user'], answer: parseFlag },
   `${SESSIONS}
 return once(attempt, function()
   if not state_of(id) then return 0 end
@@ -195,7 +195,7 @@ end)`,
 /** What the loop of a node takes out: sessions that have expired, and those that ended an hour ago. Answers whether there is more. */
 export const SWEEP_SESSIONS = defineScript(
   'sessions.sweep',
-  { args: ['max_sessions'], answer: isOne, freesMemory: true },
+  { args: ['max_sessions'], answer: parseFlag, freesMemory: true },
   `${SESSIONS}
 sweep_sessions(tonumber(max_sessions))
 local due = redis.call('ZCOUNT', K(t, 'live'), '-inf', now) + redis.call('ZCOUNT', K(t, 'final'), '-inf', now)

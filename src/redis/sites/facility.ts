@@ -13,7 +13,7 @@ import {
 } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
 import { WrongType } from '../store/reply.js'
-import { runScript, unusable } from '../store/script.js'
+import { runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { createSiteInspector, readSite } from './inspector.js'
@@ -70,7 +70,7 @@ export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<Si
       })
       const site = readSite(site_id, `${head}\n${text}`)
       if (site === undefined)
-        throw unusable(
+        throw toUnavailable(
           store,
           new BadRow(`the store should have answered the site ${site_id} that it keeps, and did not`),
         )

@@ -4,13 +4,13 @@ import { toTimestamp } from '../../contract/ids.js'
 import { siteStream } from '../../contract/ingest.js'
 import { deepFreeze } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import type { Ask } from '../../contract/page.js'
-import { lifeOf, Site, type SiteInspector, type SiteRow } from '../../contract/sites.js'
+import type { InspectionContext } from '../../contract/page.js'
+import { lastEventFields, Site, type SiteInspector, type SiteRow } from '../../contract/sites.js'
 import { readLastEvents } from '../event-bus/last-events.js'
 import { shardOf } from '../store/keys.js'
 import type { StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { CUT_BYTES, defineListing, type Listed, readListed, tellBad } from '../table/listed.js'
+import { CUT_BYTES, defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { FOREIGN, readIndex } from '../table/rows.js'
 import { isLost } from '../table/shards.js'
 import { versioned } from '../table/version.js'
@@ -52,29 +52,29 @@ const SITES: Listed<SiteRow> = {
 
 export function createSiteInspector(store: Store): SiteInspector {
   /** One read a shard for all of them. Where no shard answers, the sites are told without. */
-  async function withLife(rows: SiteRow[], ask: Ask): Promise<SiteRow[]> {
+  async function withLife(rows: SiteRow[], ctx: InspectionContext): Promise<SiteRow[]> {
     const topicOf = ({ owner, site_id }: SiteRow) => siteStream(owner, site_id)
-    const last = await readLastEvents(store, rows.map(topicOf), ask).catch((error) => {
-      if (!isLost(error, ask)) throw error
-      store.onError(error, ask)
+    const last = await readLastEvents(store, rows.map(topicOf), ctx).catch((error) => {
+      if (!isLost(error, ctx)) throw error
+      store.onError(error, ctx)
       return new Map<string, never>()
     })
-    return rows.map((row) => ({ ...row, ...lifeOf(last.get(topicOf(row)) ?? null) }))
+    return rows.map((row) => ({ ...row, ...lastEventFields(last.get(topicOf(row)) ?? null) }))
   }
 
   return {
     ...versioned(store, [SITES.name, 'bus']),
-    async listSites(filter, page, ask) {
-      const listed = await readListed(store, SITES, filter, page, ask)
-      return { ...listed, items: await withLife(listed.items, ask) }
+    async listSites(filter, page, ctx) {
+      const listed = await readListed(store, SITES, filter, page, ctx)
+      return { ...listed, items: await withLife(listed.items, ctx) }
     },
-    async getSite(siteId, ask) {
-      const key = store.key(shardOf(siteId, await store.shards(ask)), SITES.name, SITES.kind, siteId)
-      const value = await readIndex(store, ['GET', key], ask)
+    async getSite(siteId, ctx) {
+      const key = store.key(shardOf(siteId, await store.shards(ctx)), SITES.name, SITES.kind, siteId)
+      const value = await readIndex(store, ['GET', key], ctx)
       if (value === null) return null
       const row = readSiteRow(siteId, value)
-      if (row === undefined) tellBad(store, key, siteId, ask)
-      return row ? ((await withLife([row], ask))[0] ?? null) : null
+      if (row === undefined) reportBadRecord(store, key, siteId, ctx)
+      return row ? ((await withLife([row], ctx))[0] ?? null) : null
     },
   }
 }

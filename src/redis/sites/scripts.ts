@@ -1,6 +1,6 @@
 /** The scripts of the site registry: a site belongs to whoever put it first, until it is deleted. */
 import { IDEMPOTENCE } from '../store/idempotence.js'
-import { isOne, listOf } from '../store/reply.js'
+import { listOf, parseFlag } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 
 // `sites:site:<id>`: two lines, its owner and times, which scripts read, and the declaration, which only JavaScript
@@ -63,7 +63,7 @@ end)`,
 /** `owner` may be ''. Answers whether it was deleted. */
 export const DELETE_SITE = defineScript(
   'sites.delete',
-  { args: ['attempt', 'site', 'owner'], answer: isOne },
+  { args: ['attempt', 'site', 'owner'], answer: parseFlag },
   `${SITES}
 return once(attempt, function()
   local old = stored()

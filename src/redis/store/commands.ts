@@ -2,10 +2,10 @@
 
 import { onAbort } from '../../async/abort.js'
 import { createSemaphore } from '../../async/semaphore.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
-import { type StoreReply, toError, unsure } from './reply.js'
+import { type StoreReply, toError, toUnknownOutcome } from './reply.js'
 
 /** Commands sent and not answered by the client: beyond these they wait here, where they can be taken back. */
 const UNANSWERED_MAX = 1_000
@@ -13,7 +13,12 @@ const UNANSWERED_MAX = 1_000
 const WAITING_MAX = 64 * 1_024 * 1_024
 
 /** Sends one command to the shard of `key`, and gives up after `withinMs`. */
-export type Command = (args: string[], key: string, ask: Ask | undefined, withinMs: number) => Promise<StoreReply>
+export type Command = (
+  args: string[],
+  key: string,
+  ctx: InspectionContext | undefined,
+  withinMs: number,
+) => Promise<StoreReply>
 
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
@@ -21,9 +26,9 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
   // A permit is held until the client answers the command, however long ago whoever asked was told.
   const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
-  return (args, key, ask, withinMs) =>
+  return (args, key, ctx, withinMs) =>
     new Promise((resolve, reject) => {
-      if (ask?.signal.aborted) return reject(ask.signal.reason)
+      if (ctx?.signal.aborted) return reject(ctx.signal.reason)
       if (port.ready() === null) return reject(unsent('the client is closed'))
       if (withinMs <= 0) return reject(unsent('its time was up before it was sent'))
 
@@ -58,7 +63,7 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
               semaphore.release()
               done()
               // Sent again, it was refused: what was written on the lost link may have run.
-              reject(port.lostLinks() === lost ? toError(error) : unsure(toError(error)))
+              reject(port.lostLinks() === lost ? toError(error) : toUnknownOutcome(toError(error)))
             },
           )
         },
@@ -81,6 +86,6 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
         else late()
       }, withinMs)
       // At once where the signal has aborted since, by a deadline that has passed while this was sent.
-      forget = ask && onAbort(ask.signal, () => giveUp(ask.signal.reason))
+      forget = ctx && onAbort(ctx.signal, () => giveUp(ctx.signal.reason))
     })
 }

@@ -6,7 +6,7 @@ const MISSES_MAX = 3
 /** An echo that came within this time is evidence. */
 const HEARD_MS = 5_000
 
-export interface Echo {
+export interface HealthProbe {
   readonly channel: string
   /** Whether it came of late: the one answer to whether what is said in this shard would be heard. */
   readonly isHeard: boolean
@@ -21,7 +21,7 @@ export interface Echo {
   forget(): void
 }
 
-export function createEcho(store: Store, channel: string): Echo {
+export function createEcho(store: Store, channel: string): HealthProbe {
   let [made, sent, heard, misses] = [0, 0, 0, 0]
   let heardAt = Number.NEGATIVE_INFINITY
 

@@ -5,7 +5,7 @@
  * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
  */
 import { Refusal } from '../../refusal.js'
-import { Late, unsure } from './reply.js'
+import { Late, toUnknownOutcome } from './reply.js'
 
 /** The same in a script, before it does anything. `ends` is set; `stored_now` is this store's time, in epoch ms. */
 export const FENCE_LUA = `local time = redis.call('TIME')
@@ -103,7 +103,7 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
         try {
           return await send(await at(clock, endsAt))
         } catch (again) {
-          throw resends ? unsure(again) : again
+          throw resends ? toUnknownOutcome(again) : again
         }
       }
     },

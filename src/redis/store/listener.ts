@@ -2,7 +2,7 @@
 import { runWithin } from '../../async/time-limit.js'
 import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from './client.js'
-import { createEcho, type Echo } from './echo.js'
+import { createEcho, type HealthProbe } from './echo.js'
 import type { Store } from './store.js'
 import { createSubscriptions } from './subscriptions.js'
 
@@ -29,7 +29,7 @@ export interface Listening {
 }
 
 interface Channel {
-  readonly echo: Echo
+  readonly echo: HealthProbe
   readonly hears: Map<OnLink, Hear>
 }
 
@@ -48,7 +48,7 @@ function createListener(client: RedisClient): Listener {
   const id = crypto.randomUUID()
   const parts = new Set<OnLink>()
   const channels = new Map<string, Channel>()
-  const echoes = new Map<string, Echo>()
+  const echoes = new Map<string, HealthProbe>()
   const ticker = createTicker(tick, ECHO_MS)
   let renewing: Promise<void> | undefined
 
@@ -65,7 +65,7 @@ function createListener(client: RedisClient): Listener {
   })
 
   /** The echo of a shard, which is listened for from now on. */
-  function echoIn(store: Store, shard: number): Echo {
+  function echoIn(store: Store, shard: number): HealthProbe {
     const channel = store.key(shard, 'echo', id)
     const known = echoes.get(channel)
     if (known) return known
@@ -87,7 +87,7 @@ function createListener(client: RedisClient): Listener {
     await Promise.all([...echoes.values()].map((echo) => echo.send()))
   }
 
-  function add(channel: string, echo: Echo): Channel {
+  function add(channel: string, echo: HealthProbe): Channel {
     const added = { echo, hears: new Map() }
     channels.set(channel, added)
     return added

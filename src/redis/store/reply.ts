@@ -45,16 +45,16 @@ export function toReply(raw: unknown): StoreReply {
 }
 
 /** What a script answers that has something to say yes to. */
-export const isOne = (reply: StoreReply): boolean => reply === 1
+export const parseFlag = (reply: StoreReply): boolean => reply === 1
 
 /** A text, or `null` for anything else. */
-export const textOf = (reply: StoreReply | undefined): string | null => (typeof reply === 'string' ? reply : null)
+export const parseText = (reply: StoreReply | undefined): string | null => (typeof reply === 'string' ? reply : null)
 
 /** A list, or an empty one for anything else. */
 export const listOf = (reply: StoreReply | undefined): StoreReply[] => (Array.isArray(reply) ? reply : [])
 
 /** For a script that says nothing. */
-export const nothing = (): void => {}
+export const ignoreReply = (): void => {}
 
 /** A reply that should be a list of strings; anything else is an empty one. */
 export function strings(reply: StoreReply): string[] {
@@ -84,7 +84,7 @@ export function count(reply: StoreReply): number {
 }
 
 /** What `counts` make together, as far as a record can carry it. */
-export function total(counts: readonly number[]): number {
+export function sumCounts(counts: readonly number[]): number {
   return Math.min(
     Number.MAX_SAFE_INTEGER,
     counts.reduce((sum, one) => sum + one, 0),
@@ -137,7 +137,7 @@ function outcomeOf(error: unknown, message: string, isInside: boolean): WriteOut
 }
 
 /** What fails where another arrival of the same command may have run. */
-export function unsure(error: unknown): unknown {
+export function toUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
 }

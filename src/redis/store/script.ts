@@ -74,7 +74,7 @@ export function defineScript<Names extends string, Answer, Rest extends string =
  * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
  * handed to `onError`, and whoever called learns no more than that the store cannot serve this now.
  */
-export function unusable(store: Store, error: unknown): Refusal {
+export function toUnavailable(store: Store, error: unknown): Refusal {
   if (error instanceof Refusal) return error
   store.onError(error)
   return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error, outcome: 'unknown' })
@@ -118,7 +118,7 @@ export async function runScript<Given, Answer>(
     return script.read(reply)
   } catch (error) {
     // A client's own is `unavailable` by now: this one is ours, a defect and no state of the store.
-    throw error instanceof TypeError ? error : unusable(store, error)
+    throw error instanceof TypeError ? error : toUnavailable(store, error)
   }
 }
 
@@ -136,12 +136,12 @@ export async function runInShards<Answer>(
   const all = await Promise.allSettled(Array.from({ length: shards }, (_, shard) => run(shard)))
   for (const [shard, one] of all.entries())
     if (one.status === 'fulfilled' && isFound(one.value)) return { shard, answer: one.value }
-  throwGravest(all)
+  throwMostSevere(all)
   return undefined
 }
 
 /** Throws where one has failed; of several an error that says that something may have run. */
-export function throwGravest(all: readonly PromiseSettledResult<unknown>[]): void {
+export function throwMostSevere(all: readonly PromiseSettledResult<unknown>[]): void {
   const errors = all.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (errors.length > 0) throw errors.find((error) => !wasNotRun(error)) ?? errors[0]
 }

@@ -4,7 +4,7 @@
  * A process that was given no number must not decide for one that was. While it is idle it stores the default as open:
  * whoever is given a number replaces an open one. Its first record makes the number final.
  */
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { beforeWrite } from './fence.js'
 import { SHARDS_MAX } from './keys.js'
@@ -26,15 +26,15 @@ interface ShardCountOptions {
   /** What the host says, if it does. */
   given: number | undefined
   /** What shard 0 holds. */
-  read(ask?: Ask): Promise<StoreReply>
+  read(ctx?: InspectionContext): Promise<StoreReply>
   /** What `shard` holds once `count` was claimed, with a `?` behind an open number. */
   claim(shard: number, count: number, as: ClaimedAs): Promise<StoreReply>
-  handleError(error: unknown, ask?: Ask): void
+  handleError(error: unknown, ctx?: InspectionContext): void
 }
 
 interface ShardCount {
   /** @throws Refusal `unavailable` where it is another than was given or claimed */
-  read(ask?: Ask): Promise<number>
+  read(ctx?: InspectionContext): Promise<number>
   /** The same for good, and stores it where there is none yet: for whoever writes a record. */
   claim(): Promise<number>
   /** The number for a process that keeps no record yet: a number that it was not given stays open. */
@@ -62,15 +62,15 @@ function createStoredCount({ read, check, fallback, handleError: onError }: Stor
   let readAt = 0
   let isReading = false
 
-  async function reread(ask?: Ask): Promise<number> {
+  async function reread(ctx?: InspectionContext): Promise<number> {
     try {
-      const stored = await read(ask)
+      const stored = await read(ctx)
       // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
       if (stored === null) return fallback()
       return keep(check(stored))
     } catch (error) {
       if (!(error instanceof WrongType)) throw error
-      onError(error, ask)
+      onError(error, ctx)
       throw conflict(INVALID, error)
     }
   }
@@ -102,8 +102,8 @@ function createStoredCount({ read, check, fallback, handleError: onError }: Stor
 
   return {
     keep,
-    async read(ask?: Ask): Promise<number> {
-      if (known === undefined) return reread(ask)
+    async read(ctx?: InspectionContext): Promise<number> {
+      if (known === undefined) return reread(ctx)
       recheck()
       return known
     },

@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
 import { custom, defineOptions, func, hook, type Input, readOptions, timer, whole } from '../../contract/options.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
 import { portOf, type RedisClient } from './client.js'
@@ -55,7 +55,7 @@ export interface Store {
    *
    * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it aborts.
    */
-  command(args: string[], key: string, ask?: Ask): Promise<StoreReply>
+  command(args: string[], key: string, ctx?: InspectionContext): Promise<StoreReply>
   /**
    * Sends a write by scripts that carry `ends`, the instant of the shard's clock at which it is given up, never later.
    * All commands of it share the time of one. Whoever asked is told that nobody knows whether it ran when it cannot run
@@ -67,7 +67,7 @@ export interface Store {
     options?: { anyTime?: boolean },
   ): Promise<StoreReply>
   /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
-  shards(ask?: Ask): Promise<number>
+  shards(ctx?: InspectionContext): Promise<number>
   /** The same, and stores the number where there is none yet: for writers. */
   claimShards(): Promise<number>
   /** The number for a process that is idle: one that nobody was given stays open until the first record. */
@@ -77,12 +77,12 @@ export interface Store {
   /** Gives `shard` the number that it has lost. @throws Refusal `unavailable` where it was given another one */
   confirmShards(shard: number): Promise<void>
   /** The shard of a user's records. */
-  shardOf(userId: string, ask?: Ask): Promise<number>
+  shardOf(userId: string, ctx?: InspectionContext): Promise<number>
   key(shard: number, ...parts: string[]): string
   /** The store's clock in epoch ms, or the injected one. */
-  time(ask?: Ask): Promise<number>
+  time(ctx?: InspectionContext): Promise<number>
   /** Hands what a reader skipped to the store's own `onError` and to that of whoever asked. */
-  onError(error: unknown, ask?: Ask): void
+  onError(error: unknown, ctx?: InspectionContext): void
 }
 
 /** Gives a shard its number where it has none, or an open one. `ends` is the instant at which this is given up. */
@@ -120,7 +120,7 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
   const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)
   const send = createCommands(port)
-  const command = (args: string[], route: string, ask?: Ask) => send(args, route, ask, commandTimeoutMs)
+  const command = (args: string[], route: string, ctx?: InspectionContext) => send(args, route, ctx, commandTimeoutMs)
 
   // By a script, because `TIME` goes to a node of the client's choice, and every master has a clock of its own.
   const fence = createFence(async (shard, endsAt) => {
@@ -142,15 +142,15 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
     }
   }
 
-  function handleError(error: unknown, ask?: Ask) {
-    guardHook((skipped) => ask?.onError?.(skipped))(error)
+  function handleError(error: unknown, ctx?: InspectionContext) {
+    guardHook((skipped) => ctx?.onError?.(skipped))(error)
     // Whoever asked has a hook, or a console, of its own: one word of it is enough where nobody has asked for two.
-    if (onError || !ask?.onError) toHost(error)
+    if (onError || !ctx?.onError) toHost(error)
   }
 
   const count = createShardCount({
     given,
-    read: (ask) => command(['GET', key(0, 'shards')], key(0), ask),
+    read: (ctx) => command(['GET', key(0, 'shards')], key(0), ctx),
     claim: (shard: number, number: number, as: ClaimedAs) =>
       fenced(
         shard,
@@ -173,8 +173,8 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
     heldShards: count.held,
     confirmShards: count.confirm,
     key,
-    shardOf: async (userId, ask) => shardOf(userId, await count.read(ask)),
-    time: now ? async () => now() : createStoreClock(async (ask) => toMillis(await command(['TIME'], key(0), ask))),
+    shardOf: async (userId, ctx) => shardOf(userId, await count.read(ctx)),
+    time: now ? async () => now() : createStoreClock(async (ctx) => toMillis(await command(['TIME'], key(0), ctx))),
     onError: handleError,
   }
 }

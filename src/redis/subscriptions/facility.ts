@@ -11,7 +11,7 @@ import {
   type ViewerStream,
 } from '../../contract/subscriptions.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, throwGravest } from '../store/script.js'
+import { runScript, throwMostSevere } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createSubscriptionInspector } from './inspector.js'
 import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
@@ -71,7 +71,7 @@ async function tellShards<T>(
   const tellAll = async (list: readonly T[], shard: number) => {
     for (let i = 0; i < Math.max(list.length, least); i += BATCH) await tell(shard, list.slice(i, i + BATCH))
   }
-  throwGravest(await Promise.allSettled(lists.map(tellAll)))
+  throwMostSevere(await Promise.allSettled(lists.map(tellAll)))
 }
 
 export function subscriptionRegistryOn(

@@ -1,7 +1,7 @@
 /** Reads the viewer streams of a deployment. */
 
 import type * as z from 'zod'
-import { type Ask, examinable } from '../../contract/page.js'
+import { type InspectionContext, scanLimit } from '../../contract/page.js'
 import { type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
 import type { Store } from '../store/store.js'
 import { gather } from '../table/gather.js'
@@ -24,13 +24,13 @@ const SUBSCRIPTIONS: TableReader<SubscriptionRow, z.infer<typeof StoredSubscript
 }
 
 /** `subscriptions:beyond` of a shard: until when some node has more streams than it reports. */
-export const BEYOND = 'beyond'
+export const UNREPORTED_UNTIL = 'beyond'
 
 export function createSubscriptionInspector(store: Store): SubscriptionInspector {
   return {
     ...versioned(store, [SUBSCRIPTIONS.name]),
-    listSubscriptions: (filter, page, ask) => readPage(store, SUBSCRIPTIONS, filter, page, ask),
-    countViewers: (sessionIds, ask) => countViewers(store, sessionIds, ask),
+    listSubscriptions: (filter, page, ctx) => readPage(store, SUBSCRIPTIONS, filter, page, ctx),
+    countViewers: (sessionIds, ctx) => countViewers(store, sessionIds, ctx),
   }
 }
 
@@ -38,25 +38,29 @@ export function createSubscriptionInspector(store: Store): SubscriptionInspector
  * One read script a shard: streams are in the shards of their viewers, which may be any. Of a session whose streams were not
  * all reached, and of all where a shard is lost or a node reports fewer streams than it has, nobody knows how many they are.
  */
-async function countViewers(store: Store, sessionIds: readonly string[], ask: Ask): Promise<(number | null)[]> {
-  const [shards, now] = await Promise.all([allShards(store, ask), store.time(ask)])
+async function countViewers(
+  store: Store,
+  sessionIds: readonly string[],
+  ctx: InspectionContext,
+): Promise<(number | null)[]> {
+  const [shards, now] = await Promise.all([allShards(store, ctx), store.time(ctx)])
   const viewers = new Map<string, number | null>(sessionIds.map((id) => [id, 0]))
   const values = [...viewers.keys()]
   if (values.length === 0) return []
   const wanted = {
     index: 'session_id',
     values,
-    most: Math.floor(examinable(ask) / shards.length),
+    most: Math.floor(scanLimit(ctx) / shards.length),
     shards: shards.length,
   }
-  const { answers, truncated } = await readShards(shards, ask, async (shard) => {
-    const key = store.key(shard, SUBSCRIPTIONS.name, BEYOND)
+  const { answers, truncated } = await readShards(shards, ctx, async (shard) => {
+    const key = store.key(shard, SUBSCRIPTIONS.name, UNREPORTED_UNTIL)
     const [beyond] = await Promise.all([
-      readIndex(store, ['GET', key], ask),
-      gather(store, SUBSCRIPTIONS, shard, wanted, ask, (sessionId, { rows, isBad, isCut }) => {
+      readIndex(store, ['GET', key], ctx),
+      gather(store, SUBSCRIPTIONS, shard, wanted, ctx, (sessionId, { rows, isBad, isTruncated }) => {
         const before = viewers.get(sessionId) ?? null
         const open = rows.filter((row) => row && SUBSCRIPTIONS.read(row, now)?.session_id === sessionId).length
-        viewers.set(sessionId, before === null || isBad || isCut ? null : before + open)
+        viewers.set(sessionId, before === null || isBad || isTruncated ? null : before + open)
       }),
     ])
     return beyond !== null && !(Number(beyond) <= now)

@@ -1,7 +1,7 @@
 /** The scripts of the viewer streams of a deployment: a node says which it holds, again and again. */
-import { nothing } from '../store/reply.js'
+import { ignoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
-import { BEYOND } from './inspector.js'
+import { UNREPORTED_UNTIL } from './inspector.js'
 
 /** What one stream is in the list of `REPORT_STREAMS`: its ids, and how it stands as JSON. */
 const STREAM_PARTS = 5
@@ -10,7 +10,7 @@ const STREAM_PARTS = 5
 /** `streams` are id, viewer, session, site and body, again and again. `is_short`: `1` where the node has more than it reports. */
 export const REPORT_STREAMS = defineScript(
   'subscriptions.report',
-  { args: ['lease', 'is_short'], rest: 'streams', answer: nothing },
+  { args: ['lease', 'is_short'], rest: 'streams', answer: ignoreReply },
   `
 local t = 'subscriptions'
 sweep(t)
@@ -30,7 +30,7 @@ for i = 1, #streams, ${STREAM_PARTS} do
 end
 if is_short == '1' then
   raise(t)
-  redis.call('SET', K(t, '${BEYOND}'), string.format('%.0f', until_ms), 'PX', lease)
+  redis.call('SET', K(t, '${UNREPORTED_UNTIL}'), string.format('%.0f', until_ms), 'PX', lease)
 end
 return 1`,
 )
@@ -38,7 +38,7 @@ return 1`,
 /** Takes out streams that have ended, by their ids. */
 export const END_STREAMS = defineScript(
   'subscriptions.end',
-  { args: [], rest: 'gone', answer: nothing, freesMemory: true },
+  { args: [], rest: 'gone', answer: ignoreReply, freesMemory: true },
   `
 for _, id in ipairs(gone) do drop('subscriptions', id) end
 return 1`,

@@ -1,5 +1,5 @@
 /** Counts by reading: exact within the bound on entries looked at, and beyond it a sample that says so. */
-import { type Ask, examinable, type Indexed } from '../../contract/page.js'
+import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
 import { count } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Filter, indexOf } from './pages.js'
@@ -12,18 +12,18 @@ export async function countAll<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   filter: Filter,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<{ records: R[]; indexed: Indexed }> {
   const shards =
-    typeof filter.user_id === 'string' ? [await store.shardOf(filter.user_id, ask)] : await allShards(store, ask)
-  const now = await store.time(ask)
+    typeof filter.user_id === 'string' ? [await store.shardOf(filter.user_id, ctx)] : await allShards(store, ctx)
+  const now = await store.time(ctx)
   const index = indexOf(table, filter)
-  const sized = await readShards(shards, ask, async (shard) => {
-    const size = count(await readIndex(store, ['ZCARD', store.key(shard, table.name, ...index)], ask))
+  const sized = await readShards(shards, ctx, async (shard) => {
+    const size = count(await readIndex(store, ['ZCARD', store.key(shard, table.name, ...index)], ctx))
     return { shard, size }
   })
   const all = sized.answers.reduce((sum, { size }) => sum + size, 0)
-  const bound = examinable(ask)
+  const bound = scanLimit(ctx)
   const sizes = sized.answers.map(({ size }) => size)
   // Too many: each shard is sampled by its share, so that the sample is one of the deployment.
   const shares = all <= bound ? sizes : shareOut(bound, sizes)
@@ -35,12 +35,12 @@ export async function countAll<R extends object, S extends object>(
   let isShort = false
   const read = await readShards(
     parts.map(({ shard }) => shard),
-    ask,
+    ctx,
     async (shard) => {
       const { share } = parts.find((part) => part.shard === shard) as { share: number }
-      const { entries, isCut } = await readSpans(store, table, shard, index, '-inf', share, ask)
+      const { entries, isTruncated } = await readSpans(store, table, shard, index, '-inf', share, ctx)
       examined += entries.length
-      isShort ||= (isCut && entries.length < share) || entries.some(({ isBad }) => isBad)
+      isShort ||= (isTruncated && entries.length < share) || entries.some(({ isBad }) => isBad)
       return entries.flatMap(({ row }) => {
         const record = row && table.read(row, now)
         return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)

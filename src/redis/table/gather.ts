@@ -1,9 +1,9 @@
 /** The rows behind many values of one index of a shard, in a single read: of users, or of windows. */
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'
-import { placesOf, type TableReader } from './rows.js'
+import { locateRows, type TableReader } from './rows.js'
 
 /** Bytes of rows that the answers of all shards may have together. */
 const GATHER_BYTES = 33_554_432
@@ -20,7 +20,7 @@ const GATHER = defineReadScript(
           id: String(pairs[2 * j]),
           value: pairs[2 * j + 1] ?? null,
         }))
-        return { entries, isCut: entries.length < count(size) }
+        return { entries, isTruncated: entries.length < count(size) }
       }),
   },
   `
@@ -60,7 +60,7 @@ interface Gathered<S> {
   /** Some of them cannot be read. */
   isBad: boolean
   /** There are more entries than were read. */
-  isCut: boolean
+  isTruncated: boolean
 }
 
 export interface Values {
@@ -78,18 +78,18 @@ export async function gather<R extends object, S extends object>(
   table: TableReader<R, S>,
   shard: number,
   { index, values, most, shards }: Values,
-  ask: Ask,
+  ctx: InspectionContext,
   visit: (value: string, found: Gathered<S>) => void,
 ): Promise<void> {
   const bounds = { max_entries: most, max_bytes: Math.ceil(GATHER_BYTES / shards) }
-  const found = await readShard(store, GATHER, shard, { t: table.name, index, values, ...bounds }, ask)
+  const found = await readShard(store, GATHER, shard, { t: table.name, index, values, ...bounds }, ctx)
   const all = found.flatMap(({ entries }) => entries)
-  const places = await placesOf(store, table, shard, all, ask)
+  const places = await locateRows(store, table, shard, all, ctx)
   let at = 0
   for (const [i, value] of values.entries()) {
-    const { entries, isCut } = found[i] ?? { entries: [], isCut: false }
+    const { entries, isTruncated } = found[i] ?? { entries: [], isTruncated: false }
     const under = places.slice(at, at + entries.length)
-    visit(value, { rows: under.map(({ row }) => row), isBad: under.some(({ isBad }) => isBad), isCut })
+    visit(value, { rows: under.map(({ row }) => row), isBad: under.some(({ isBad }) => isBad), isTruncated })
     at += entries.length
   }
 }

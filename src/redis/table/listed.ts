@@ -1,6 +1,6 @@
 /** Pages over records of a family's own form, which it lists by their places: for what is kept under its id and not its user's. */
 import { PAGE_MAX } from '../../contract/limits.js'
-import type { Ask, Page, PageQuery } from '../../contract/page.js'
+import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Run, walkPage } from './pages.js'
@@ -24,7 +24,7 @@ export const defineListing = (record: string) =>
       args: ['t', 'from', 'at', 'max_entries', 'max_bytes'],
       rest: 'index',
       answer: ([cut, entries = null, records]) => ({
-        isCut: cut === 1,
+        isTruncated: cut === 1,
         places: scored(entries),
         records: listOf(records),
       }),
@@ -64,20 +64,20 @@ export async function readListed<R extends object>(
   listed: Listed<R>,
   filter: Filter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<R>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const field = listed.indexes.find((name) => typeof filter[name] === 'string')
   const index = field === undefined ? ['all'] : [field, filter[field] as string]
   const isCovered = wanted.every(([name]) => name === field)
   const matches = (record: R) => wanted.every(([name, value]) => record[name as keyof R] === value)
-  const last = (await store.shards(ask)) - 1
-  return walkPage([0, last], page, ask, async ({ shard, sequence }, { round, wanted: rest, budget }) => {
-    const now = await store.time(ask)
+  const last = (await store.shards(ctx)) - 1
+  return walkPage([0, last], page, ctx, async ({ shard, sequence }, { round, wanted: rest, budget }) => {
+    const now = await store.time(ctx)
     const most = isCovered && round < 2 ? rest : round === 0 ? PAGE_MAX : SPAN_MAX
     const bounds = { max_entries: Math.min(most, budget, SPAN_MAX), max_bytes: ANSWER_BYTES }
     const given = { t: listed.name, from: `(${sequence}`, at: now, ...bounds, index }
-    const { isCut, places, records } = await readShard(store, listed.script, shard, given, ask)
+    const { isTruncated, places, records } = await readShard(store, listed.script, shard, given, ctx)
     const entries = places.map(({ member, score }, i): Run<R>['entries'][number] => {
       const position = { shard, sequence: score }
       const found = records[i] ?? null
@@ -85,15 +85,15 @@ export async function readListed<R extends object>(
       // Of another type the script has said so itself.
       if (found === FOREIGN) return { position, record: undefined, isBad: true }
       const record = listed.read(member, found, now)
-      if (record === undefined) tellBad(store, store.key(shard, listed.name, listed.kind, member), member, ask)
+      if (record === undefined) reportBadRecord(store, store.key(shard, listed.name, listed.kind, member), member, ctx)
       return { position, record: record && matches(record) ? record : undefined, isBad: record === undefined }
     })
-    return { shard, entries, examined: entries.length, isCut }
+    return { shard, entries, examined: entries.length, isTruncated }
   })
 }
 
 /** Tells of a key that holds no record of its family. */
-export function tellBad(store: Store, key: string, id: string, ask: Ask): void {
+export function reportBadRecord(store: Store, key: string, id: string, ctx: InspectionContext): void {
   const fields = [{ path: '', expected: 'a record of this library' }]
-  store.onError(new BadRow(`${key} holds no record that could be shown`, { id, fields }), ask)
+  store.onError(new BadRow(`${key} holds no record that could be shown`, { id, fields }), ctx)
 }

@@ -1,5 +1,5 @@
 /** Pages over several shards at once, in the order of their scores: for tables whose sequence is the same measure everywhere. */
-import { type Ask, examinable, omitting, type Page, type PageQuery } from '../../contract/page.js'
+import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { type IndexPosition, parseToken, type Run, type Stretch, toToken } from './pages.js'
 
 /** Entries of each shard beyond its share of a page. */
@@ -25,7 +25,7 @@ interface Head<R> {
 export async function mergePage<R>(
   [first, last]: readonly [number, number],
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
   read: (shard: number, from: string, stretch: Stretch) => Promise<Run<R>>,
 ): Promise<Page<R>> {
   let at: IndexPosition = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
@@ -34,11 +34,11 @@ export async function mergePage<R>(
     // Of a score that several shards have, those up to the last shard have been shown.
     return { shard, from: `${shard > at.shard ? '' : '('}${at.sequence}`, ahead: [], isEnd: false }
   })
-  const bound = examinable(ask)
+  const bound = scanLimit(ctx)
   const items: R[] = []
   let examined = 0
   let omitted = 0
-  const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omitting(omitted) })
+  const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omittedCount(omitted) })
 
   for (let round = 0; ; round++) {
     const dry = heads.filter(({ isEnd, ahead }) => !isEnd && ahead.length === 0)
@@ -52,20 +52,20 @@ export async function mergePage<R>(
       runs = await Promise.all(dry.map((head) => read(head.shard, head.from, stretch)))
     } catch (error) {
       // What stands before all that is still to come is an answer; the next page begins with what is lost, and fails.
-      if (items.length + omitted === 0 || ask.signal.aborted) throw error
+      if (items.length + omitted === 0 || ctx.signal.aborted) throw error
       return more()
     }
-    for (const [i, { entries, isCut, examined: cost }] of runs.entries()) {
+    for (const [i, { entries, isTruncated, examined: cost }] of runs.entries()) {
       const head = dry[i] as Head<R>
       const end = entries.at(-1)
       if (end) head.from = `(${end.position.sequence}`
       head.ahead = [...entries].reverse()
-      head.isEnd = !isCut || !end
+      head.isEnd = !isTruncated || !end
       examined += cost
     }
     while (heads.every(({ isEnd, ahead }) => isEnd || ahead.length > 0)) {
       const next = takeFirst(heads)
-      if (!next) return { items, next_cursor: null, has_more: false, examined, ...omitting(omitted) }
+      if (!next) return { items, next_cursor: null, has_more: false, examined, ...omittedCount(omitted) }
       at = next.position
       if (next.isBad) omitted += 1
       if (next.record !== undefined) items.push(next.record)

@@ -1,6 +1,6 @@
 /** Pages over a table: an index read and an `MGET`, wherever the page starts and however many entries there are. */
 import { PAGE_MAX } from '../../contract/limits.js'
-import { type Ask, examinable, omitting, type Page, type PageQuery } from '../../contract/page.js'
+import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { scored } from '../store/reply.js'
@@ -39,12 +39,12 @@ interface Entry<R> {
   isBad: boolean
 }
 
-/** One stretch of one shard's index with its records. `isCut`: the index goes on. */
+/** One stretch of one shard's index with its records. `isTruncated`: the index goes on. */
 export interface Run<R> {
   shard: number
   entries: Entry<R>[]
   examined: number
-  isCut: boolean
+  isTruncated: boolean
 }
 
 /** What a stretch is read for: how many records are wanted, and how many entries may be looked at for them. */
@@ -64,11 +64,11 @@ export interface Stretch {
 export async function walkPage<R>(
   [first, last]: readonly [number, number],
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
   read: (from: IndexPosition, stretch: Stretch) => Promise<Run<R>>,
 ): Promise<Page<R>> {
   let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
-  const bound = examinable(ask)
+  const bound = scanLimit(ctx)
   const items: R[] = []
   let examined = 0
   let omitted = 0
@@ -82,11 +82,11 @@ export async function walkPage<R>(
     )
     // Looked at is what was read, whether the page has room for it or not.
     for (const run of runs) if (run.status === 'fulfilled') examined += run.value.examined
-    const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omitting(omitted) })
+    const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omittedCount(omitted) })
     for (const result of runs) {
       if (result.status === 'rejected') {
         // What was read before the shard that is lost is an answer; the next page starts there and fails.
-        if (items.length + omitted === 0 || ask.signal.aborted) throw result.reason
+        if (items.length + omitted === 0 || ctx.signal.aborted) throw result.reason
         return more()
       }
       const run = result.value
@@ -96,19 +96,19 @@ export async function walkPage<R>(
         if (isBad) omitted += 1
         if (record !== undefined) items.push(record)
       }
-      if (!run.isCut && run.shard === last) {
-        return { items, next_cursor: null, has_more: false, examined, ...omitting(omitted) }
+      if (!run.isTruncated && run.shard === last) {
+        return { items, next_cursor: null, has_more: false, examined, ...omittedCount(omitted) }
       }
-      if (!run.isCut) at = { shard: run.shard + 1, sequence: 0 }
+      if (!run.isTruncated) at = { shard: run.shard + 1, sequence: 0 }
       if (items.length === page.limit) return more()
-      if (run.isCut) break
+      if (run.isTruncated) break
     }
     if (examined >= bound) return more()
   }
 }
 
 /** The shards that may hold what `userId` has; all of them for whoever has no name. */
-export function reachOf(userId: unknown, shards: number): readonly [first: number, last: number] {
+export function shardRange(userId: unknown, shards: number): readonly [first: number, last: number] {
   // All records of a user are in one shard.
   if (typeof userId !== 'string') return [0, shards - 1]
   const only = shardOf(userId, shards)
@@ -121,16 +121,16 @@ export async function readPage<R extends object, S extends object>(
   table: TableReader<R, S>,
   filter: Filter,
   page: PageQuery,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Page<R>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const index = indexOf(table, filter)
   const isCovered = wanted.every(([field]) => field === index[0])
   const matches = (record: R) => wanted.every(([field, value]) => record[field as keyof R] === value)
-  return walkPage(reachOf(filter.user_id, await store.shards(ask)), page, ask, async (from, stretch) => {
+  return walkPage(shardRange(filter.user_id, await store.shards(ctx)), page, ctx, async (from, stretch) => {
     const { round, budget } = stretch
     const most = isCovered && round < 2 ? stretch.wanted : round === 0 ? PAGE_MAX : SPAN_MAX
-    const run = await (round === 0 ? readPrompt : readOn)(store, table, index, from, Math.min(most, budget), ask)
+    const run = await (round === 0 ? readPrompt : readOn)(store, table, index, from, Math.min(most, budget), ctx)
     for (const entry of run.entries) if (entry.record && !matches(entry.record)) entry.record = undefined
     return run
   })
@@ -152,21 +152,21 @@ async function readPrompt<R extends object, S extends object>(
   index: readonly string[],
   { shard, sequence }: IndexPosition,
   most: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Run<R>> {
-  const clock = store.time(ask)
+  const clock = store.time(ctx)
   clock.catch(() => {})
   const key = store.key(shard, table.name, ...index)
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
-  const reached = scored(await readIndex(store, range, ask))
+  const reached = scored(await readIndex(store, range, ctx))
   const members = reached.slice(0, most)
   const ids = members.map(({ member }) => member)
-  const [now, found] = await Promise.all([clock, readRows(store, table, shard, ids, ask)])
+  const [now, found] = await Promise.all([clock, readRows(store, table, shard, ids, ctx)])
   const places = new Map(found.map((place) => [place.id, place]))
   const entries = members.map(({ member, score }) =>
     entryOf(table, { shard, sequence: score }, places.get(member) ?? NOTHING, now),
   )
-  return { shard, entries, examined: entries.length, isCut: reached.length > most }
+  return { shard, entries, examined: entries.length, isTruncated: reached.length > most }
 }
 
 /** By a single script, which may take longer. */
@@ -176,13 +176,21 @@ async function readOn<R extends object, S extends object>(
   index: readonly string[],
   { shard, sequence }: IndexPosition,
   most: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Run<R>> {
-  const now = await store.time(ask)
-  const { entries, isCut } = await readSpan(store, table, shard, index, { from: `(${sequence}`, to: '+inf' }, most, ask)
+  const now = await store.time(ctx)
+  const { entries, isTruncated } = await readSpan(
+    store,
+    table,
+    shard,
+    index,
+    { from: `(${sequence}`, to: '+inf' },
+    most,
+    ctx,
+  )
   return {
     shard,
-    isCut,
+    isTruncated,
     examined: entries.length,
     entries: entries.map((place) => entryOf(table, { shard, sequence: place.score }, place, now)),
   }

@@ -1,5 +1,5 @@
 /** Read-only scripts that answer for a whole shard at once what would be a command per user, row or name. */
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Arguments, argvOf, localsOf } from '../store/arguments.js'
 import { KEY_LUA, shardPrefix } from '../store/keys.js'
@@ -81,17 +81,17 @@ export async function readShard<Given, Answer>(
   script: ReadScript<Given, Answer>,
   shard: number,
   given: Given,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Answer> {
   const prefix = shardPrefix(store.deploymentId, shard)
   const reply = await store
-    .command(['EVAL_RO', script.source, '2', prefix, `${prefix}${SECOND}`, ...script.argv(given)], prefix, ask)
+    .command(['EVAL_RO', script.source, '2', prefix, `${prefix}${SECOND}`, ...script.argv(given)], prefix, ctx)
     .catch((error) => {
       if (error instanceof Error && !(error instanceof Refusal) && UNAVAILABLE_HERE.test(error.message))
         throw new Refusal('unavailable', 'the store cannot answer this now', { cause: error })
       throw error
     })
   const [foreign, ...answer] = listOf(reply)
-  for (const key of listOf(foreign)) store.onError(new BadRow(`${key} holds another type than belongs there`), ask)
+  for (const key of listOf(foreign)) store.onError(new BadRow(`${key} holds another type than belongs there`), ctx)
   return script.read(answer)
 }

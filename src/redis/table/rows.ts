@@ -5,7 +5,7 @@ import { sleep } from '../../async/timer.js'
 import { BadRecord, type FieldFault, faultsOf, textOfFaults } from '../../contract/bad-record.js'
 import { deepFreeze } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { allShards } from './shards.js'
@@ -32,7 +32,7 @@ export interface Place<S> {
 }
 
 /** What was found under `id`, as it is stored. */
-export interface Found<S> extends Place<S> {
+export interface FoundRow<S> extends Place<S> {
   id: string
 }
 
@@ -116,17 +116,17 @@ export async function readRows<R extends object, S extends object>(
   table: TableReader<R, S>,
   shard: number,
   ids: readonly string[],
-  ask: Ask,
-): Promise<Found<S>[]> {
+  ctx: InspectionContext,
+): Promise<FoundRow<S>[]> {
   if (ids.length === 0) return []
   const keys = ids.map((id) => store.key(shard, table.name, 'row', id))
-  const values = await store.command(['MGET', ...keys], keys[0] as string, ask)
-  const found = ids.map((id, i): Found<S> => {
+  const values = await store.command(['MGET', ...keys], keys[0] as string, ctx)
+  const found = ids.map((id, i): FoundRow<S> => {
     const value = (Array.isArray(values) ? values[i] : null) ?? null
-    return { id, ...placeOf(store, table, shard, id, value, ask, rowOf) }
+    return { id, ...placeOf(store, table, shard, id, value, ctx, rowOf) }
   })
   const absent = found.filter(({ row, isBad }) => row === undefined && !isBad)
-  await flagForeign(store, table, shard, absent.slice(0, LOOKS_MAX), ask)
+  await flagForeign(store, table, shard, absent.slice(0, LOOKS_MAX), ctx)
   return found.filter(({ row, isBad }) => row !== undefined || isBad)
 }
 
@@ -137,7 +137,7 @@ function placeOf<R extends object, S extends object>(
   shard: number,
   id: string,
   value: StoreReply,
-  ask: Ask,
+  ctx: InspectionContext,
   parse: typeof parseRow,
 ): Place<S> {
   // A script has said of it already that it is of another type.
@@ -145,7 +145,7 @@ function placeOf<R extends object, S extends object>(
   const parsed = parse(table, id, value)
   if ('row' in parsed) return { row: parsed.row, isBad: false }
   const { text, fields } = parsed
-  store.onError(new BadRow(`${store.key(shard, table.name, 'row', id)} ${text}`, { id, fields }), ask)
+  store.onError(new BadRow(`${store.key(shard, table.name, 'row', id)} ${text}`, { id, fields }), ctx)
   return { row: undefined, isBad: true }
 }
 
@@ -156,22 +156,22 @@ export const FOREIGN = 0
 export const TURN_ROWS = 500
 
 /** @throws the signal's reason once it has aborted. */
-export async function takeTurn(ask: Ask): Promise<void> {
+export async function yieldTurn(ctx: InspectionContext): Promise<void> {
   await sleep(0)
-  ask.signal.throwIfAborted()
+  ctx.signal.throwIfAborted()
 }
 
 /** What each of `found` is, however many they are. */
-export async function placesOf<R extends object, S extends object>(
+export async function locateRows<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shard: number,
   found: readonly { id: string; value: StoreReply }[],
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Place<S>[]> {
   const places: Place<S>[] = []
   for (const { id, value } of found) {
-    if (places.push(placeOf(store, table, shard, id, value, ask, parseRow)) % TURN_ROWS === 0) await takeTurn(ask)
+    if (places.push(placeOf(store, table, shard, id, value, ctx, parseRow)) % TURN_ROWS === 0) await yieldTurn(ctx)
   }
   return places
 }
@@ -184,29 +184,29 @@ async function flagForeign<R extends object, S extends object>(
   store: Store,
   { name }: TableReader<R, S>,
   shard: number,
-  absent: readonly Found<S>[],
-  ask: Ask,
+  absent: readonly FoundRow<S>[],
+  ctx: InspectionContext,
 ): Promise<void> {
   await Promise.all(
     absent.map(async (place) => {
       const key = store.key(shard, name, 'row', place.id)
       // Under permissions of a host's own making it may not be allowed; the answer is none the worse for it.
-      const type = await store.command(['TYPE', key], key, ask).catch(() => 'none')
+      const type = await store.command(['TYPE', key], key, ctx).catch(() => 'none')
       if (type === 'none' || type === 'string') return
       place.isBad = true
       const fields = [{ path: '', expected: 'a string' }]
-      store.onError(new BadRow(`${key} is a ${type}, and should be a string`, { id: place.id, fields }), ask)
+      store.onError(new BadRow(`${key} is a ${type}, and should be a string`, { id: place.id, fields }), ctx)
     }),
   )
 }
 
 /** An answer of an index; a key of another type is an empty index, and `onError` hears of it. */
-export async function readIndex(store: Store, args: string[], ask: Ask): Promise<StoreReply> {
+export async function readIndex(store: Store, args: string[], ctx: InspectionContext): Promise<StoreReply> {
   try {
-    return await store.command(args, args[1] as string, ask)
+    return await store.command(args, args[1] as string, ctx)
   } catch (error) {
     if (!(error instanceof WrongType)) throw error
-    store.onError(new BadRow(`${args[1]} holds another type than ${args[0]} reads`), ask)
+    store.onError(new BadRow(`${args[1]} holds another type than ${args[0]} reads`), ctx)
     return null
   }
 }
@@ -216,12 +216,12 @@ export async function getRecord<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   id: string,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<{ record: R; row: S } | null> {
-  const shards = await allShards(store, ask)
+  const shards = await allShards(store, ctx)
   const found = await Promise.allSettled(
     shards.map(async (shard) => {
-      const [now, [held]] = await Promise.all([store.time(ask), readRows(store, table, shard, [id], ask)])
+      const [now, [held]] = await Promise.all([store.time(ctx), readRows(store, table, shard, [id], ctx)])
       const row = held?.row
       const record = row && table.read(row, now)
       return row === undefined || record === undefined ? undefined : { record, row }

@@ -1,11 +1,11 @@
 /** How a reader asks every shard: where some are lost, the others' answers count, and the loss is told. */
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Store } from '../store/store.js'
 
 /** The numbers of all shards of the deployment. */
-export async function allShards(store: Store, ask: Ask): Promise<number[]> {
-  return Array.from({ length: await store.shards(ask) }, (_, shard) => shard)
+export async function allShards(store: Store, ctx: InspectionContext): Promise<number[]> {
+  return Array.from({ length: await store.shards(ctx) }, (_, shard) => shard)
 }
 
 /** `bound` shared out by `weights`: whole numbers, of which some are 0 where there is less than one for each. */
@@ -20,8 +20,8 @@ export function shareOut(bound: number, weights: readonly number[]): number[] {
 }
 
 /** Whether an error says that a shard cannot be reached, and no more than that. */
-export function isLost(error: unknown, ask: Ask): boolean {
-  return error instanceof Refusal && error.code === 'unavailable' && !ask.signal.aborted
+export function isLost(error: unknown, ctx: InspectionContext): boolean {
+  return error instanceof Refusal && error.code === 'unavailable' && !ctx.signal.aborted
 }
 
 /**
@@ -31,12 +31,12 @@ export function isLost(error: unknown, ask: Ask): boolean {
  */
 export async function readShards<T>(
   shards: readonly number[],
-  ask: Ask,
+  ctx: InspectionContext,
   read: (shard: number) => Promise<T>,
 ): Promise<{ answers: T[]; truncated: boolean }> {
   const results = await Promise.allSettled(shards.map(read))
   const answers = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failed = results.find((one) => one.status === 'rejected' && (answers.length === 0 || !isLost(one.reason, ask)))
+  const failed = results.find((one) => one.status === 'rejected' && (answers.length === 0 || !isLost(one.reason, ctx)))
   if (failed?.status === 'rejected') throw failed.reason
   return { answers, truncated: answers.length < shards.length }
 }

@@ -1,9 +1,9 @@
 /** Stretches of an index with their rows, each by a single read script: how a reader goes on where one page is not enough. */
-import type { Ask } from '../../contract/page.js'
+import type { InspectionContext } from '../../contract/page.js'
 import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'
-import { type Place, placesOf, type TableReader } from './rows.js'
+import { locateRows, type Place, type TableReader } from './rows.js'
 
 /** Entries of one script at most: a few milliseconds of the store. */
 export const SPAN_MAX = 2_000
@@ -15,7 +15,7 @@ const SPAN = defineReadScript(
   {
     args: ['t', 'from', 'to', 'max_entries', 'max_bytes'],
     rest: 'index',
-    answer: ([cut, entries = null, rows]) => ({ isCut: cut === 1, places: scored(entries), rows: listOf(rows) }),
+    answer: ([cut, entries = null, rows]) => ({ isTruncated: cut === 1, places: scored(entries), rows: listOf(rows) }),
   },
   `
 local most, bytes = tonumber(max_entries), tonumber(max_bytes)
@@ -39,7 +39,7 @@ interface SpanEntry<S> extends Place<S> {
 interface Span<S> {
   entries: SpanEntry<S>[]
   /** Whether the index goes on within the range. */
-  isCut: boolean
+  isTruncated: boolean
 }
 
 /** The scores that a span lies between; one is left out of it with `(`, as Redis spells it. */
@@ -56,14 +56,17 @@ export async function readSpan<R extends object, S extends object>(
   index: readonly string[],
   { from, to }: Scores,
   most: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Span<S>> {
   const bounds = { max_entries: Math.min(most, SPAN_MAX), max_bytes: SPAN_BYTES }
   const given = { t: table.name, from, to, index, ...bounds }
-  const { isCut, places, rows } = await readShard(store, SPAN, shard, given, ask)
+  const { isTruncated, places, rows } = await readShard(store, SPAN, shard, given, ctx)
   const found = places.map(({ member }, i) => ({ id: member, value: rows[i] ?? null }))
-  const read = await placesOf(store, table, shard, found, ask)
-  return { entries: places.map(({ member, score }, i) => ({ id: member, score, ...(read[i] as Place<S>) })), isCut }
+  const read = await locateRows(store, table, shard, found, ctx)
+  return {
+    entries: places.map(({ member, score }, i) => ({ id: member, score, ...(read[i] as Place<S>) })),
+    isTruncated,
+  }
 }
 
 /** Scripts that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */
@@ -77,15 +80,16 @@ export async function readSpans<R extends object, S extends object>(
   index: readonly string[],
   from: string,
   most: number,
-  ask: Ask,
+  ctx: InspectionContext,
 ): Promise<Span<S>> {
   const entries: SpanEntry<S>[] = []
   let after = from
   for (let round = 1; ; round++) {
-    const span = await readSpan(store, table, shard, index, { from: after, to: '+inf' }, most - entries.length, ask)
+    const span = await readSpan(store, table, shard, index, { from: after, to: '+inf' }, most - entries.length, ctx)
     entries.push(...span.entries)
     const last = span.entries.at(-1)
-    if (!span.isCut || !last || entries.length >= most || round === ROUNDS_MAX) return { entries, isCut: span.isCut }
+    if (!span.isTruncated || !last || entries.length >= most || round === ROUNDS_MAX)
+      return { entries, isTruncated: span.isTruncated }
     after = `(${last.score}`
   }
 }

@@ -1,9 +1,9 @@
 /** How a reader lists the users of a table and what it holds of them: one read script a shard, however many they are. */
 import { compareIds } from '../../contract/ids.js'
 import { type Fold, foldAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
-import { type Ask, examinable, type IdPageQuery } from '../../contract/page.js'
+import { type IdPageQuery, type InspectionContext, scanLimit } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { count, strings, textOf } from '../store/reply.js'
+import { count, parseText, strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { gather } from './gather.js'
 import { defineReadScript, readShard } from './read-script.js'
@@ -18,7 +18,7 @@ const USERS = defineReadScript(
     answer: ([users = null, examined = null, last, isEnd]) => ({
       users: strings(users),
       examined: count(examined),
-      last: textOf(last),
+      last: parseText(last),
       isEnd: isEnd === 1,
     }),
   },
@@ -60,14 +60,19 @@ interface Reach {
  * scores. Of what may be looked at half is left for what they have; where that ends before the page does, `reached` says
  * how far all shards were read. `truncated`: a shard was lost, or not looked at at all.
  */
-export async function listUserIds(store: Store, table: string, page: IdPageQuery, ask: Ask): Promise<UserIds> {
-  const shards = await allShards(store, ask)
-  const now = await store.time(ask)
-  const bounds = shareOut(Math.ceil(examinable(ask) / 2), Array(shards.length).fill(1))
+export async function listUserIds(
+  store: Store,
+  table: string,
+  page: IdPageQuery,
+  ctx: InspectionContext,
+): Promise<UserIds> {
+  const shards = await allShards(store, ctx)
+  const now = await store.time(ctx)
+  const bounds = shareOut(Math.ceil(scanLimit(ctx) / 2), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const from = reach.last === null ? '-' : `(${reach.last}`
     const given = { t: table, from, at: now, max_users: most, max_examined: reach.bound - reach.examined }
-    const { users, examined, last, isEnd } = await readShard(store, USERS, reach.shard, given, ask)
+    const { users, examined, last, isEnd } = await readShard(store, USERS, reach.shard, given, ctx)
     reach.users.push(...users)
     reach.examined += examined
     if (last) reach.last = last
@@ -76,7 +81,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   }
   // Users are spread evenly over the shards: twice a share of the page nearly always reaches to its end.
   const most = Math.min(page.limit, Math.ceil((2 * page.limit) / shards.length) + SPARE_USERS)
-  const { answers, truncated } = await readShards(shards, ask, (shard) =>
+  const { answers, truncated } = await readShards(shards, ctx, (shard) =>
     readOn({ shard, bound: bounds[shard] as number, users: [], examined: 0, last: page.after, isEnd: false }, most),
   )
   const reached = () =>
@@ -92,7 +97,7 @@ export async function listUserIds(store: Store, table: string, page: IdPageQuery
   }
   const unread = behind().filter(({ examined, bound }) => examined < bound)
   const retried = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
-  for (const one of retried) if (one.status === 'rejected' && !isLost(one.reason, ask)) throw one.reason
+  for (const one of retried) if (one.status === 'rejected' && !isLost(one.reason, ctx)) throw one.reason
   const unfinished = behind()
   const ends = unfinished.map(({ last }) => last)
   const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
@@ -112,12 +117,12 @@ export async function observeUsers<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   userIds: readonly string[],
-  ask: Ask,
+  ctx: InspectionContext,
   fold: Fold<R>,
 ): Promise<UserParts> {
   if (userIds.length === 0) return []
-  const shards = await store.shards(ask)
-  const now = await store.time(ask)
+  const shards = await store.shards(ctx)
+  const now = await store.time(ctx)
   const byShard = new Map<number, string[]>()
   for (const user_id of userIds) {
     const shard = shardOf(user_id, shards)
@@ -127,26 +132,26 @@ export async function observeUsers<R extends object, S extends object>(
   }
   const shardsRead = [...byShard.keys()]
   const shares = shareOut(
-    examinable(ask),
+    scanLimit(ctx),
     [...byShard.values()].map((users) => users.length),
   )
   let examined = 0
   let isUnsure = false
-  const { answers, truncated } = await readShards(shardsRead, ask, async (shard) => {
+  const { answers, truncated } = await readShards(shardsRead, ctx, async (shard) => {
     const users = byShard.get(shard) as string[]
     const parts: UserPart[] = []
     const most = shares[shardsRead.indexOf(shard)] as number
     const wanted = { index: 'user_id', values: users, most, shards: shardsRead.length }
-    await gather(store, table, shard, wanted, ask, (user_id, found) => {
+    await gather(store, table, shard, wanted, ctx, (user_id, found) => {
       examined += found.rows.length
       // What stands under a user's name in the index is somebody else's where its record says so.
       const records = found.rows.map((row) => row && table.read(row, now)).filter((record) => record !== undefined)
       const own = records.filter((record) => (record as { user_id?: string }).user_id === user_id)
-      const cut = found.isCut || found.isBad ? { truncated: true } : {}
+      const cut = found.isTruncated || found.isBad ? { truncated: true } : {}
       // Of whom no record can be read it is not known whether there is such a user.
       isUnsure ||= found.isBad && own.length === 0
       if (own.length > 0) parts.push({ user_id, ...foldAll(fold, own), ...cut })
-      else if (found.isCut) parts.push({ user_id, ...cut })
+      else if (found.isTruncated) parts.push({ user_id, ...cut })
     })
     return parts
   })

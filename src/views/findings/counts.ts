@@ -7,10 +7,10 @@ import { DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { digest64 } from '../../contract/digest.js'
 import type { Present } from '../../contract/families.js'
 import { PAGE_MAX } from '../../contract/limits.js'
-import { type Ask, type Awaitable, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
+import { type Awaitable, type InspectionContext, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
 import { PendingCall, RpcSummary } from '../../contract/rpc.js'
 import type { Entries } from '../reading.js'
-import type { Detector, Looking } from './detector.js'
+import type { Detector, ScanContext } from './detector.js'
 import { finding } from './finding.js'
 
 /** A number that a source keeps, and the entries that it counts. */
@@ -21,7 +21,7 @@ interface Pair<T, K> {
   kept: {
     route: string
     entry: z.ZodType<K>
-    read(inspectors: Present, ask: Ask): Awaitable<unknown>
+    read(inspectors: Present, ctx: InspectionContext): Awaitable<unknown>
     count(kept: K): number
     /** What would be another one had something come or gone. */
     stamp(kept: K): unknown
@@ -45,15 +45,15 @@ interface Listed {
  * The sum over a whole list, or `undefined` where it is longer than a request may read, or empty: a system without scopes
  * has none to count by.
  */
-async function sumOf<T, K>({ source, listed }: Pair<T, K>, looking: Looking): Promise<Listed | undefined> {
-  const budget = looking.budget(source)
+async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): Promise<Listed | undefined> {
+  const budget = scan.budget(source)
   let cursor: string | null = null
   let sum = 0
   let digest = ''
   while (budget.entries > 0 && budget.pages > 0) {
-    const { records, next }: { records: T[]; next: string | null } = await looking.page(
+    const { records, next }: { records: T[]; next: string | null } = await scan.page(
       source,
-      listed.entries(looking.inspectors),
+      listed.entries(scan.inspectors),
       {
         cursor,
         limit: PAGE_MAX,
@@ -63,22 +63,22 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, looking: Looking): Pr
       sum += listed.add(record)
       digest = digest64(`${digest}${JSON.stringify(listed.stamp(record))}`)
     }
-    if (next === null) return looking.cut.has(source) || digest === '' ? undefined : { sum, digest }
+    if (next === null) return scan.cut.has(source) || digest === '' ? undefined : { sum, digest }
     cursor = next
-    await betweenSlices(looking.view.ask)
+    await betweenSlices(scan.view.ctx)
   }
-  looking.cut.add(source)
+  scan.cut.add(source)
   return undefined
 }
 
 /** What a source keeps; `undefined` where it cannot be read. */
-async function keptOf<T, K>({ source, kept }: Pair<T, K>, looking: Looking): Promise<K | undefined> {
-  const list = async (_page: PageQuery, ask: Ask) => ({
-    items: [await kept.read(looking.inspectors, ask)],
+async function keptOf<T, K>({ source, kept }: Pair<T, K>, scan: ScanContext): Promise<K | undefined> {
+  const list = async (_page: PageQuery, ctx: InspectionContext) => ({
+    items: [await kept.read(scan.inspectors, ctx)],
     next_cursor: null,
     has_more: false,
   })
-  const { records } = await looking.page(source, { entry: kept.entry, list }, PAGE_OF_ONE)
+  const { records } = await scan.page(source, { entry: kept.entry, list }, PAGE_OF_ONE)
   return records[0]
 }
 
@@ -92,19 +92,19 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
     kinds: ['counts_disagree'],
     needs,
     source,
-    async look(looking) {
+    async detect(scan) {
       const none = { findings: [], next: null }
-      const before = await keptOf(pair, looking)
-      const list = await sumOf(pair, looking)
-      const after = await keptOf(pair, looking)
+      const before = await keptOf(pair, scan)
+      const list = await sumOf(pair, scan)
+      const after = await keptOf(pair, scan)
       if (before === undefined || list === undefined || after === undefined) return none
       const count = kept.count(before)
       const isStill = JSON.stringify(kept.stamp(before)) === JSON.stringify(kept.stamp(after))
       if (!isStill || count !== kept.count(after) || count === list.sum) return none
-      if ((await sumOf(pair, looking))?.digest !== list.digest) return none
+      if ((await sumOf(pair, scan))?.digest !== list.digest) return none
       const found = finding('counts_disagree', { what }, null, [
-        looking.evidence(source, kept.route, { [what]: count }),
-        looking.evidence(source, listed.route, { [what]: list.sum }),
+        scan.evidence(source, kept.route, { [what]: count }),
+        scan.evidence(source, listed.route, { [what]: list.sum }),
       ])
       return { findings: [found], next: null }
     },
@@ -118,7 +118,7 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
   kept: {
     route: '/delivery/summary',
     entry: DeliverySummary,
-    read: ({ delivery }, ask) => delivery.summary(ask),
+    read: ({ delivery }, ctx) => delivery.summary(ctx),
     count: ({ tracked_commands }) => tracked_commands,
     stamp: ({ oldest_deadline_at }) => oldest_deadline_at,
   },
@@ -126,7 +126,7 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
     route: '/delivery/tenants',
     entries: ({ delivery }) => ({
       entry: DeliveryTenant,
-      list: (page: PageQuery, ask: Ask): Awaitable<Page<unknown>> => delivery.listTenants(page, ask),
+      list: (page: PageQuery, ctx: InspectionContext): Awaitable<Page<unknown>> => delivery.listTenants(page, ctx),
     }),
     add: ({ reserved_commands }) => reserved_commands,
     stamp: ({ scope_id, reserved_commands, oldest_deadline_at }) => [scope_id, reserved_commands, oldest_deadline_at],
@@ -140,7 +140,7 @@ export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
   kept: {
     route: '/rpc/summary',
     entry: RpcSummary,
-    read: ({ rpc }, ask) => rpc.summary?.(ask),
+    read: ({ rpc }, ctx) => rpc.summary?.(ctx),
     count: ({ pending }) => pending,
     stamp: ({ counters, counting_since }) => [counters, counting_since],
   },
@@ -148,7 +148,7 @@ export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
     route: '/rpc/pending',
     entries: ({ rpc }) => ({
       entry: PendingCall,
-      list: (page: PageQuery, ask: Ask): Awaitable<Page<unknown>> => rpc.listPending({}, page, ask),
+      list: (page: PageQuery, ctx: InspectionContext): Awaitable<Page<unknown>> => rpc.listPending({}, page, ctx),
     }),
     add: () => 1,
     stamp: ({ correlation_id }) => correlation_id,

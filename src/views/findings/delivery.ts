@@ -4,8 +4,8 @@ import type { RecoveryReason } from '../../contract/delivery.js'
 import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { PAGE_MAX } from '../../contract/limits.js'
-import type { Ask, PageQuery } from '../../contract/page.js'
-import { along, type Looking } from './detector.js'
+import type { InspectionContext, PageQuery } from '../../contract/page.js'
+import { createListDetector, type ScanContext } from './detector.js'
 import { holderEvidence } from './disconnected.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
@@ -18,28 +18,28 @@ const instantOf = ({ updated_at }: DeliveryNode) => (updated_at === null ? 0 : D
 
 /** The living node that reported last, of the first page that has one among those that `counts`. */
 async function latestOf(
-  looking: Looking,
+  scan: ScanContext,
   counts: (node: DeliveryNode) => boolean = () => true,
 ): Promise<DeliveryNode | undefined> {
-  const list = (page: PageQuery, ask: Ask) => looking.inspectors.delivery.listNodes(page, ask)
+  const list = (page: PageQuery, ctx: InspectionContext) => scan.inspectors.delivery.listNodes(page, ctx)
   const isMeant = (node: DeliveryNode) => isAlive(node) && counts(node)
-  const { records } = await looking.pageWith(SOURCE, { entry: DeliveryNode, list }, PAGE_MAX, isMeant)
+  const { records } = await scan.pageWith(SOURCE, { entry: DeliveryNode, list }, PAGE_MAX, isMeant)
   return records.filter(isMeant).sort((a, b) => instantOf(b) - instantOf(a))[0]
 }
 
 /** Whether a loop has looked since `instant`: it reports at least this often, and passes before it does. */
 const hasPassed = (node: DeliveryNode, instant: string) => instantOf(node) >= Date.parse(instant) + HEARTBEAT_MS
 
-function nodeEvidence(looking: Looking, node: DeliveryNode | undefined): Evidence {
-  if (!node) return looking.evidence(SOURCE, '/delivery/nodes', { living_nodes: 0 })
+function nodeEvidence(scan: ScanContext, node: DeliveryNode | undefined): Evidence {
+  if (!node) return scan.evidence(SOURCE, '/delivery/nodes', { living_nodes: 0 })
   const fields = fieldsOf(node, 'node_id', 'stale', 'mailbox_listener_alive', 'reconciliation_loop_alive', 'updated_at')
-  return looking.evidence(SOURCE, '/delivery/nodes', fields)
+  return scan.evidence(SOURCE, '/delivery/nodes', fields)
 }
 
-function commandEvidence(looking: Looking, command: DeliveryCommand): Evidence {
+function commandEvidence(scan: ScanContext, command: DeliveryCommand): Evidence {
   const { state, overdue, admission, attempts } = command
   const { at, deadline_at, scope_id } = admission
-  return looking.evidence(SOURCE, requestOf('/delivery/status', addressOf(command)), {
+  return scan.evidence(SOURCE, requestOf('/delivery/status', addressOf(command)), {
     state,
     overdue,
     admitted_at: at,
@@ -65,54 +65,54 @@ const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string | 
 const isForClient = (command: DeliveryCommand): command is DeliveryCommand & ClientOfUser =>
   command.user_id !== null && command.client_id !== null
 
-export const COMMANDS_OVERDUE = along<DeliveryCommand>({
+export const COMMANDS_OVERDUE = createListDetector<DeliveryCommand>({
   kinds: ['command_overdue'],
   needs: ['delivery_commands'],
   source: SOURCE,
   entry: DeliveryCommand,
-  list: ({ delivery }, page, ask) => delivery.listCommands?.({ overdue: true }, page, ask),
-  async find(commands, looking) {
-    const node = await latestOf(looking)
+  list: ({ delivery }, page, ctx) => delivery.listCommands?.({ overdue: true }, page, ctx),
+  async find(commands, scan) {
+    const node = await latestOf(scan)
     return commands.flatMap((command) => {
       const { deadline_at } = command.admission
       if (!command.overdue || deadline_at === null || (node && !hasPassed(node, deadline_at))) return []
-      const evidence = [commandEvidence(looking, command), nodeEvidence(looking, node)]
+      const evidence = [commandEvidence(scan, command), nodeEvidence(scan, node)]
       return [ofCommand('command_overdue', command, deadline_at, evidence)]
     })
   },
 })
 
 /** Clients that have a command in hand, behind which others wait their turn; `null` where there are more than a page. */
-async function busyClients(looking: Looking): Promise<Set<string> | null> {
-  const list = async (page: PageQuery, ask: Ask) => {
-    const listed = await looking.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ask)
+async function busyClients(scan: ScanContext): Promise<Set<string> | null> {
+  const list = async (page: PageQuery, ctx: InspectionContext) => {
+    const listed = await scan.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ctx)
     return listed ?? { items: [], next_cursor: null, has_more: false }
   }
-  const { records, next } = await looking.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
-  if (next !== null) looking.cut.add(SOURCE)
+  const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
+  if (next !== null) scan.cut.add(SOURCE)
   return next === null ? new Set(records.map((command) => JSON.stringify([command.user_id, command.client_id]))) : null
 }
 
-export const COMMANDS_WAITING = along<DeliveryCommand>({
+export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
   kinds: ['command_waiting_though_listened', 'command_waiting_for_nobody'],
   needs: ['delivery_commands', 'registry'],
   source: SOURCE,
   entry: DeliveryCommand,
-  list: ({ delivery }, page, ask) => delivery.listCommands?.({ state: 'waiting' }, page, ask),
-  async find(all, looking) {
+  list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state: 'waiting' }, page, ctx),
+  async find(all, scan) {
     const commands = all.filter(isForClient).filter(({ state, overdue }) => state === 'waiting' && !overdue)
     if (commands.length === 0) return []
-    const holderOf = await looking.holders(commands)
-    const node = await latestOf(looking, ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
-    const busy = commands.some((command) => holderOf(command) !== null) ? await busyClients(looking) : null
+    const holderOf = await scan.holders(commands)
+    const node = await latestOf(scan, ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
+    const busy = commands.some((command) => holderOf(command) !== null) ? await busyClients(scan) : null
     return commands.flatMap((command): Finding[] => {
       const { user_id, client_id, admission } = command
       const holder = holderOf(command)
-      const evidence = [commandEvidence(looking, command), holderEvidence(looking, command, holder)]
+      const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, holder)]
       if (holder === null) return [ofCommand('command_waiting_for_nobody', command, admission.at, evidence)]
       if (!node || !busy || busy.has(JSON.stringify([user_id, client_id])) || !hasPassed(node, admission.at)) return []
       return [
-        ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(looking, node)]),
+        ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(scan, node)]),
       ]
     })
   },
@@ -124,21 +124,21 @@ const UNANSWERED = new Set<RecoveryReason | null>(['ack_timeout', 'deliver_timed
 const isUnanswered = ({ state, overdue, acknowledgement, recovery }: DeliveryCommand) =>
   state === 'attempted' && !overdue && acknowledgement.state === 'none' && UNANSWERED.has(recovery.reason)
 
-export const COMMANDS_UNACKNOWLEDGED = along<DeliveryCommand>({
+export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
   kinds: ['command_not_acknowledged'],
   needs: ['delivery_commands', 'registry'],
   source: SOURCE,
   entry: DeliveryCommand,
-  list: ({ delivery }, page, ask) => delivery.listCommands?.({ state: 'attempted' }, page, ask),
-  async find(all, looking) {
+  list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state: 'attempted' }, page, ctx),
+  async find(all, scan) {
     const commands = all.filter(isForClient).filter(isUnanswered)
     if (commands.length === 0) return []
-    const holderOf = await looking.holders(commands)
+    const holderOf = await scan.holders(commands)
     return commands.flatMap((command): Finding[] => {
       const holder = holderOf(command)
       if (holder === null) return []
       const { attempts, acknowledgement, recovery } = command
-      const seen = commandEvidence(looking, command)
+      const seen = commandEvidence(scan, command)
       const fields = {
         ...seen.fields,
         ...fieldsOf(attempts, 'confirmed', 'last_at', 'last_node_id', 'last_outcome'),
@@ -148,31 +148,31 @@ export const COMMANDS_UNACKNOWLEDGED = along<DeliveryCommand>({
       }
       // Of several timeouts, the record keeps only the latest.
       const since = recovery.count === 1 ? recovery.last_at : null
-      const evidence = [{ ...seen, fields }, holderEvidence(looking, command, holder)]
+      const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holder)]
       return [ofCommand('command_not_acknowledged', command, since, evidence)]
     })
   },
 })
 
-export const RESERVATIONS_WITHOUT_COMMAND = along<DeliveryTenant>({
+export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenant>({
   kinds: ['reservation_without_command'],
   needs: ['delivery', 'delivery_commands'],
   source: SOURCE,
   entry: DeliveryTenant,
-  list: ({ delivery }, page, ask) => delivery.listTenants(page, ask),
-  async find(tenants, looking) {
-    const now = looking.view.now()
+  list: ({ delivery }, page, ctx) => delivery.listTenants(page, ctx),
+  async find(tenants, scan) {
+    const now = scan.view.now()
     const late = tenants.filter(
       ({ reserved_commands, oldest_deadline_at }) =>
         reserved_commands > 0 && oldest_deadline_at !== null && Date.parse(oldest_deadline_at) <= now,
     )
     if (late.length === 0) return []
-    const list = async (page: PageQuery, ask: Ask) =>
-      (await looking.inspectors.delivery.listCommands?.({ overdue: true }, page, ask)) ?? NOTHING
-    const { records, next } = await looking.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
+    const list = async (page: PageQuery, ctx: InspectionContext) =>
+      (await scan.inspectors.delivery.listCommands?.({ overdue: true }, page, ctx)) ?? NOTHING
+    const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
     // Of the scopes beyond that page nothing is known.
     if (next !== null) {
-      looking.cut.add(SOURCE)
+      scan.cut.add(SOURCE)
       return []
     }
     const scopes = new Set(records.map(({ admission }) => admission.scope_id))
@@ -181,12 +181,12 @@ export const RESERVATIONS_WITHOUT_COMMAND = along<DeliveryTenant>({
       .map((tenant) => {
         const { scope_id, oldest_deadline_at } = tenant
         return finding('reservation_without_command', { scope_id }, oldest_deadline_at, [
-          looking.evidence(
+          scan.evidence(
             SOURCE,
             requestOf('/delivery/tenants', { scope_id }),
             fieldsOf(tenant, 'reserved_commands', 'oldest_deadline_at'),
           ),
-          looking.evidence(SOURCE, requestOf('/delivery/commands', { scope_id, overdue: 'true' }), { commands: 0 }),
+          scan.evidence(SOURCE, requestOf('/delivery/commands', { scope_id, overdue: 'true' }), { commands: 0 }),
         ])
       })
   },
@@ -198,35 +198,36 @@ const NOTHING = { items: [], next_cursor: null, has_more: false }
 const SILENT_MAX = 20
 
 /** A connection that is recorded as connected at `node_id`. */
-async function connectionAt(node_id: string, looking: Looking): Promise<Connection | undefined> {
-  const { registry } = looking.inspectors
+async function connectionAt(node_id: string, scan: ScanContext): Promise<Connection | undefined> {
+  const { registry } = scan.inspectors
   if (!registry) return undefined
-  const list = (page: PageQuery, ask: Ask) => registry.listConnections({ node_id, status: 'connected' }, page, ask)
-  const { records } = await looking.pageWith('registry', { entry: Connection, list }, 1)
+  const list = (page: PageQuery, ctx: InspectionContext) =>
+    registry.listConnections({ node_id, status: 'connected' }, page, ctx)
+  const { records } = await scan.pageWith('registry', { entry: Connection, list }, 1)
   // A registry that does not know the filter lists anybody's.
   return records.find((connection) => connection.node_id === node_id && connection.status === 'connected')
 }
 
-export const SILENT_NODES = along<DeliveryNode>({
+export const SILENT_NODES = createListDetector<DeliveryNode>({
   kinds: ['silent_node_holds'],
   needs: ['delivery'],
   source: SOURCE,
   entry: DeliveryNode,
-  list: ({ delivery }, page, ask) => delivery.listNodes(page, ask),
-  async find(nodes, looking) {
+  list: ({ delivery }, page, ctx) => delivery.listNodes(page, ctx),
+  async find(nodes, scan) {
     const silent = nodes.filter(({ stale }) => stale === true)
-    if (silent.length > SILENT_MAX) looking.cut.add(SOURCE)
-    const found = await Promise.all(silent.slice(0, SILENT_MAX).map((node) => ofSilent(node, looking)))
+    if (silent.length > SILENT_MAX) scan.cut.add(SOURCE)
+    const found = await Promise.all(silent.slice(0, SILENT_MAX).map((node) => ofSilent(node, scan)))
     return found.flat()
   },
 })
 
-async function ofSilent(node: DeliveryNode, looking: Looking): Promise<Finding[]> {
+async function ofSilent(node: DeliveryNode, scan: ScanContext): Promise<Finding[]> {
   const { node_id, connection_waiters, active_drainers, updated_at } = node
-  const held = await connectionAt(node_id, looking)
+  const held = await connectionAt(node_id, scan)
   if (!held && !connection_waiters && !active_drainers) return []
   const evidence = [
-    looking.evidence(
+    scan.evidence(
       SOURCE,
       '/delivery/nodes',
       fieldsOf(node, 'stale', 'updated_at', 'connection_waiters', 'active_drainers'),
@@ -234,7 +235,7 @@ async function ofSilent(node: DeliveryNode, looking: Looking): Promise<Finding[]
   ]
   if (held)
     evidence.push(
-      looking.evidence(
+      scan.evidence(
         'registry',
         requestOf('/connections', { node_id, status: 'connected' }),
         fieldsOf(held, 'connection_id', 'user_id', 'client_id', 'last_seen_at'),

@@ -8,23 +8,31 @@ import type { SourceName } from '../../contract/completeness.js'
 import type { ClientOfUser } from '../../contract/connections.js'
 import type { Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
-import { type Ask, type Awaitable, type Page, type PageQuery, withSignal } from '../../contract/page.js'
+import { type Awaitable, type InspectionContext, type Page, type PageQuery, withSignal } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Holders, readHolders } from '../clients.js'
-import { type Budget, budgetOf, type Entries, readable, readPage, type ViewAsk, viewOf } from '../reading.js'
+import {
+  type Budget,
+  budgetOf,
+  type Entries,
+  parseRecords,
+  readPage,
+  type ViewContext,
+  viewForSource,
+} from '../reading.js'
 import type { Evidence, Finding, FindingKind } from './finding.js'
 
 /** How long one source may take to answer one question: one that hangs must not keep what the others say. */
 const SOURCE_MS = 1_000
 
 /** Thrown where what one request may examine of a source is spent. */
-export class Spent extends Error {}
+export class BudgetExhausted extends Error {}
 
 /** Thrown in the place of what a source threw, which has been told. */
 export class SourceFailed extends Error {}
 
 /** What one look has for all that look: inspectors, what it may yet examine of each source, and what came in its way. */
-export class Looking {
+export class ScanContext {
   readonly budgets = new Map<SourceName, Budget>()
   /** Sources of which something was passed over. */
   readonly cut = new Set<SourceName>()
@@ -35,7 +43,7 @@ export class Looking {
   /** @param share The part of the bounds of a request that this look may use. */
   constructor(
     readonly inspectors: Present,
-    readonly view: ViewAsk,
+    readonly view: ViewContext,
     private readonly share: number,
   ) {}
 
@@ -59,20 +67,20 @@ export class Looking {
   }
 
   /** What `source` answers. @throws SourceFailed, Spent. */
-  async ask<T>(source: SourceName, work: (view: ViewAsk, budget: Budget) => Promise<T>): Promise<T> {
+  async inspect<T>(source: SourceName, work: (view: ViewContext, budget: Budget) => Promise<T>): Promise<T> {
     const budget = this.budget(source)
-    if (budget.entries <= 0 || budget.pages <= 0) throw new Spent()
+    if (budget.entries <= 0 || budget.pages <= 0) throw new BudgetExhausted()
     this.asked.add(source)
     try {
-      const view = viewOf(this.view, source)
-      return await runWithin((signal) => work({ ...view, ask: withSignal(view.ask, signal) }, budget), {
+      const view = viewForSource(this.view, source)
+      return await runWithin((signal) => work({ ...view, ctx: withSignal(view.ctx, signal) }, budget), {
         ms: SOURCE_MS,
         late: () => new Refusal('unavailable'),
-        signal: view.ask.signal,
+        signal: view.ctx.signal,
       })
     } catch (error) {
       // A cursor of a list that is not its own is the client's.
-      if (error instanceof Spent || (error instanceof Refusal && error.code === 'invalid_cursor')) throw error
+      if (error instanceof BudgetExhausted || (error instanceof Refusal && error.code === 'invalid_cursor')) throw error
       this.view.onError(source, error)
       this.failed.set(source, error)
       throw new SourceFailed()
@@ -85,9 +93,9 @@ export class Looking {
     { entry, list }: Entries<T>,
     { cursor, limit }: PageQuery,
   ): Promise<{ records: T[]; next: string | null }> {
-    return this.ask(source, async (view, budget) => {
+    return this.inspect(source, async (view, budget) => {
       const page = await readPage(list, cursor, limit, budget, view)
-      const records = readable(source, entry, page, view)
+      const records = parseRecords(source, entry, page, view)
       if ((page.omitted ?? 0) > 0 || records.length < page.items.length) this.cut.add(source)
       return { records, next: page.has_more ? page.next_cursor : null }
     })
@@ -108,14 +116,14 @@ export class Looking {
       const page: { records: T[]; next: string | null } = await this.page(source, entries, { cursor, limit })
       if (page.next === null || page.records.some(meant)) return page
       cursor = page.next
-      await betweenSlices(this.view.ask)
+      await betweenSlices(this.view.ctx)
     }
   }
 
   /** Who holds the clients of `records` now. @throws SourceFailed, Spent. */
   holders(records: readonly ClientOfUser[]): Promise<Holders> {
-    return this.ask('registry', (view, budget) =>
-      readHolders(this.inspectors.registry, records, budget, view, () => new Spent()),
+    return this.inspect('registry', (view, budget) =>
+      readHolders(this.inspectors.registry, records, budget, view, () => new BudgetExhausted()),
     )
   }
 
@@ -125,7 +133,7 @@ export class Looking {
 }
 
 /** What a detector saw of one page of its list. */
-export interface Seen {
+export interface ScannedPage {
   findings: Finding[]
   /** Where its list goes on, if it does. */
   next: string | null
@@ -138,15 +146,15 @@ export interface Detector {
   needs: readonly Capability[]
   /** Whose list it goes along. */
   source: SourceName
-  look(looking: Looking, page: PageQuery): Promise<Seen>
+  detect(scan: ScanContext, page: PageQuery): Promise<ScannedPage>
 }
 
 /** A detector that goes along `list` and says of each page of records what it finds in them. */
-export function along<T>(
+export function createListDetector<T>(
   definition: Pick<Detector, 'kinds' | 'needs' | 'source'> & {
     entry: z.ZodType<T>
-    list(inspectors: Present, page: PageQuery, ask: Ask): Awaitable<Page<unknown> | undefined>
-    find(records: T[], looking: Looking): Awaitable<Finding[]>
+    list(inspectors: Present, page: PageQuery, ctx: InspectionContext): Awaitable<Page<unknown> | undefined>
+    find(records: T[], scan: ScanContext): Awaitable<Finding[]>
   },
 ): Detector {
   const { kinds, needs, source, entry, list, find } = definition
@@ -154,11 +162,12 @@ export function along<T>(
     kinds,
     needs,
     source,
-    async look(looking, page) {
+    async detect(scan, page) {
       // It is there: what a detector needs is asked for first.
-      const listed = (query: PageQuery, ask: Ask) => list(looking.inspectors, query, ask) as Awaitable<Page<unknown>>
-      const { records, next } = await looking.page(source, { entry, list: listed }, page)
-      return { findings: records.length === 0 ? [] : await find(records, looking), next }
+      const listed = (query: PageQuery, ctx: InspectionContext) =>
+        list(scan.inspectors, query, ctx) as Awaitable<Page<unknown>>
+      const { records, next } = await scan.page(source, { entry, list: listed }, page)
+      return { findings: records.length === 0 ? [] : await find(records, scan), next }
     },
   }
 }

@@ -5,39 +5,39 @@ import type { ClientOfUser } from '../../contract/connections.js'
 import { Context } from '../../contract/contexts.js'
 import { PendingCall } from '../../contract/rpc.js'
 import { SessionRow } from '../../contract/sessions.js'
-import { along, type Looking } from './detector.js'
+import { createListDetector, type ScanContext } from './detector.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
 /** That nobody, or who else, holds a client. */
 export function holderEvidence(
-  looking: Looking,
+  scan: ScanContext,
   { user_id, client_id }: ClientOfUser,
   current: string | null,
 ): Evidence {
   const route = requestOf('/connections', { user_id, client_id, status: 'connected' })
-  return looking.evidence('registry', route, { connected: current !== null, current_instance_id: current })
+  return scan.evidence('registry', route, { connected: current !== null, current_instance_id: current })
 }
 
 /** A finding for each of `records` whose client nobody holds. */
 async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
   records: readonly T[],
-  looking: Looking,
+  scan: ScanContext,
   told: { kind: FindingKind; source: SourceName; id: keyof T & string; path: string; fields: (keyof T & string)[] },
 ): Promise<Finding[]> {
   const { kind, source, id, path, fields } = told
-  const holderOf = await looking.holders(records)
+  const holderOf = await scan.holders(records)
   return records
     .filter((record) => holderOf(record) === null)
     .map((record) => {
       const { user_id, client_id } = record
       const own = String(record[id])
       return finding(kind, { [id]: own, user_id, client_id }, null, [
-        looking.evidence(
+        scan.evidence(
           source,
           requestOf(`${path}/${encodeURIComponent(own)}`),
           fieldsOf(record, 'updated_at', ...fields),
         ),
-        holderEvidence(looking, record, null),
+        holderEvidence(scan, record, null),
       ])
     })
 }
@@ -47,45 +47,45 @@ const isWorking = ({ ownership, task_id, status }: Context) =>
 
 const CONTEXT = { source: 'context_registry', id: 'context_id', path: '/contexts' } as const
 
-export const WORKERS_OF_DISCONNECTED = along<Context>({
+export const WORKERS_OF_DISCONNECTED = createListDetector<Context>({
   kinds: ['worker_of_disconnected_client'],
   needs: ['context_registry', 'registry'],
   source: 'context_registry',
   entry: Context,
-  list: ({ contextRegistry }, page, ask) => contextRegistry.listContexts({ ownership: 'worker' }, page, ask),
-  find: (contexts, looking) =>
-    ofDisconnected(contexts.filter(isWorking), looking, {
+  list: ({ contextRegistry }, page, ctx) => contextRegistry.listContexts({ ownership: 'worker' }, page, ctx),
+  find: (contexts, scan) =>
+    ofDisconnected(contexts.filter(isWorking), scan, {
       ...CONTEXT,
       kind: 'worker_of_disconnected_client',
       fields: ['status', 'task_id', 'task_assigned_at'],
     }),
 })
 
-export const CONTEXTS_OF_DISCONNECTED = along<Context>({
+export const CONTEXTS_OF_DISCONNECTED = createListDetector<Context>({
   kinds: ['context_of_disconnected_client'],
   needs: ['context_registry', 'registry'],
   source: 'context_registry',
   entry: Context,
-  list: ({ contextRegistry }, page, ask) => contextRegistry.listContexts({ status: 'active' }, page, ask),
-  find: (contexts, looking) =>
+  list: ({ contextRegistry }, page, ctx) => contextRegistry.listContexts({ status: 'active' }, page, ctx),
+  find: (contexts, scan) =>
     ofDisconnected(
       contexts.filter((context) => context.status === 'active' && !isWorking(context)),
-      looking,
+      scan,
       { ...CONTEXT, kind: 'context_of_disconnected_client', fields: ['status'] },
     ),
 })
 
-export const WINDOWS_OF_DISCONNECTED = along<BrowserWindow>({
+export const WINDOWS_OF_DISCONNECTED = createListDetector<BrowserWindow>({
   kinds: ['window_of_disconnected_client'],
   needs: ['browser_window_registry', 'registry'],
   source: 'browser_window_registry',
   entry: BrowserWindow,
-  list: ({ browserWindowRegistry }, page, ask) =>
-    browserWindowRegistry.listBrowserWindows({ status: 'open' }, page, ask),
-  find: (windows, looking) =>
+  list: ({ browserWindowRegistry }, page, ctx) =>
+    browserWindowRegistry.listBrowserWindows({ status: 'open' }, page, ctx),
+  find: (windows, scan) =>
     ofDisconnected(
       windows.filter(({ status }) => status === 'open'),
-      looking,
+      scan,
       {
         kind: 'window_of_disconnected_client',
         source: 'browser_window_registry',
@@ -96,49 +96,49 @@ export const WINDOWS_OF_DISCONNECTED = along<BrowserWindow>({
     ),
 })
 
-const callEvidence = (looking: Looking, call: PendingCall) =>
-  looking.evidence(
+const callEvidence = (scan: ScanContext, call: PendingCall) =>
+  scan.evidence(
     'rpc',
     requestOf(`/rpc/pending/${encodeURIComponent(call.correlation_id)}`),
     fieldsOf(call, 'action', 'instance_id', 'started_at', 'deadline_at'),
   )
 
-export const CALLS_TO_SUPERSEDED = along<PendingCall>({
+export const CALLS_TO_SUPERSEDED = createListDetector<PendingCall>({
   kinds: ['call_to_superseded_instance'],
   needs: ['rpc', 'registry'],
   source: 'rpc',
   entry: PendingCall,
-  list: ({ rpc }, page, ask) => rpc.listPending({}, page, ask),
-  async find(all, looking) {
+  list: ({ rpc }, page, ctx) => rpc.listPending({}, page, ctx),
+  async find(all, scan) {
     const calls = all.filter(({ instance_id }) => instance_id !== null)
-    const holderOf = await looking.holders(calls)
+    const holderOf = await scan.holders(calls)
     return calls
       .filter((call) => holderOf(call) !== call.instance_id)
       .map((call) => {
         const { correlation_id, user_id, client_id } = call
         return finding('call_to_superseded_instance', { correlation_id, user_id, client_id }, null, [
-          callEvidence(looking, call),
-          holderEvidence(looking, call, holderOf(call)),
+          callEvidence(scan, call),
+          holderEvidence(scan, call, holderOf(call)),
         ])
       })
   },
 })
 
-export const CALLS_OVERDUE = along<PendingCall>({
+export const CALLS_OVERDUE = createListDetector<PendingCall>({
   kinds: ['call_overdue'],
   needs: ['rpc'],
   source: 'rpc',
   entry: PendingCall,
-  list: ({ rpc }, page, ask) => rpc.listPending({ overdue: true }, page, ask),
-  find(calls, looking) {
-    const now = looking.view.now()
+  list: ({ rpc }, page, ctx) => rpc.listPending({ overdue: true }, page, ctx),
+  find(calls, scan) {
+    const now = scan.view.now()
     // An inspector that does not know the filter lists every call.
     return calls
       .filter(({ deadline_at }) => deadline_at !== null && Date.parse(deadline_at) <= now)
       .map((call) => {
         const { correlation_id, user_id, client_id } = call
         return finding('call_overdue', { correlation_id, user_id, client_id }, call.deadline_at, [
-          looking.evidence(
+          scan.evidence(
             'rpc',
             requestOf('/rpc/pending', { overdue: 'true', user_id, client_id }),
             fieldsOf(call, 'action', 'started_at', 'deadline_at'),
@@ -155,30 +155,30 @@ type Connected = SessionRow & { connector: ClientOfUser }
 const hasConnector = (session: SessionRow): session is Connected =>
   session.state === 'active' && session.connector !== null && session.connector_connected !== true
 
-export const SESSIONS_WITHOUT_CONNECTOR = along<SessionRow>({
+export const SESSIONS_WITHOUT_CONNECTOR = createListDetector<SessionRow>({
   kinds: ['session_without_connector'],
   needs: ['sessions'],
   source: 'sessions',
   entry: SessionRow,
-  list: ({ sessions }, page, ask) => sessions.listSessions({ state: 'active' }, page, ask),
-  async find(sessions, looking) {
+  list: ({ sessions }, page, ctx) => sessions.listSessions({ state: 'active' }, page, ctx),
+  async find(sessions, scan) {
     const asked = sessions.filter(hasConnector)
     const unknown = asked.filter(({ connector_connected }) => connector_connected === null)
     // What the registry of sessions does not say itself, that of connections may.
-    const canAsk = unknown.length > 0 && Boolean(looking.inspectors.registry)
-    const holderOf = canAsk ? await looking.holders(unknown.map(({ connector }) => connector)) : undefined
+    const canInspect = unknown.length > 0 && Boolean(scan.inspectors.registry)
+    const holderOf = canInspect ? await scan.holders(unknown.map(({ connector }) => connector)) : undefined
     return asked
       .filter(({ connector_connected, connector }) => connector_connected === false || holderOf?.(connector) === null)
       .map((session) => {
         const { session_id, site_id, connector } = session
-        const evidence = looking.evidence(
+        const evidence = scan.evidence(
           'sessions',
           requestOf(`/sessions/${encodeURIComponent(session_id)}`),
           fieldsOf(session, 'state', 'connector', 'updated_at'),
         )
         return finding('session_without_connector', { session_id, site_id }, null, [
           evidence,
-          ...(holderOf ? [holderEvidence(looking, connector, null)] : []),
+          ...(holderOf ? [holderEvidence(scan, connector, null)] : []),
         ])
       })
   },

@@ -5,7 +5,7 @@ import { digest64 } from '../../contract/digest.js'
 import { Timestamp, utf8Length } from '../../contract/ids.js'
 import { type JsonObject, JsonRecord } from '../../contract/json.js'
 import { ID_BYTES } from '../../contract/limits.js'
-import { pageOf } from '../../contract/page.js'
+import { pageSchema } from '../../contract/page.js'
 
 /** What contradicts what, or what is overdue by its own clock. */
 export const FindingKind = z
@@ -113,7 +113,7 @@ export const FindingFilter = z.object({ kind: FindingKind.optional().describe('O
 export type FindingFilter = z.infer<typeof FindingFilter>
 
 /** A page of findings, kind by kind. */
-export const FindingPage = pageOf(Finding)
+export const FindingPage = pageSchema(Finding)
   .extend({
     completeness: Completeness.describe('How far the sources were read for this page.'),
     not_looked_for: z

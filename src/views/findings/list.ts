@@ -7,7 +7,7 @@ import type { SourceName } from '../../contract/completeness.js'
 import type { Inspectors, Present } from '../../contract/families.js'
 import type { PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { completenessOf, type Reading, type ViewAsk } from '../reading.js'
+import { completenessOf, type SourceReading, type ViewContext } from '../reading.js'
 import { CALLS_COUNTED, COMMANDS_COUNTED } from './counts.js'
 import {
   COMMANDS_OVERDUE,
@@ -16,7 +16,7 @@ import {
   RESERVATIONS_WITHOUT_COMMAND,
   SILENT_NODES,
 } from './delivery.js'
-import { type Detector, Looking, SourceFailed, Spent } from './detector.js'
+import { BudgetExhausted, type Detector, ScanContext, SourceFailed } from './detector.js'
 import {
   CALLS_OVERDUE,
   CALLS_TO_SUPERSEDED,
@@ -81,7 +81,7 @@ interface Look {
 /** Which of the detectors can look, and whether the filter asks for what they find. */
 const isAsked = ({ kinds }: Detector, { kind }: FindingFilter) => kind === undefined || kinds.includes(kind)
 const sourcesOf = ({ needs }: Detector) => needs.map((need) => CAPABILITIES.inspectorOf(need) as SourceName)
-const canLook = ({ needs }: Detector, inspectors: Inspectors) =>
+const canScan = ({ needs }: Detector, inspectors: Inspectors) =>
   needs.every((need) => CAPABILITIES.offers(inspectors, need))
 
 /**
@@ -95,12 +95,12 @@ export async function listFindings(
   inspectors: Inspectors,
   filter: FindingFilter,
   page: PageQuery,
-  view: ViewAsk,
+  view: ViewContext,
 ): Promise<FindingPage> {
-  const first = new Looking(inspectors as Present, view, FIRST_SHARE)
-  const { looks, place } = await lookAround(first, filter, page)
-  const second = new Looking(inspectors as Present, view, 1 - FIRST_SHARE)
-  const items = await lookAgain(second, looks)
+  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
+  const { looks, place } = await scanAll(first, filter, page)
+  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE)
+  const items = await rescan(second, looks)
   const isOver = place.detector >= DETECTORS.length
   return {
     items,
@@ -110,14 +110,14 @@ export async function listFindings(
     not_looked_for: FindingKind.options.filter(
       (kind) =>
         (filter.kind ?? kind) === kind &&
-        !DETECTORS.some((detector) => detector.kinds.includes(kind) && canLook(detector, inspectors)),
+        !DETECTORS.some((detector) => detector.kinds.includes(kind) && canScan(detector, inspectors)),
     ),
   }
 }
 
 /** The first look: from the place where the page before ended until the page is full or the bounds are reached. */
-async function lookAround(looking: Looking, filter: FindingFilter, page: PageQuery) {
-  const { inspectors, view } = looking
+async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery) {
+  const { inspectors, view } = scan
   const looks: Look[] = []
   let place = placeOf(page.cursor)
   let room = page.limit
@@ -125,60 +125,60 @@ async function lookAround(looking: Looking, filter: FindingFilter, page: PageQue
   while (place.detector < DETECTORS.length && (room === page.limit || room >= ROOM_MIN)) {
     const detector = DETECTORS[place.detector] as Detector
     const next = { detector: place.detector + 1, cursor: null }
-    const hasFailed = sourcesOf(detector).some((source) => looking.failed.has(source))
-    if (!isAsked(detector, filter) || !canLook(detector, inspectors) || hasFailed) {
+    const hasFailed = sourcesOf(detector).some((source) => scan.failed.has(source))
+    if (!isAsked(detector, filter) || !canScan(detector, inspectors) || hasFailed) {
       place = next
       continue
     }
-    const left = sourcesOf(detector).map((source) => looking.budget(source).entries)
+    const left = sourcesOf(detector).map((source) => scan.budget(source).entries)
     const query = { cursor: place.cursor, limit: Math.max(1, Math.min(room, ...left)) }
     try {
-      const seen = await detector.look(looking, query)
+      const seen = await detector.detect(scan, query)
       hasLooked = true
       const findings = seen.findings.filter(({ kind }) => (filter.kind ?? kind) === kind)
       if (findings.length > 0) looks.push({ detector, page: query, findings })
       room -= findings.length
       place = seen.next === null || seen.next === place.cursor ? next : { ...place, cursor: seen.next }
     } catch (error) {
-      if (!(error instanceof Spent || error instanceof SourceFailed)) throw error
+      if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
       // The next request goes on here, unless a whole one is not enough for it.
-      if (error instanceof Spent && hasLooked) break
-      if (error instanceof Spent) looking.cut.add(detector.source)
+      if (error instanceof BudgetExhausted && hasLooked) break
+      if (error instanceof BudgetExhausted) scan.cut.add(detector.source)
       place = next
     }
-    await betweenSlices(view.ask)
+    await betweenSlices(view.ctx)
   }
   return { looks, place }
 }
 
 /** Those of the findings that a second look shows too, with what it saw. */
-async function lookAgain(looking: Looking, looks: readonly Look[]): Promise<Finding[]> {
+async function rescan(scan: ScanContext, looks: readonly Look[]): Promise<Finding[]> {
   if (looks.length === 0) return []
   await sleep(LOOK_AGAIN_MS)
-  looking.view.ask.signal.throwIfAborted()
+  scan.view.ctx.signal.throwIfAborted()
   const confirmed: Finding[] = []
   for (const { detector, page, findings } of looks) {
     const known = new Set(findings.map(({ finding_id }) => finding_id))
     try {
-      const seen = await detector.look(looking, page)
+      const seen = await detector.detect(scan, page)
       confirmed.push(...seen.findings.filter(({ finding_id }) => known.has(finding_id)))
     } catch (error) {
-      if (!(error instanceof Spent || error instanceof SourceFailed)) throw error
-      looking.cut.add(detector.source)
+      if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
+      scan.cut.add(detector.source)
     }
   }
   return confirmed
 }
 
 /** What each source was read for in some looks together. */
-function readingsOf(looks: readonly Looking[]): Reading[] {
+function readingsOf(looks: readonly ScanContext[]): SourceReading[] {
   const sources = new Set(looks.flatMap(({ asked }) => [...asked]))
-  return [...sources].map((source): Reading => {
-    const failed = looks.find((look) => look.failed.has(source))
+  return [...sources].map((source): SourceReading => {
+    const failed = looks.find((detect) => detect.failed.has(source))
     return {
       source,
-      examined: looks.reduce((sum, look) => sum + look.examined(source), 0),
-      truncated: failed !== undefined || looks.some((look) => look.cut.has(source)),
+      examined: looks.reduce((sum, detect) => sum + detect.examined(source), 0),
+      truncated: failed !== undefined || looks.some((detect) => detect.cut.has(source)),
       value: failed ? undefined : null,
       error: failed?.failed.get(source),
     }

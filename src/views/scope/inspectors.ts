@@ -9,67 +9,67 @@ import { admitsCommand } from '../../contract/delivery-rules.js'
 import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
 import { userStream } from '../../contract/ingest.js'
-import { type Ask, annotated, type PageQuery, withItems } from '../../contract/page.js'
+import { type InspectionContext, type PageQuery, withItems, withMetadata } from '../../contract/page.js'
 import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
 import type { SessionFilter, SessionInspector, SessionRow } from '../../contract/sessions.js'
 import type { SiteFilter, SiteInspector, SiteRow } from '../../contract/sites.js'
 import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
-import { walk } from '../reading.js'
+import { walkEntries } from '../reading.js'
 import { listOfUsers, listOwned } from './list.js'
 import {
   countOfOne,
-  eachInSight,
-  ifSeen,
-  oneOf,
-  refuse,
-  type Seen,
-  said,
+  eachVisibleUser,
+  ifVisible,
+  indexMetadata,
+  onlyUser,
+  parseVisibleUsers,
+  refuseUnscopable,
   scopeUsers,
-  seenOf,
   type UserScope,
+  type VisibleUsers,
 } from './seen.js'
 
 // Cooperative sites, for those in sight: a site and its sessions are their owner's, a stream its viewer's.
 
 /** `record` where its owner is in sight. */
-const ifOwned = <T extends { owner: string }>(record: T | null, { has }: Seen): T | null =>
+const ifOwned = <T extends { owner: string }>(record: T | null, { has }: VisibleUsers): T | null =>
   record && has(record.owner) ? record : null
 
-function scopeSites(sites: SiteInspector, seen: Seen): SiteInspector {
+function scopeSites(sites: SiteInspector, seen: VisibleUsers): SiteInspector {
   return {
-    listSites: listOwned<'owner', SiteRow, SiteFilter>('owner', seen.users, (filter, page, ask) =>
-      sites.listSites(filter, page, ask),
+    listSites: listOwned<'owner', SiteRow, SiteFilter>('owner', seen.users, (filter, page, ctx) =>
+      sites.listSites(filter, page, ctx),
     ),
-    getSite: async (id, ask) => ifOwned(await sites.getSite(id, ask), seen),
+    getSite: async (id, ctx) => ifOwned(await sites.getSite(id, ctx), seen),
   }
 }
 
-function scopeSessions(sessions: SessionInspector, seen: Seen): SessionInspector {
+function scopeSessions(sessions: SessionInspector, seen: VisibleUsers): SessionInspector {
   const { countSessions } = sessions
   return {
-    listSessions: listOwned<'owner', SessionRow, SessionFilter>('owner', seen.users, (filter, page, ask) =>
-      sessions.listSessions(filter, page, ask),
+    listSessions: listOwned<'owner', SessionRow, SessionFilter>('owner', seen.users, (filter, page, ctx) =>
+      sessions.listSessions(filter, page, ctx),
     ),
-    getSession: async (id, ask) => ifOwned(await sessions.getSession(id, ask), seen),
+    getSession: async (id, ctx) => ifOwned(await sessions.getSession(id, ctx), seen),
     ...(countSessions && {
-      countSessions: eachInSight(seen, ({ owner }) => owner, countSessions.bind(sessions)),
+      countSessions: eachVisibleUser(seen, ({ owner }) => owner, countSessions.bind(sessions)),
     }),
   }
 }
 
 /** Viewers are those in sight: they are counted by walking over their streams, as far as a request may. */
-function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: Seen): SubscriptionInspector {
-  const listSubscriptions = listOfUsers<SubscriptionRow, SubscriptionFilter>(seen.users, (filter, page, ask) =>
-    subscriptions.listSubscriptions(filter, page, ask),
+function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleUsers): SubscriptionInspector {
+  const listSubscriptions = listOfUsers<SubscriptionRow, SubscriptionFilter>(seen.users, (filter, page, ctx) =>
+    subscriptions.listSubscriptions(filter, page, ctx),
   )
   return {
     listSubscriptions,
     ...(subscriptions.countViewers && {
-      async countViewers(sessionIds, ask) {
+      async countViewers(sessionIds, ctx) {
         const viewers = new Map(sessionIds.map((id) => [id, 0]))
-        const list = (page: PageQuery, asking: Ask) => listSubscriptions({}, page, asking)
-        const view = { ask, now: Date.now, onError: (_: unknown, error: unknown) => ask.onError?.(error) }
-        const reading = await walk(
+        const list = (page: PageQuery, asking: InspectionContext) => listSubscriptions({}, page, asking)
+        const view = { ctx, now: Date.now, onError: (_: unknown, error: unknown) => ctx.onError?.(error) }
+        const reading = await walkEntries(
           'subscriptions',
           { entry: SubscriptionRow, id: 'subscription_id', list },
           view,
@@ -89,16 +89,16 @@ function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: Seen): S
 
 // The registries of what clients report, for those in sight: connections, contexts, browser windows.
 
-function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInspector {
+function scopeConnections(registry: RegistryInspector, seen: VisibleUsers): RegistryInspector {
   const { listConnectionHistory, countConnections, currentInstances, listActions, connectionChurn } = registry
   return {
     ...scopeUsers(registry, seen),
-    listConnections: listOfUsers(seen.users, (filter, page, ask) => registry.listConnections(filter, page, ask)),
-    getConnection: async (id, ask) => ifSeen(await registry.getConnection(id, ask), seen),
+    listConnections: listOfUsers(seen.users, (filter, page, ctx) => registry.listConnections(filter, page, ctx)),
+    getConnection: async (id, ctx) => ifVisible(await registry.getConnection(id, ctx), seen),
     ...(listConnectionHistory && {
-      async listConnectionHistory(id, page, ask) {
-        if (!ifSeen(await registry.getConnection(id, ask), seen)) return null
-        const listed = await listConnectionHistory.call(registry, id, page, ask)
+      async listConnectionHistory(id, page, ctx) {
+        if (!ifVisible(await registry.getConnection(id, ctx), seen)) return null
+        const listed = await listConnectionHistory.call(registry, id, page, ctx)
         if (listed === null) return null
         return withItems(
           listed,
@@ -107,20 +107,20 @@ function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInsp
       },
     }),
     ...(currentInstances && {
-      async currentInstances(clients, ask) {
+      async currentInstances(clients, ctx) {
         const own = clients.filter(({ user_id }) => seen.has(user_id))
-        const found = own.length === 0 ? [] : await currentInstances.call(registry, own, ask)
+        const found = own.length === 0 ? [] : await currentInstances.call(registry, own, ctx)
         const byClient = new Map(own.map((client, i) => [client, found[i] ?? null]))
         return clients.map((client) => byClient.get(client) ?? null)
       },
     }),
     ...(countConnections && { countConnections: countOfOne(seen, countConnections.bind(registry)) }),
-    ...(connectionChurn && { connectionChurn: refuse }),
+    ...(connectionChurn && { connectionChurn: refuseUnscopable }),
     ...(listActions && {
-      async listActions({ user_id: asked, ...filter }, page, ask) {
-        const user_id = oneOf(seen, asked)
+      async listActions({ user_id: asked, ...filter }, page, ctx) {
+        const user_id = onlyUser(seen, asked)
         if (user_id === null) return null
-        const listed = await listActions.call(registry, { ...filter, user_id }, page, ask)
+        const listed = await listActions.call(registry, { ...filter, user_id }, page, ctx)
         if (listed === null) return null
         // Without what it has examined: an index of actions passes over silent connections of others.
         const { items, next_cursor, has_more, omitted, truncated } = listed
@@ -130,33 +130,33 @@ function scopeConnections(registry: RegistryInspector, seen: Seen): RegistryInsp
   }
 }
 
-function scopeContexts(contexts: ContextRegistryInspector, seen: Seen): ContextRegistryInspector {
+function scopeContexts(contexts: ContextRegistryInspector, seen: VisibleUsers): ContextRegistryInspector {
   const { countContexts, countByWindow } = contexts
   return {
     ...scopeUsers(contexts, seen),
-    listContexts: listOfUsers(seen.users, (filter, page, ask) => contexts.listContexts(filter, page, ask)),
-    getContext: async (id, ask) => ifSeen(await contexts.getContext(id, ask), seen),
+    listContexts: listOfUsers(seen.users, (filter, page, ctx) => contexts.listContexts(filter, page, ctx)),
+    getContext: async (id, ctx) => ifVisible(await contexts.getContext(id, ctx), seen),
     ...(countContexts && { countContexts: countOfOne(seen, countContexts.bind(contexts)) }),
     ...(countByWindow && {
-      async countByWindow(windowIds, ask, windows = []) {
+      async countByWindow(windowIds, ctx, windows = []) {
         // In a window of which nobody says whose it is, others may have contexts.
         const own = windows.filter(({ user_id }) => seen.has(user_id))
         const ids = own.map(({ window_id }) => window_id)
-        const counted = own.length === 0 ? [] : await countByWindow.call(contexts, ids, ask, own)
+        const counted = own.length === 0 ? [] : await countByWindow.call(contexts, ids, ctx, own)
         return own.length === windowIds.length
           ? counted
-          : annotated([...counted], { ...said(counted), truncated: true })
+          : withMetadata([...counted], { ...indexMetadata(counted), truncated: true })
       },
     }),
   }
 }
 
-function scopeWindows(windows: BrowserWindowRegistryInspector, seen: Seen): BrowserWindowRegistryInspector {
+function scopeWindows(windows: BrowserWindowRegistryInspector, seen: VisibleUsers): BrowserWindowRegistryInspector {
   const { countBrowserWindows } = windows
   return {
     ...scopeUsers(windows, seen),
-    listBrowserWindows: listOfUsers(seen.users, (filter, page, ask) => windows.listBrowserWindows(filter, page, ask)),
-    getBrowserWindow: async (id, ask) => ifSeen(await windows.getBrowserWindow(id, ask), seen),
+    listBrowserWindows: listOfUsers(seen.users, (filter, page, ctx) => windows.listBrowserWindows(filter, page, ctx)),
+    getBrowserWindow: async (id, ctx) => ifVisible(await windows.getBrowserWindow(id, ctx), seen),
     ...(countBrowserWindows && { countBrowserWindows: countOfOne(seen, countBrowserWindows.bind(windows)) }),
   }
 }
@@ -176,7 +176,7 @@ function scopeWindows(windows: BrowserWindowRegistryInspector, seen: Seen): Brow
  * const router = createDiagnosticsRouter({ inspectors: team, auth: apiKeyAuth(keyOfTheTeam) })
  */
 export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspectors {
-  const seen = seenOf(scope)
+  const seen = parseVisibleUsers(scope)
   const {
     history,
     registry,
@@ -206,71 +206,71 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
 
 const NO_INSTANCE = { current: false, current_instance_id: null }
 
-function scopeCalls(rpc: RpcInspector, seen: Seen): RpcInspector {
+function scopeCalls(rpc: RpcInspector, seen: VisibleUsers): RpcInspector {
   const { checkInstance, summary } = rpc
   const listCalls = (only: PendingCallFilter) =>
     listOfUsers<PendingCall, PendingCallFilter>(
       seen.users,
-      (filter, page, ask) => rpc.listPending({ ...filter, ...only }, page, ask),
+      (filter, page, ctx) => rpc.listPending({ ...filter, ...only }, page, ctx),
       () => true,
       admitsCall,
     )
   const [waiting, overdue] = [listCalls({}), listCalls({ overdue: true })]
   return {
     ...scopeUsers(rpc, seen),
-    listPending: (filter, page, ask) => (filter.overdue ? overdue : waiting)(filter, page, ask),
-    getPending: async (id, ask) => ifSeen(await rpc.getPending(id, ask), seen),
+    listPending: (filter, page, ctx) => (filter.overdue ? overdue : waiting)(filter, page, ctx),
+    getPending: async (id, ctx) => ifVisible(await rpc.getPending(id, ctx), seen),
     ...(checkInstance && {
-      checkInstance: (instance, ask) =>
-        seen.has(instance.user_id) ? checkInstance.call(rpc, instance, ask) : NO_INSTANCE,
+      checkInstance: (instance, ctx) =>
+        seen.has(instance.user_id) ? checkInstance.call(rpc, instance, ctx) : NO_INSTANCE,
     }),
-    ...(summary && { summary: refuse }),
+    ...(summary && { summary: refuseUnscopable }),
   }
 }
 
-function scopeHistory(history: HistoryInspector, seen: Seen): HistoryInspector {
+function scopeHistory(history: HistoryInspector, seen: VisibleUsers): HistoryInspector {
   const { listStreams } = history
   const isIn = (stream: string, userId: string) => stream.startsWith(`${userStream(userId)}/`)
   return {
     ...scopeUsers(history, seen),
-    async readMessages(query, ask) {
+    async readMessages(query, ctx) {
       const owner = seen.users.find((user) => isIn(query.stream, user))
       if (owner === undefined) return { items: [], truncated: false }
-      const sample = await history.readMessages(query, ask)
+      const sample = await history.readMessages(query, ctx)
       return { ...sample, items: sample.items.filter((message) => message?.user_id === owner) }
     },
     ...(listStreams && {
       listStreams: listOfUsers(
         seen.users,
-        (filter, page, ask) => listStreams.call(history, filter, page, ask),
+        (filter, page, ctx) => listStreams.call(history, filter, page, ctx),
         ({ stream, user_id }) => isIn(stream, user_id),
       ),
     }),
   }
 }
 
-function scopeDeduplicator(deduplicator: DeduplicatorInspector, seen: Seen): DeduplicatorInspector {
+function scopeDeduplicator(deduplicator: DeduplicatorInspector, seen: VisibleUsers): DeduplicatorInspector {
   const { userSummary } = deduplicator
   return {
-    summary: refuse,
+    summary: refuseUnscopable,
     ...(userSummary && {
-      userSummary: async (userId, ask) =>
-        seen.has(userId) ? ifSeen(await userSummary.call(deduplicator, userId, ask), seen) : null,
+      userSummary: async (userId, ctx) =>
+        seen.has(userId) ? ifVisible(await userSummary.call(deduplicator, userId, ctx), seen) : null,
     }),
   }
 }
 
-function scopeDelivery(delivery: DeliveryInspector, seen: Seen): DeliveryInspector {
+function scopeDelivery(delivery: DeliveryInspector, seen: VisibleUsers): DeliveryInspector {
   const { listCommands } = delivery
   return {
-    summary: refuse,
-    listNodes: refuse,
-    listTenants: refuse,
-    status: async (key, ask) => (seen.has(key.user_id) ? ifSeen(await delivery.status(key, ask), seen) : null),
+    summary: refuseUnscopable,
+    listNodes: refuseUnscopable,
+    listTenants: refuseUnscopable,
+    status: async (key, ctx) => (seen.has(key.user_id) ? ifVisible(await delivery.status(key, ctx), seen) : null),
     ...(listCommands && {
       listCommands: listOfUsers<DeliveryCommand, CommandFilter>(
         seen.users,
-        (filter, page, ask) => listCommands.call(delivery, filter, page, ask),
+        (filter, page, ctx) => listCommands.call(delivery, filter, page, ctx),
         () => true,
         admitsCommand,
       ),

@@ -1,7 +1,7 @@
 /** Lists of some users only: one user after the other, each by the source's own filter of users. */
 import { betweenSlices } from '../../async/turns.js'
 import { digest64 } from '../../contract/digest.js'
-import type { Ask, Awaitable, Page, PageQuery } from '../../contract/page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { budgetOf, readPage } from '../reading.js'
 
@@ -13,7 +13,7 @@ type OwnedBy<By extends Whose> = { readonly [Name in By]: string | null }
 type OfOne<By extends Whose> = { readonly [Name in By]: string }
 type FilterBy<By extends Whose> = { readonly [Name in By]?: string | undefined }
 
-type List<T, F> = (filter: F, page: PageQuery, ask: Ask) => Awaitable<Page<T>>
+type List<T, F> = (filter: F, page: PageQuery, ctx: InspectionContext) => Awaitable<Page<T>>
 
 /** Where a page goes on: at which user, and after what of theirs. */
 interface Place {
@@ -58,21 +58,22 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
     return { at: Number(at), cursor }
   }
 
-  return async (filter, page, ask) => {
+  return async (filter, page, ctx) => {
     const { [by]: only, ...others } = filter
     const first = only === undefined ? 0 : users.indexOf(only)
     // Of somebody who is not in sight there is nothing.
     const end = only === undefined ? users.length : first < 0 ? first : first + 1
     let { at, cursor } = page.cursor === null ? { at: first, cursor: null } : parseToken(page.cursor)
     if (page.cursor !== null && (at < first || at >= end)) throw new Refusal('invalid_cursor')
-    const budget = budgetOf({ ask })
+    const budget = budgetOf({ ctx })
     const before = budget.entries
     const items: T[] = []
     let omitted = 0
     while (at < end) {
       const user_id = users[at] as string
-      const ofUser = (query: PageQuery, asking: Ask) => list({ [by]: user_id } as OfOne<By>, query, asking)
-      const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ask })
+      const ofUser = (query: PageQuery, asking: InspectionContext) =>
+        list({ [by]: user_id } as OfOne<By>, query, asking)
+      const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ctx })
       // What is no record is nobody's.
       for (const entry of listed.items)
         if (entry?.[by] === user_id && isOf(entry) && admits(others, entry)) items.push(entry)
@@ -81,7 +82,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
       cursor = listed.has_more ? listed.next_cursor : null
       if (!listed.has_more) at++
       if (isStuck || items.length === page.limit || budget.entries <= 0 || budget.pages <= 0 || at === end) break
-      await betweenSlices(ask)
+      await betweenSlices(ctx)
     }
     const has_more = at < end
     return {

@@ -1,7 +1,7 @@
 /** Who is in sight, and what an inspector of any family is asked for on their behalf. */
 import { checkId, compareIds } from '../../contract/ids.js'
 import type { UserIndex } from '../../contract/observation.js'
-import { type Ask, type Awaitable, annotated, examinable, type Indexed } from '../../contract/page.js'
+import { type Awaitable, type Indexed, type InspectionContext, scanLimit, withMetadata } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 
 /** Users of one scope: as many as an index of users is asked for at once. */
@@ -14,14 +14,14 @@ export interface UserScope {
 }
 
 /** Who is in sight. */
-export interface Seen {
+export interface VisibleUsers {
   /** Each once, in the order of their ids. */
   readonly users: readonly string[]
   has(userId: string): boolean
 }
 
 /** @throws TypeError for users that are no list of ids, RangeError for more than 500. */
-export function seenOf(scope: UserScope): Seen {
+export function parseVisibleUsers(scope: UserScope): VisibleUsers {
   const ids: unknown = scope?.user_ids
   const unknown = Object.keys(scope ?? {}).find((name) => name !== 'user_ids')
   if (unknown !== undefined) throw new TypeError(`the option ${unknown} is unknown; known are user_ids`)
@@ -33,22 +33,22 @@ export function seenOf(scope: UserScope): Seen {
 }
 
 /** What is of all users is not told. */
-export function refuse(): never {
+export function refuseUnscopable(): never {
   throw new Refusal('not_narrowable')
 }
 
 /** `record` where it is that of somebody in sight. */
-export const ifSeen = <T extends { user_id: string | null }>(record: T | null, { has }: Seen): T | null =>
+export const ifVisible = <T extends { user_id: string | null }>(record: T | null, { has }: VisibleUsers): T | null =>
   record && record.user_id !== null && has(record.user_id) ? record : null
 
 /** What a source says of its answer, and nothing else of it. */
-export const said = ({ examined, truncated }: Indexed): Indexed => ({
+export const indexMetadata = ({ examined, truncated }: Indexed): Indexed => ({
   ...(examined === undefined ? {} : { examined }),
   ...(truncated === undefined ? {} : { truncated }),
 })
 
 /** The one user in sight that is asked for. */
-export function oneOf({ users, has }: Seen, asked: string | undefined): string | null {
+export function onlyUser({ users, has }: VisibleUsers, asked: string | undefined): string | null {
   if (asked !== undefined) return has(asked) ? asked : null
   return users.length === 1 ? (users[0] as string) : null
 }
@@ -58,60 +58,63 @@ export function oneOf({ users, has }: Seen, asked: string | undefined): string |
  * under another filter belongs to others, and shows in what it says it has examined.
  */
 export function countOfOne<Counts>(
-  seen: Seen,
-  count: (filter: { user_id: string }, ask: Ask) => Awaitable<Counts | null>,
+  seen: VisibleUsers,
+  count: (filter: { user_id: string }, ctx: InspectionContext) => Awaitable<Counts | null>,
 ) {
-  return ({ user_id, ...others }: { user_id?: string | undefined }, ask: Ask): Awaitable<Counts | null> => {
-    const user = oneOf(seen, user_id)
+  return (
+    { user_id, ...others }: { user_id?: string | undefined },
+    ctx: InspectionContext,
+  ): Awaitable<Counts | null> => {
+    const user = onlyUser(seen, user_id)
     if (user === null || Object.values(others).some((value) => value !== undefined)) return null
-    return count({ user_id: user }, ask)
+    return count({ user_id: user }, ctx)
   }
 }
 
 /** The index of a source over those in sight. */
-export function scopeUsers(index: UserIndex, { users, has }: Seen): UserIndex {
+export function scopeUsers(index: UserIndex, { users, has }: VisibleUsers): UserIndex {
   const { observeUsers } = index
   if (!observeUsers) return {}
 
-  const observe: typeof observeUsers = async (userIds, ask) => {
+  const observe: typeof observeUsers = async (userIds, ctx) => {
     const asked = userIds.filter(has)
     if (asked.length === 0) return []
-    const parts = await observeUsers.call(index, asked, ask)
+    const parts = await observeUsers.call(index, asked, ctx)
     return (
       parts &&
-      annotated(
+      withMetadata(
         parts.filter(({ user_id }) => has(user_id)),
-        said(parts),
+        indexMetadata(parts),
       )
     )
   }
 
   return {
     observeUsers: observe,
-    async listUserIds({ after, limit }, ask) {
+    async listUserIds({ after, limit }, ctx) {
       const left = users.filter((user) => after === null || compareIds(user, after) > 0)
-      const asked = left.slice(0, Math.min(limit, examinable(ask)))
-      const parts = await observe(asked, ask)
+      const asked = left.slice(0, Math.min(limit, scanLimit(ctx)))
+      const parts = await observe(asked, ctx)
       if (parts === null) return null
       const known = new Set(parts.map(({ user_id }) => user_id))
       const reached = asked.length < left.length ? { reached: asked.at(-1) as string } : {}
-      return annotated(
+      return withMetadata(
         asked.filter((user) => known.has(user)),
-        { ...said(parts), ...reached },
+        { ...indexMetadata(parts), ...reached },
       )
     },
   }
 }
 
 /** What a source says of each of `keys`, asked only for those of somebody in sight; of others nobody can say. */
-export function eachInSight<Key, Answer>(
-  { has }: Seen,
+export function eachVisibleUser<Key, Answer>(
+  { has }: VisibleUsers,
   userOf: (key: Key) => string,
-  answerFor: (keys: readonly Key[], ask: Ask) => Awaitable<readonly (Answer | null)[]>,
+  answerFor: (keys: readonly Key[], ctx: InspectionContext) => Awaitable<readonly (Answer | null)[]>,
 ) {
-  return async (keys: readonly Key[], ask: Ask): Promise<(Answer | null)[]> => {
+  return async (keys: readonly Key[], ctx: InspectionContext): Promise<(Answer | null)[]> => {
     const own = keys.filter((key) => has(userOf(key)))
-    const answers = own.length === 0 ? [] : await answerFor(own, ask)
+    const answers = own.length === 0 ? [] : await answerFor(own, ctx)
     const answerOf = new Map(own.map((key, i) => [key, answers[i] ?? null]))
     return keys.map((key) => answerOf.get(key) ?? null)
   }

@@ -1,0 +1,63 @@
+/** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
+import { useLayoutEffect, useState } from 'preact/hooks'
+
+export interface Address {
+  /** Undecoded, as it is asked for: `/users/ada/summary`. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+export type Query = Readonly<Record<string, string | null | undefined>>
+
+/** `path?query`, without what is not given. */
+export function pathWithQuery(path: string, query: Query | URLSearchParams = {}): string {
+  const given = query instanceof URLSearchParams ? [...query] : Object.entries(query)
+  const search = new URLSearchParams(given.filter((pair): pair is [string, string] => Boolean(pair[1])))
+  return search.size > 0 ? `${path}?${search}` : path
+}
+
+// As the address bar has them: printable ASCII, and neither what a URL reads as another separator nor what ends its path.
+const WRITTEN = /^[!"$-[\]-~]*$/
+const DOTS = /\/(\.|%2e){1,2}(\/|$)/i
+
+/**
+ * The URL of `asked`, a path and query below the router at `api`. `null` where a browser would read it as another origin, as
+ * outside of the router or as another path than the one that is written: the key is sent along.
+ */
+export function urlBelow(api: string, asked: string): string | null {
+  const [path = ''] = asked.split('?', 1)
+  const url = api + asked
+  if (!WRITTEN.test(path) || DOTS.test(path) || !URL.canParse(url)) return null
+  const { href } = new URL(url)
+  return href.startsWith(new URL(`${api}/`).href) ? href : null
+}
+
+/** Where a link goes that shows the answer to a question. */
+export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${pathWithQuery(path, query)}`
+
+/** Sums have no page of their own: they stand above their list, or on the overview. */
+const shownAt = (path: string) =>
+  path
+    .replace(/^(\/(?:connections|contexts|browser-windows|workers))\/(?:count|churn|available)$/, '$1')
+    .replace(/^\/\w+\/summary$/, '') || '/'
+
+/** What a fragment, without its `#`, asks for. */
+export function addressOf(hash: string): Address {
+  const [path = ''] = hash.split('?', 1)
+  return { path: shownAt(path), query: new URLSearchParams(hash.slice(path.length)) }
+}
+
+const read = () => addressOf(location.hash.slice(1))
+
+/** Where the page is; it follows links, back and forward. */
+export function useAddress(): Address {
+  const [address, setAddress] = useState(read)
+  useLayoutEffect(() => {
+    const follow = () => setAddress(read())
+    addEventListener('hashchange', follow)
+    // It may have changed between what was drawn and now.
+    follow()
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return address
+}

@@ -1,0 +1,239 @@
+/**
+ * What the page knows: one entry per question that somebody on the page asks, asked again while somebody does. Lists come by
+ * the one watch of this tab where the router has it, everything else and whatever the watch does not bring by asking.
+ */
+import type { Capabilities } from '../../contract/capabilities.js'
+import type { Completeness } from '../../contract/completeness.js'
+import type { ServiceIndex } from '../../diagnostics/service-index.js'
+import type { SourceRow } from '../../diagnostics/sources.js'
+import { fetchRoute, type Problem } from './fetch-route.js'
+import { dropKey } from './key.js'
+import { createWatching } from './watching.js'
+
+/** What is known of one question. The last value stays while nobody answers, and grows old. */
+export interface Answer<T = unknown> {
+  readonly value: T | null
+  /** When the router last said so, by this browser's clock; `null` for never. */
+  readonly asOf: number | null
+  readonly problem: Problem | null
+}
+
+interface Entry {
+  readonly path: string
+  readonly isList: boolean
+  answer: Answer
+  etag: string | null
+  readonly listeners: Set<() => void>
+  /** Of the question that is under way. */
+  asking: AbortController | null
+  dueAt: number
+}
+
+const NOTHING: Answer = { value: null, asOf: null, problem: null }
+const EVERY_MS = 2_000
+/** Of a list that comes by itself: a watch says nothing of a source that fails. */
+const QUIET_MS = 4_000
+const TICK_MS = 250
+/** What has not been confirmed for so long is shown as old. */
+const LATE_MS = 4_500
+/** Whether the router answers at all, whatever the view asks. */
+const PULSE = '/capabilities'
+/** What else it can be asked; not every host passes it on, and then nobody knows. */
+const INDEX = '/'
+
+const entries = new Map<string, Entry>()
+const onPulse = new Set<() => void>()
+/** Since when the page is paused: what it shows grows no older than it was then. */
+let pausedAt: number | null = null
+/** What is older than this was shown while the page was paused, and is asked for just now. */
+let resumedAt = 0
+let isRefused = false
+
+const isStill = () => pausedAt !== null || isRefused || document.hidden
+
+const watching = createWatching((path, value) => {
+  const entry = entries.get(path)
+  // Whoever asked for it may have left.
+  if (!entry) return
+  // What is under way was asked before, and what the tag is of has been replaced.
+  entry.asking?.abort()
+  entry.asking = null
+  entry.etag = null
+  entry.dueAt = Date.now() + QUIET_MS
+  settle(entry, { value, asOf: Date.now(), problem: null })
+})
+
+function settle(entry: Entry, answer: Answer): void {
+  entry.answer = answer
+  for (const listener of entry.listeners) listener()
+}
+
+function beat(): void {
+  for (const listener of onPulse) listener()
+}
+
+/** The key is not the one, or there is none: nothing is asked until there is another. */
+function refuse(): void {
+  if (isRefused) return
+  isRefused = true
+  dropKey()
+  rest()
+  beat()
+}
+
+async function askFor(entry: Entry): Promise<void> {
+  const asking = new AbortController()
+  entry.asking = asking
+  const reply = await fetchRoute(entry.path, entry.etag, asking.signal)
+  if (entry.asking !== asking) return
+  entry.asking = null
+  entry.dueAt = Date.now() + (watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
+  if (reply.kind === 'same') return settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
+  if (reply.kind === 'answer') {
+    entry.etag = reply.etag
+    return settle(entry, { value: reply.value, asOf: Date.now(), problem: null })
+  }
+  if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) return refuse()
+  settle(entry, { ...entry.answer, problem: reply.problem })
+}
+
+/** One list that is refused, or not part of the deployment, would take the others with it. */
+const isWatchable = ({ isList, answer: { problem } }: Entry) => isList && !/^(4|501)/.test(`${problem?.status ?? ''}`)
+
+/** Ends what is under way. */
+function rest(): void {
+  for (const entry of entries.values()) {
+    entry.asking?.abort()
+    entry.asking = null
+  }
+  watching.follow([])
+}
+
+function tick(): void {
+  if (isStill()) return
+  watching.follow([...entries.values()].filter(isWatchable).map(({ path }) => path))
+  for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= Date.now()) void askFor(entry)
+}
+
+/** Asks for `path` as long as the returned function has not been called; `listener` hears of each change. */
+export function subscribe(path: string, isList: boolean, listener: () => void): () => void {
+  const entry: Entry = entries.get(path) ?? {
+    path,
+    isList,
+    answer: NOTHING,
+    etag: null,
+    listeners: new Set(),
+    asking: null,
+    // The watch brings a list as soon as an answer would, and who drew both would draw it twice.
+    dueAt: isList ? Date.now() + TICK_MS : 0,
+  }
+  entries.set(path, entry)
+  entry.listeners.add(listener)
+  // Once the whole view has said what it asks.
+  queueMicrotask(tick)
+  return () => {
+    entry.listeners.delete(listener)
+    if (entry.listeners.size > 0) return
+    entry.asking?.abort()
+    entries.delete(path)
+  }
+}
+
+export const queryState = (path: string): Answer => entries.get(path)?.answer ?? NOTHING
+
+/** How the page as a whole stands. */
+export interface Pulse {
+  readonly capabilities: Capabilities | null
+  readonly asOf: number | null
+  readonly problem: Problem | null
+  readonly isPaused: boolean
+  readonly isRefused: boolean
+  readonly isLate: boolean
+  /** It has not answered since the page began, or went on after a pause. */
+  readonly isLoading: boolean
+  /** How many of the answers that the page shows are missing, old or without one of their sources. */
+  readonly lacking: number
+  /** Whether lists come by themselves. */
+  readonly isWatching: boolean
+}
+
+/** It is of all users, and whoever asks sees some. */
+export const NOT_SCOPABLE = 'not_narrowable'
+
+/** Why there is nothing to be asked at `path`; `null` where the index says no such thing. */
+export function unavailableReason(path: string): Problem | null {
+  const { value } = queryState(INDEX) as Answer<ServiceIndex>
+  const isClosed = (wanted: string) => value?.routes.some((route) => route.path === wanted && !route.available)
+  if (!isClosed(path.replace(/\?.*/, ''))) return null
+  const isSome = isClosed('/sources') && !isClosed('/users')
+  return isSome ? { status: 403, code: NOT_SCOPABLE, title: '' } : { status: 501, code: '', title: '' }
+}
+
+const isLate = (asOf: number | null) => asOf !== null && (pausedAt ?? Date.now()) - Math.max(asOf, resumedAt) > LATE_MS
+
+/** Whether an answer lacks a source altogether: it failed before it answered anything. */
+export const lacksSource = (completeness: Completeness | undefined): boolean =>
+  completeness?.truncated_sources.some((source) => !completeness.examined[source]) ?? false
+
+/** Whether what the page shows of an answer is not what is so now. A refusal is an answer. */
+function lacks({ path, answer: { value, problem } }: Entry): boolean {
+  if (path === INDEX) return false
+  if (problem) return problem.status === 0 || (problem.status >= 500 && problem.status !== 501)
+  const { items, completeness } = (value ?? {}) as { items?: readonly SourceRow[]; completeness?: Completeness }
+  const isUnreachable = path === '/sources' && items?.some(({ answered }) => !answered)
+  return isUnreachable || isOld(path) || lacksSource(completeness)
+}
+
+export function pulse(): Pulse {
+  const { value, asOf, problem } = queryState(PULSE) as Answer<Capabilities>
+  return {
+    capabilities: value,
+    asOf,
+    problem,
+    isPaused: pausedAt !== null,
+    isRefused,
+    isLate: isLate(asOf),
+    isLoading: asOf === null || asOf < resumedAt,
+    lacking: [...entries.values()].filter(lacks).length,
+    isWatching: watching.isLive(),
+  }
+}
+
+export function followPulse(listener: () => void): () => void {
+  onPulse.add(listener)
+  return () => onPulse.delete(listener)
+}
+
+/** Whether what is shown of `path` may have changed since. */
+export const isOld = (path: string): boolean =>
+  isLate(queryState(PULSE).asOf) ||
+  queryState(path).problem !== null ||
+  (!watching.brings(path) && isLate(queryState(path).asOf))
+
+export function setPaused(paused: boolean): void {
+  pausedAt = paused ? Date.now() : null
+  if (paused) rest()
+  else resumedAt = Date.now()
+  beat()
+}
+
+/** Begins anew with another key, which may see other things. */
+export function resetAuth(): void {
+  isRefused = false
+  rest()
+  for (const entry of entries.values()) {
+    entry.dueAt = 0
+    entry.etag = null
+    settle(entry, NOTHING)
+  }
+  tick()
+}
+
+/** Begins to ask. */
+export function startPolling(): void {
+  subscribe(PULSE, false, beat)
+  subscribe(INDEX, false, beat)
+  document.addEventListener('visibilitychange', () => (document.hidden ? rest() : tick()))
+  setInterval(tick, TICK_MS)
+  tick()
+}

@@ -1,0 +1,65 @@
+/** One question to the router: the key goes along, an answer that is known already is not sent again. */
+import { urlBelow } from './address.js'
+import { currentKey } from './key.js'
+
+/** Why there is no answer. `status` 0: nobody answered at all. */
+export interface Problem {
+  readonly status: number
+  readonly code: string
+  readonly title: string
+}
+
+export type Reply =
+  | { readonly kind: 'answer'; readonly value: unknown; readonly etag: string | null }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+/** How long nobody may answer. A router ends a request of its own long before. */
+const PATIENCE_MS = 8_000
+
+const UNREACHABLE: Problem = { status: 0, code: 'unreachable', title: 'The router does not answer' }
+
+const NO_ADDRESS: Problem = { status: 400, code: 'bad_address', title: 'This is not a path of the router' }
+
+const { origin, pathname } = new URL(document.documentElement.dataset.api ?? '', document.baseURI)
+
+/** Every URL of the router that the page asks or shows is made here; `null` for none of its own. */
+export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, ''), asked)
+
+export function keyHeaders(): Record<string, string> {
+  const key = currentKey()
+  return key === null ? {} : { 'x-admin-key': key }
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const { status } = response
+  try {
+    const { code, title, errors } = await response.json()
+    const reasons = (errors ?? []).map(({ name, reason }: { name: string; reason: string }) => `${name} ${reason}`)
+    return { status, code: String(code), title: [title, ...reasons].join('; ') }
+  } catch {
+    return { status, code: 'unexpected', title: `Somebody else answered: ${status}` }
+  }
+}
+
+/** Asks `path` below the router. Never rejects. */
+export async function fetchRoute(path: string, etag: string | null, signal: AbortSignal): Promise<Reply> {
+  const url = urlOf(path)
+  if (url === null) return { kind: 'problem', problem: NO_ADDRESS }
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), PATIENCE_MS)
+  const leave = () => timeout.abort()
+  signal.addEventListener('abort', leave)
+  try {
+    const headers = { ...keyHeaders(), ...(etag === null ? {} : { 'if-none-match': etag }) }
+    const response = await fetch(url, { headers, cache: 'no-store', redirect: 'error', signal: timeout.signal })
+    if (response.status === 304) return { kind: 'same' }
+    if (!response.ok) return { kind: 'problem', problem: await problemOf(response) }
+    return { kind: 'answer', value: await response.json(), etag: response.headers.get('etag') }
+  } catch {
+    return { kind: 'problem', problem: UNREACHABLE }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+  }
+}

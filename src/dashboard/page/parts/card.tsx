@@ -1,0 +1,35 @@
+/** A part of a page with its heading, what is known of its answer, and that answer once it is there. */
+import type { ComponentChildren, JSX } from 'preact'
+import { NOT_SCOPABLE } from '../answers.js'
+import type { useAnswer } from '../hooks.js'
+import { ProblemNote, State } from './state.js'
+
+interface CardProps<T> {
+  title: string
+  /** Where all of it is. */
+  href?: string
+  answer: ReturnType<typeof useAnswer<T>>
+  /** What the line under the heading says beside. */
+  note?: ComponentChildren
+  /** Why a record may not be there. */
+  gone?: string
+  class?: string
+  /** It is what the page is about. */
+  isMain?: true
+  children: (value: T) => ComponentChildren
+}
+
+export function Card<T>(props: CardProps<T>): JSX.Element | null {
+  const { title, href, answer, note, gone, class: name = '', isMain, children } = props
+  const { value, problem, isOld } = answer
+  // Beside what can be told it says nothing.
+  if (problem?.code === NOT_SCOPABLE && !isMain) return null
+  return (
+    <section class={`card ${name}`}>
+      {isMain ? <h1>{title}</h1> : <h2>{href ? <a href={href}>{title}</a> : title}</h2>}
+      <State answer={answer as never}>{note}</State>
+      {problem && <ProblemNote problem={problem} gone={gone} />}
+      {value !== null && <div class={isOld ? 'old' : ''}>{children(value)}</div>}
+    </section>
+  )
+}

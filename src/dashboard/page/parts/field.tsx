@@ -1,0 +1,101 @@
+/** How each field of the API is shown, by its name: in tables, on the page of one record, as evidence. One name, one look. */
+import type { ComponentChildren } from 'preact'
+import { hrefOf } from '../address.js'
+import { countOf, durationText, spacedName } from '../words.js'
+import { Text, Unknown } from './text.js'
+import { Json, Term, Time } from './value.js'
+
+/** A record of the API, of which a field may need others to say where it leads. */
+type Shown = Readonly<Record<string, unknown>>
+// biome-ignore lint/suspicious/noExplicitAny: which fields a record has, its name for one of them says
+type Way = (id: string, record: any) => string
+
+const at = encodeURIComponent
+const below =
+  (path: string, end = ''): Way =>
+  (id) =>
+    hrefOf(`${path}/${at(id)}${end}`)
+const listed =
+  (path: string, name: string): Way =>
+  (id) =>
+    hrefOf(path, { [name]: id })
+
+const user = below('/users', '/summary')
+const node = listed('/connections', 'node_id')
+
+/** Where an id leads: to what is known of whom it names. */
+const WAYS: Readonly<Record<string, Way>> = {
+  user_id: user,
+  owner: user,
+  connection_id: below('/connections'),
+  // A client is one of one user only, and so is what it runs.
+  client_id: (client_id, { user_id }) => hrefOf('/connections', { user_id, client_id }),
+  instance_id: (id, { user_id, client_id }) => hrefOf(`/rpc/instances/${at(id)}`, { user_id, client_id }),
+  command_id(command_id, { user_id, client_id, admission }) {
+    // Its scope stands for whom nobody knows.
+    const scope = admission?.scope_id
+    return hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id })
+  },
+  task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${at(id)}`, { user_id }),
+  context_id: below('/contexts'),
+  window_id: below('/browser-windows'),
+  correlation_id: below('/rpc/pending'),
+  site_id: below('/sites'),
+  session_id: below('/sessions'),
+  node_id: node,
+  last_node_id: node,
+  scope_id: listed('/delivery/commands', 'scope_id'),
+  stream: listed('/history/messages', 'stream'),
+}
+
+const WORDS = /^(status|state|event|ended_reason|reason|last_outcome)$/
+/** Fields whose `null` is not that there is none, but that nobody knows. */
+const UNKNOWN =
+  /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/
+
+interface FieldProps {
+  name: string
+  record: Shown
+  /** There is room for how long ago that was. */
+  isLong?: boolean
+}
+
+export function Field({ name, record, isLong = false }: FieldProps): ComponentChildren {
+  const value = record[name]
+  // What is not there the style says: a long table has hundreds of those.
+  if (value == null) return UNKNOWN.test(name) && Unknown()
+  const way = Object.hasOwn(WAYS, name) && WAYS[name]
+  if (way && typeof value === 'string')
+    return (
+      <a href={way(value, record)} title={value} class={value.length > 20 ? 'long' : ''}>
+        {Text({ value })}
+      </a>
+    )
+  if (WORDS.test(name)) return Term({ value: String(value) })
+  if (typeof value === 'number') return name.endsWith('_ms') ? durationText(value) : countOf(value)
+  if (name.endsWith('_at')) return Time({ at: String(value), isLong })
+  return <Json value={value} />
+}
+
+interface FieldsProps<T> {
+  record: T
+  /** What is not as its name says; `null` leaves it out. */
+  show?: { readonly [Name in keyof T]?: ComponentChildren }
+}
+
+/** Every field of one record, each under its name. */
+export function Fields<T extends object>({ record, show = {} }: FieldsProps<T>): ComponentChildren {
+  return (
+    <dl class="fields">
+      {(Object.keys(record) as (keyof T & string)[]).map(
+        (name) =>
+          show[name] !== null && (
+            <div key={name}>
+              <dt>{spacedName(name)}</dt>
+              <dd>{show[name] ?? <Field name={name} record={record as Shown} isLong />}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}

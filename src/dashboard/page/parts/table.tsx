@@ -1,0 +1,97 @@
+/** A real table of records; a row is drawn again only when its record is another one. */
+import { Component, type ComponentChildren, type JSX } from 'preact'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { spacedName } from '../words.js'
+import { Field } from './field.js'
+
+/** A field by its name, or what is made of several. */
+export type Column<T> = (keyof T & string) | { readonly head: string; cell(row: T): ComponentChildren }
+
+export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? column : column.head)
+
+/** Names that a column is too narrow for. */
+const HEADS: Record<string, string> = {
+  staleness_ms: 'silent for',
+}
+
+/** How a list of records is drawn. */
+export interface TableView<T> {
+  readonly columns: readonly Column<T>[]
+  keyOf(row: T): string
+  /** A class of the row, for what stands out or steps back. */
+  markOf?(row: T): string
+}
+
+interface RowProps {
+  row: Readonly<Record<string, unknown>>
+  columns: TableView<never>['columns']
+  mark: string | undefined
+}
+
+const isNumber = (row: object | undefined, column: Column<never>) =>
+  typeof row?.[headOf(column) as keyof typeof row] === 'number'
+
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ row, columns, mark }: RowProps): boolean {
+    const shown = this.props
+    return row !== shown.row || columns !== shown.columns || mark !== shown.mark
+  }
+
+  override render({ row, columns, mark }: RowProps): JSX.Element {
+    return (
+      <tr class={mark}>
+        {columns.map((column, i) => {
+          // Called and not mounted: it keeps nothing, and a long table has thousands.
+          const content = typeof column === 'object' ? column.cell(row as never) : Field({ name: column, record: row })
+          return i === 0 ? (
+            <th scope="row">{content}</th>
+          ) : (
+            <td key={i} class={isNumber(row, column) ? 'n' : undefined}>
+              {content}
+            </td>
+          )
+        })}
+      </tr>
+    )
+  }
+}
+
+/** More than the window has room for: a row is 24 px high at least. */
+const FIRST = innerHeight / 24
+
+export function Table<T>({
+  label,
+  rows,
+  look,
+}: {
+  label: string
+  rows: readonly T[]
+  look: TableView<T>
+}): JSX.Element {
+  // What is above the fold does not wait for the hundreds below, which follow in the next frame.
+  const [most, setMost] = useState(FIRST)
+  useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
+  if (rows.length === 0) return <p class="empty">Nothing here.</p>
+  const columns = look.columns as TableView<never>['columns']
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
+    <section class="scroll" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={headOf(column)} scope="col" class={isNumber(rows[0] as object, column) ? 'n' : undefined}>
+                {HEADS[headOf(column)] ?? spacedName(headOf(column))}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, most).map((row) => (
+            <Row key={look.keyOf(row)} row={row as RowProps['row']} columns={columns} mark={look.markOf?.(row)} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

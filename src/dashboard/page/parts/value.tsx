@@ -1,0 +1,87 @@
+/** Values: times, words that mean good or bad, and whatever else JSON can hold. */
+import type { ComponentChildren } from 'preact'
+import { agoOf, countOf, spacedName, timeOf } from '../words.js'
+import { Text, Unknown } from './text.js'
+
+interface TimeProps {
+  at: string | null | undefined
+  /** With how long ago it was, where somebody reads one record and not many. */
+  isLong?: boolean
+}
+
+/** An instant, as local time; the exact one is its title. */
+export const Time = ({ at, isLong }: TimeProps): ComponentChildren =>
+  at != null && (
+    <>
+      <time title={at}>{timeOf(at)}</time>
+      {isLong && <span class="dim"> {agoOf(at)}</span>}
+    </>
+  )
+
+/** `null` is unknown. */
+export const Count = ({ value }: { value: number | null | undefined }): ComponentChildren =>
+  value == null ? <Unknown /> : countOf(value)
+
+/** What each word means for whoever looks at it; the word itself is always there. */
+export const TONES = new Map(
+  Object.entries({
+    ok: 'connected active open resulted',
+    dim: 'disconnected idle closed cancelled',
+    warn: 'stale silent expired superseded',
+    run: 'waiting attempted acknowledged',
+    bad: 'failed rejected refused overdue',
+  }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
+)
+
+export const Term = ({ value }: { value: string | null | undefined }): ComponentChildren =>
+  value != null && <span class={TONES.get(value)}>{Text({ value: spacedName(value) })}</span>
+
+interface TruthProps {
+  value: boolean | null
+  yes?: string
+  no?: string
+}
+
+/** Yes, no, or nobody knows. */
+export const Truth = ({ value, yes = 'yes', no = 'no' }: TruthProps): ComponentChildren =>
+  value === null ? <Unknown /> : value ? yes : no
+
+const isInstant = (value: string) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)
+
+/** A flat list or a flat object needs no brackets. */
+function flat(value: object): ComponentChildren {
+  const isList = Array.isArray(value)
+  const entries = Object.entries(value)
+  if (entries.some(([, part]) => part !== null && typeof part === 'object')) return null
+  return (
+    <span class="names">
+      {entries.length === 0 && '–'}
+      {entries.map(([name, part]) => (
+        <span key={name}>
+          {!isList && (
+            <span class="dim">
+              <Text value={spacedName(name)} />{' '}
+            </span>
+          )}
+          <Json value={part} />
+        </span>
+      ))}
+    </span>
+  )
+}
+
+/** Any JSON: what it is shows, and what it holds is text. */
+export function Json({ value }: { value: unknown }): ComponentChildren {
+  if (value == null) return '–'
+  if (typeof value === 'string') return isInstant(value) ? <Time at={value} isLong /> : <Text value={value} />
+  // A client's own number may be a port or a process: it is shown as it was given.
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return (
+    flat(value) ?? (
+      <code>
+        <Text value={JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ')} />
+      </code>
+    )
+  )
+}

@@ -1,0 +1,68 @@
+/** Calls that wait for their reply, one of them, and whether an instance holds its client. */
+import type { JSX } from 'preact'
+import type { InstanceCheck, PendingCall, RpcSummary } from '../../../contract/rpc.js'
+import { type Address, pathWithQuery } from '../address.js'
+import { useAnswer } from '../hooks.js'
+import { Card } from '../parts/card.js'
+import { Field, Fields } from '../parts/field.js'
+import { flag, text } from '../parts/filters.js'
+import type { ListView } from '../parts/list.js'
+import { Term, Time, Truth } from '../parts/value.js'
+
+const deadlineOf = ({ deadline_at, overdue }: PendingCall) => (
+  <>
+    <Time at={deadline_at} /> {overdue && <Term value="overdue" />}
+  </>
+)
+
+export const CALLS: ListView<PendingCall> = {
+  path: '/rpc/pending',
+  title: 'Calls',
+  about: 'Oldest first.',
+  filters: [text('user_id'), text('client_id'), text('action'), flag('overdue')],
+  keyOf: ({ correlation_id }) => correlation_id,
+  markOf: ({ overdue }) => (overdue ? 'bad' : ''),
+  columns: [
+    'correlation_id',
+    { head: 'deadline_at', cell: deadlineOf },
+    'action',
+    'user_id',
+    'client_id',
+    'instance_id',
+    'started_at',
+  ],
+}
+
+/** What became of all calls, above those that wait. */
+export const CallSummary = (): JSX.Element => (
+  <Card title="All calls" answer={useAnswer<RpcSummary>('/rpc/summary')} class="close">
+    {({ counters, observed_at: _, ...now }) => <Fields record={{ ...now, ...counters }} />}
+  </Card>
+)
+
+export const CallPage = ({ path }: { path: string }): JSX.Element => (
+  <Card isMain title="Call" answer={useAnswer<PendingCall>(path)} gone="Once it has its reply, it is no longer here.">
+    {(call) => <Fields record={call} />}
+  </Card>
+)
+
+export function InstancePage({ address: { path, query } }: { address: Address }): JSX.Element {
+  const client = Object.fromEntries(query)
+  return (
+    <Card isMain title="Instance" answer={useAnswer<InstanceCheck>(pathWithQuery(path, query))}>
+      {(instance) => (
+        <Fields
+          record={{ ...client, ...instance }}
+          show={{
+            current: (
+              <Truth value={instance.current} yes="it holds its client" no="another one holds its client, or none" />
+            ),
+            current_instance_id: (
+              <Field name="instance_id" record={{ ...client, instance_id: instance.current_instance_id }} />
+            ),
+          }}
+        />
+      )}
+    </Card>
+  )
+}

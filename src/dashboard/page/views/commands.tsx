@@ -1,0 +1,63 @@
+/** Commands, by where they stand. */
+import type { CommandState, DeliveryCommand } from '../../../contract/delivery.js'
+import { Field } from '../parts/field.js'
+import { choice, flag, text } from '../parts/filters.js'
+import type { ListView } from '../parts/list.js'
+import { Term, Time } from '../parts/value.js'
+
+const STATES: CommandState[] = [
+  'waiting',
+  'attempted',
+  'acknowledged',
+  'resulted',
+  'failed',
+  'expired',
+  'cancelled',
+  'rejected',
+]
+
+const stateOf = ({ state, overdue }: DeliveryCommand) => (
+  <>
+    <Term value={state} /> {overdue && <Term value="overdue" />}
+  </>
+)
+
+const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
+  count === confirmed ? count : `${count}, ${confirmed} confirmed`
+
+/** Mostly the user's own, which is not worth a second look. */
+const scopeOf = ({ admission, user_id }: DeliveryCommand) =>
+  admission.scope_id === user_id ? <span class="dim">the user’s</span> : <Field name="scope_id" record={admission} />
+
+export const COMMANDS: ListView<DeliveryCommand> = {
+  path: '/delivery/commands',
+  title: 'Commands',
+  about: 'First admitted first. No state proves an effect.',
+  filters: [
+    choice('state', STATES),
+    flag('overdue'),
+    text('user_id'),
+    text('client_id'),
+    text('command_id'),
+    text('scope_id'),
+  ],
+  // A command of nobody is told apart by its scope.
+  keyOf: ({ user_id, client_id, command_id, admission }) =>
+    JSON.stringify([user_id, client_id, command_id, admission.scope_id]),
+  markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
+  columns: [
+    'command_id',
+    { head: 'state', cell: stateOf },
+    'action',
+    'user_id',
+    'client_id',
+    { head: 'admitted', cell: ({ admission }) => <Time at={admission.at} /> },
+    { head: 'deadline', cell: ({ admission }) => <Time at={admission.deadline_at} /> },
+    { head: 'attempts', cell: attemptsOf },
+    { head: 'last outcome', cell: ({ attempts }) => <Term value={attempts.last_outcome} /> },
+    { head: 'client said', cell: ({ acknowledgement: { state } }) => <Term value={state === 'none' ? null : state} /> },
+    { head: 'ended', cell: ({ terminal }) => <Time at={terminal?.at} /> },
+    { head: 'because', cell: ({ terminal }) => <Term value={terminal?.reason} /> },
+    { head: 'scope_id', cell: scopeOf },
+  ],
+}

@@ -1,0 +1,104 @@
+/** The line above the overview: what is wrong, as far as anybody says so. */
+import type { JSX } from 'preact'
+import type { DeliveryNode } from '../../../contract/delivery.js'
+import type { SourceRow } from '../../../diagnostics/sources.js'
+import type { FindingPage } from '../../../views/findings/finding.js'
+import { hrefOf } from '../address.js'
+import { lacksSource, NOT_SCOPABLE } from '../answers.js'
+import type { useAnswer } from '../hooks.js'
+import type { Listed } from '../parts/list.js'
+import { ProblemNote } from '../parts/state.js'
+import { Unknown } from '../parts/text.js'
+import { countOf, spacedName, timeOf } from '../words.js'
+
+/** An answer as the parts of the overview share it. */
+export type AnswerState<T> = ReturnType<typeof useAnswer<T>>
+
+interface FactProps {
+  /** What it is about, where nobody knows more. */
+  name: string
+  href: string
+  answer: AnswerState<unknown>
+  isBad: boolean
+  /** What it says; `null` where the answer does not say it. */
+  said: string | null
+}
+
+/** One fact with where to look. Of what is not so now it says since when, and never what it was. */
+function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, said }: FactProps): JSX.Element {
+  return (
+    <a class={isBad || (isOld && asOf !== null) ? 'bad' : ''} href={hrefOf(href)}>
+      {said !== null && !isOld ? (
+        said
+      ) : asOf === null && !problem ? (
+        `${name}: asking`
+      ) : (
+        <>
+          {name} <Unknown />
+          {isOld && asOf !== null && ` since ${timeOf(asOf)}`}
+        </>
+      )}
+    </a>
+  )
+}
+
+function foundIn({ items, has_more, completeness }: FindingPage): string | null {
+  const { length } = items
+  const isAll = completeness.complete && !has_more
+  if (length > 0) return `${length}${isAll ? '' : '+'} finding${length === 1 && isAll ? '' : 's'}`
+  if (lacksSource(completeness)) return null
+  return isAll ? 'no findings' : 'no findings in what was read'
+}
+
+function silentIn({ items, has_more }: Listed<DeliveryNode>): string | null {
+  const silent = items.filter(({ stale }) => stale).length
+  // Where nobody can tell of some of them, there may be others.
+  const isAll = !has_more && items.every(({ stale }) => stale !== null)
+  if (!isAll && silent === 0) return null
+  return `${countOf(silent)}${isAll ? '' : '+'} of ${countOf(items.length)}${has_more ? '+' : ''} nodes silent`
+}
+
+/** The first thing that is read: facts, each with where to look. No threshold makes one of them good or bad. */
+export function Headline({
+  findings,
+  nodes,
+  sources,
+}: {
+  findings: AnswerState<FindingPage>
+  nodes: AnswerState<Listed<DeliveryNode>>
+  sources: AnswerState<{ items: SourceRow[] }>
+}): JSX.Element {
+  if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
+  const unreachable = sources.value?.items.filter(({ answered }) => !answered).map(({ source }) => spacedName(source))
+  return (
+    <p class="headline">
+      <Fact
+        name="findings"
+        href="/findings"
+        answer={findings}
+        isBad={Boolean(findings.value?.items.length)}
+        said={findings.value && foundIn(findings.value)}
+      />
+      <Fact
+        name="silent nodes"
+        href="/delivery/nodes"
+        answer={nodes}
+        isBad={nodes.value?.items.some(({ stale }) => stale) ?? false}
+        said={nodes.value && silentIn(nodes.value)}
+      />
+      <Fact
+        name="sources"
+        href="/sources"
+        answer={sources}
+        isBad={Boolean(unreachable?.length)}
+        said={
+          unreachable
+            ? unreachable.length > 0
+              ? `no answer from ${unreachable.join(', ')}`
+              : 'all sources answer'
+            : null
+        }
+      />
+    </p>
+  )
+}

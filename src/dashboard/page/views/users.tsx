@@ -1,0 +1,58 @@
+/** Users, and one of them: all that is known, by source. */
+import type { JSX } from 'preact'
+import type { UserObservation } from '../../../views/user-observation.js'
+import type { UserSummary } from '../../../views/user-summary.js'
+import { useAnswer } from '../hooks.js'
+import { Card } from '../parts/card.js'
+import { Fields } from '../parts/field.js'
+import { Excerpt, type ListView } from '../parts/list.js'
+import { truncationsOf } from '../parts/state.js'
+import { CALLS } from './calls.js'
+import { COMMANDS } from './commands.js'
+import { CONNECTIONS } from './connections.js'
+import { CONTEXTS } from './contexts.js'
+import { SESSIONS } from './sessions.js'
+import { STREAMS } from './streams.js'
+import { WINDOWS } from './windows.js'
+
+export const USERS: ListView<UserObservation> = {
+  path: '/users',
+  title: 'Users',
+  about: 'Whoever any source knows.',
+  filters: [],
+  keyOf: ({ user_id }) => user_id,
+  columns: [
+    'user_id',
+    'observed_connections',
+    'observed_contexts',
+    'observed_browser_windows',
+    'observed_client_types',
+    'observed_action_types',
+    'last_seen_at',
+    'sources',
+  ],
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
+const PARTS: readonly ListView<any>[] = [CONNECTIONS, COMMANDS, CALLS, CONTEXTS, WINDOWS, SESSIONS, STREAMS]
+
+export function UserPage({ path }: { path: string }): JSX.Element {
+  const answer = useAnswer<UserSummary>(path)
+  const user_id = answer.value?.user_id
+  return (
+    <>
+      <Card isMain title="User" answer={answer}>
+        {(user) => (
+          <>
+            <p class="dim">{truncationsOf(user).join(' · ') || 'Every source was read to its end.'}</p>
+            <Fields record={user} show={{ completeness: null }} />
+          </>
+        )}
+      </Card>
+      {user_id !== undefined &&
+        PARTS.map((view) => (
+          <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
+        ))}
+    </>
+  )
+}

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { createDashboard } from '../../src/dashboard/index.js'
+
+const get = (viewer: ReturnType<typeof createDashboard>, path: string, init?: RequestInit) =>
+  viewer(new Request(`http://localhost${path}`, init))
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; " +
+  "trusted-types 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+/** The names of the two files that a shell asks for. */
+async function filesOf(viewer: ReturnType<typeof createDashboard>, path = '/dashboard/') {
+  const shell = await (await get(viewer, path)).text()
+  const [, style] = /<link rel="stylesheet" href="([^"]+)">/.exec(shell) ?? []
+  const [, script] = /<script type="module" src="([^"]+)">/.exec(shell) ?? []
+  return { shell, style: style as string, script: script as string }
+}
+
+test('the shell holds no data, names its two files relatively, and says where the router is as seen from it', async () => {
+  const viewer = createDashboard({ api: '/ops/diagnostics', title: 'a <b> & "c"' })
+  const response = await get(viewer, '/dashboard/')
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  const { shell, style, script } = await filesOf(viewer)
+  expect(shell).toContain('data-api="../ops/diagnostics"')
+  expect(shell).toContain('<title>a &lt;b&gt; &amp; &quot;c&quot;</title>')
+  expect(style).toMatch(/^viewer-[0-9a-f]{16}\.css$/)
+  expect(script).toMatch(/^viewer-[0-9a-f]{16}\.js$/)
+  expect(shell).not.toMatch(/<style|style=|onload|<script>/)
+})
+
+test.each([
+  ['/ops/diagnostics', '/dashboard', '../ops/diagnostics'],
+  ['/ops/diagnostics/', '/ops/dashboard/', '../../ops/diagnostics'],
+  ['/ops', '', './ops'],
+  ['/ops:x', '', './ops:x'],
+  ['', '/dashboard', '../'],
+  ['', '', './'],
+  ['https://relay.example:8443/ops', '/dashboard', 'https://relay.example:8443/ops'],
+])('a router at %j is, for a viewer at %j, at %j', async (api, prefix, seen) => {
+  const { shell } = await filesOf(createDashboard({ api, prefix }), `${prefix.replace(/\/$/, '')}/`)
+  expect(shell).toContain(`data-api="${seen}"`)
+})
+
+test('every answer, refusals aside, carries the policy; another origin may be connected to only where it was named', async () => {
+  const viewer = createDashboard({ api: '/ops' })
+  const { style, script } = await filesOf(viewer)
+  for (const path of ['/dashboard', '/dashboard/', `/dashboard/${style}`, `/dashboard/${script}`]) {
+    const { headers } = await get(viewer, path)
+    expect(headers.get('content-security-policy')).toBe(POLICY)
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+  }
+  const other = await get(createDashboard({ api: 'https://relay.example/ops' }), '/dashboard/')
+  expect(other.headers.get('content-security-policy')).toBe(
+    POLICY.replace("connect-src 'self'", "connect-src 'self' https://relay.example"),
+  )
+})
+
+test('the files may be kept for ever, because their names say what is in them', async () => {
+  const viewer = createDashboard({ api: '/ops' })
+  const { style, script } = await filesOf(viewer)
+  for (const [name, type] of [
+    [style, 'text/css; charset=utf-8'],
+    [script, 'text/javascript; charset=utf-8'],
+  ]) {
+    const { status, headers } = await get(viewer, `/dashboard/${name}`)
+    expect([status, headers.get('content-type')]).toEqual([200, type])
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  }
+  expect((await get(viewer, '/dashboard/')).headers.get('cache-control')).toBe('no-cache')
+})
+
+test('without its slash it is sent to where its files are, behind a proxy that adds a prefix too', async () => {
+  const { status, headers } = await get(createDashboard({ api: '/ops', prefix: '/a/dashboard' }), '/a/dashboard')
+  expect(status).toBe(307)
+  expect(new URL(headers.get('location') as string, 'http://localhost/proxy/a/dashboard').pathname).toBe(
+    '/proxy/a/dashboard/',
+  )
+})
+
+test('with a colon in its path it is sent there, and to no other scheme', async () => {
+  const { headers } = await get(createDashboard({ api: '/ops', prefix: '/dash:board' }), '/dash:board')
+  expect(new URL(headers.get('location') as string, 'http://localhost/dash:board').pathname).toBe('/dash:board/')
+})
+
+test('it answers GET and HEAD of what is there, and owns what is below its prefix', async () => {
+  const viewer = createDashboard({ api: '/ops' })
+  expect(viewer.prefix).toBe('/dashboard')
+  expect((await get(viewer, '/dashboard/', { method: 'HEAD' })).status).toBe(200)
+  expect((await get(viewer, '/dashboard/', { method: 'POST' })).status).toBe(405)
+  expect((await get(viewer, '/dashboard/none')).status).toBe(404)
+  expect(['/dashboard', '/dashboard/', '/dashboard/none'].map(viewer.owns)).toEqual([true, true, true])
+  expect(['/', '/dash', '/dashboards', '/ops'].map(viewer.owns)).toEqual([false, false, false, false])
+})
+
+test.each([
+  [{}, /api must be/],
+  [{ api: 7 }, /api must be/],
+  [{ api: 'ops' }, /^api "ops" must be empty or start with "\/"/],
+  [{ api: 'prefix' }, /^api "prefix" must be/],
+  [{ api: 'https://relay.example//ops' }, /^api "\/\/ops" must not have empty/],
+  [{ api: 'ftp://relay.example/' }, /api must be a path, or an http\(s\) URL/],
+  [{ api: 'https://key@relay.example/' }, /without credentials/],
+  [{ api: 'https://relay.example/?key=1' }, /without credentials, query and fragment/],
+  [{ api: '/ops', prefix: 'dashboard' }, /^prefix "dashboard" must be empty or start with "\/"/],
+  [{ api: '/ops', title: 3 }, /title must be a string/],
+  [{ api: '/ops', titel: 'x' }, /titel/],
+])('%j is refused by name', (options, reason) => {
+  expect(() => createDashboard(options as never)).toThrow(reason)
+})

@@ -1,0 +1,106 @@
+/** Opens every page of the viewer, from its navigation and by its address, over a world in which each has something to show. */
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { createWorld } from '../diagnostics/world.js'
+import { inChromium } from './chromium.js'
+import { startViewed, type ViewedHost } from './host.js'
+
+/** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
+const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
+  '/': ['/', 'Overview', '4 tracked', 'node-2', 'all sources answer'],
+  '/findings': ['/findings', 'Findings', 'call to superseded instance', 'see for yourself'],
+  '/users': ['/users', 'Users', 'alice', 'carol'],
+  '/users/*/summary': ['/users/alice/summary', 'User', 'observed client ids', 'desk-3', 'cmd-2'],
+  '/connections': ['/connections', 'Connections', 'conn-6', 'mobile'],
+  '/connections/*': ['/connections/conn-1', 'Connection', 'inst-1', 'client left'],
+  '/contexts': ['/contexts', 'Contexts', 'ctx-7', 'stale'],
+  '/contexts/*': ['/contexts/ctx-4', 'Context', 'task-1'],
+  '/workers': ['/workers?user_id=alice', 'Workers', 'Assigned', 'ctx-8'],
+  '/workers/tasks/*': ['/workers/tasks/task-1?user_id=alice', 'Task', 'ctx-4', 'ctx-8'],
+  '/browser-windows': ['/browser-windows', 'Windows', 'win-3', 'popup'],
+  '/browser-windows/*': ['/browser-windows/win-1', 'Window', 'maximized', 'ctx-1'],
+  '/actions': ['/actions', 'Actions', 'print', 'Opens a page'],
+  '/delivery/commands': ['/delivery/commands', 'Commands', 'cmd-2', 'resulted'],
+  '/delivery/status': [
+    '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
+    'Command',
+    'Admitted',
+    'ack timeout',
+    'Does not prove',
+  ],
+  '/delivery/nodes': ['/delivery/nodes', 'Nodes', 'node-3', 'requeued 1'],
+  '/delivery/tenants': ['/delivery/tenants', 'Tenants', 'scope-3'],
+  '/rpc/pending': ['/rpc/pending', 'Calls', 'call-4', 'foreign'],
+  '/rpc/pending/*': ['/rpc/pending/call-1', 'Call', 'inst-1'],
+  '/rpc/instances/*': ['/rpc/instances/inst-1?user_id=alice&client_id=desk', 'Instance', 'it holds its client'],
+  '/sites': ['/sites', 'Sites', 'board', 'note_changed'],
+  '/sites/*': ['/sites/notes-1', 'Site', 'archive_note', 'session-1'],
+  '/sessions': ['/sessions', 'Sessions', 'session-4'],
+  '/sessions/*': ['/sessions/session-2', 'Session', 'sub-4'],
+  '/subscriptions': ['/subscriptions', 'Viewers', 'sub-4', 'epoch-1:7'],
+  '/history/streams': ['/history/streams', 'History', 'users/bob/log'],
+  '/history/messages': ['/history/messages?stream=users/alice/log', 'Messages', 'msg-3', 'hello'],
+  '/sources': ['/sources', 'Sources', '✓ answered', 'duplicates', 'Can be asked'],
+}
+
+it('knows every page that there is', () => {
+  const source = readFileSync('src/dashboard/page/pages.tsx', 'utf8')
+  const table = source.slice(source.indexOf('export const PAGES'), source.indexOf('export const GROUPS'))
+  expect(Object.keys(PAGES)).toEqual([...table.matchAll(/^ {2}'(\/[^']*)':/gm)].map(([, path]) => path))
+})
+
+inChromium('the viewer’s pages', (open) => {
+  let host: ViewedHost
+  beforeAll(async () => {
+    host = await startViewed(createWorld())
+  })
+  afterAll(() => host.close())
+
+  it('open by their addresses, each with its data and none with a fault', async () => {
+    const page = await open(host.page, { key: KEY })
+    const main = page.locator('main')
+    for (const [address, heading, ...texts] of Object.values(PAGES)) {
+      await page.goto(`${host.page}#${address}`)
+      await page.reload()
+      await main.locator('h1', { hasText: heading }).waitFor({ state: 'attached' })
+      for (const text of texts) await main.getByText(text).filter({ visible: true }).first().waitFor()
+      expect(await main.locator('.trouble').allTextContents(), address).toEqual([])
+      expect(await page.title()).toContain('·')
+    }
+  })
+
+  it('open from the navigation, which says where one is', async () => {
+    const page = await open(host.page, { key: KEY })
+    const links = page.locator('nav.views a')
+    await links.first().waitFor()
+    const titles = await links.allTextContents()
+    expect(titles.length).toBeGreaterThan(15)
+    for (const title of titles) {
+      await page.getByRole('link', { name: title, exact: true }).and(links).click()
+      await page.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
+      expect(await page.locator('nav.views [aria-current=page]').allTextContents()).toEqual([title])
+    }
+  })
+
+  it('follow the links in their tables from one to the next', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    const follow = async (link: string, heading: string) => {
+      await page.locator('main').getByRole('link', { name: link, exact: true }).first().click()
+      await page.locator('main h1', { hasText: heading }).waitFor()
+    }
+    await follow('conn-5', 'Connection')
+    await follow('bob', 'User')
+    await follow('board', 'Site')
+    await follow('session-4', 'Session')
+    await page.goBack()
+    await page.locator('main h1', { hasText: /^Site$/ }).waitFor()
+    await page.goForward()
+    await page.locator('main h1', { hasText: /^Session$/ }).waitFor()
+  })
+
+  it('say so where none is of the address', async () => {
+    const page = await open(`${host.page}#/none/such`, { key: KEY })
+    await page.getByText('No page shows this: /none/such').waitFor()
+  })
+})

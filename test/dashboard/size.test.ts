@@ -1,0 +1,20 @@
+/** What a browser loads before it shows anything: it is looked at over slow links, from inside a failing network. */
+import { gzipSync } from 'node:zlib'
+import { expect, it } from 'vitest'
+import { createDashboard } from '../../src/dashboard/index.js'
+
+// The check of every URL before the key is sent, and a line that says what is old or missing, took it over 25,000.
+const MOST_BYTES = 26_000
+
+it('is at most 26 kB, compressed', async () => {
+  const viewer = createDashboard({ api: '/ops/diagnostics' })
+  const textOf = async (path: string) => (await viewer(new Request(`http://localhost/dashboard/${path}`))).text()
+  const shell = await textOf('')
+  const names = [...shell.matchAll(/viewer-[0-9a-f]{16}\.(?:js|css)/g)].map(([name]) => name)
+  expect(names.length).toBe(2)
+  // Each of them is asked for by its name; what names them is some hundred bytes more.
+  expect(gzipSync(shell).length).toBeLessThan(600)
+  const texts = await Promise.all(names.map(textOf))
+  const sizes = texts.map((text) => gzipSync(text, { level: 9 }).length)
+  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(MOST_BYTES)
+})

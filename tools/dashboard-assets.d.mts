@@ -1,0 +1,1 @@
+export function dashboardAssets(): Promise<Record<string, string>>

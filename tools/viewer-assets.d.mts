@@ -1,1 +1,0 @@
-export function viewerAssets(): Promise<Record<string, string>>
