@@ -30,7 +30,7 @@ const BENCHES = [
   { name: 'store-calls', needs: ['redis-server'], seconds: 30 },
   { name: 'scaling', node: ['--expose-gc'], args: ['10000'], long: [], needs: ['redis-server'], seconds: 120 },
   { name: 'plugs', needs: ['redis-server'], seconds: 120 },
-  { name: 'viewer', needs: ['chromium'], seconds: 180 },
+  { name: 'dashboard', needs: ['chromium'], seconds: 180 },
 ]
 
 const isThere = (program) =>

@@ -1,4 +1,4 @@
-/** Bundles the viewer's page: one script and one style sheet, as texts that the package and the tests build in. */
+/** Bundles the dashboard's page: one script and one style sheet, as texts that the package and the tests build in. */
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { minify } from 'terser'

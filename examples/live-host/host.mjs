@@ -35,13 +35,13 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     '/notes': async () => ({ ...(await viewers.invite()), session_id: app.session_id }),
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
-  const viewer = createDashboard({ api: PREFIX, prefix: DASHBOARD })
+  const dashboard = createDashboard({ api: PREFIX, prefix: DASHBOARD })
   const metrics = createMetrics({ ...composition, auth })
 
   async function answer(request, info) {
     const { pathname } = new URL(request.url)
     if (diagnostics.owns(pathname)) return diagnostics(request, info)
-    if (viewer.owns(pathname)) return viewer(request)
+    if (dashboard.owns(pathname)) return dashboard(request)
     if (metrics.owns(pathname)) return metrics(request, info)
     if (router.owns(pathname)) return router(request)
     if (pathname.startsWith('/relay/')) return wire(request, pathname)

@@ -29,7 +29,7 @@ export const OBSERVE_HELP = `relayscope observe: the diagnostics of one deployme
   --port NUMBER       default 4780; 0 takes a free one
   --prefix PATH       in front of every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
-  --no-viewer         serve the routes alone, and no page at /dashboard
+  --no-dashboard      serve the routes alone, and no page at /dashboard
   --metrics           serve /metrics too, for Prometheus; the key goes as a bearer token there
   --mcp               serve /mcp too, for agents, to whoever names this machine or --host
   --allow-host NAME   a name by which agents of other machines reach /mcp; several times
@@ -45,7 +45,7 @@ Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used
 const DEFAULT_PORT = 4_780
 
 /** Where what is served beside the routes is, as each of them has it by default. */
-export const MOUNT_PATHS = { viewer: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
+export const MOUNT_PATHS = { dashboard: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
 
 /** A command line that cannot be carried out. */
 export class UsageError extends Error {
@@ -58,7 +58,7 @@ export interface ObserveArguments {
   host: string
   port: number
   prefix: string
-  viewer: boolean
+  dashboard: boolean
   metrics: boolean
   mcp: boolean
   /** Names by which others reach it, with or without their port. */
@@ -75,7 +75,7 @@ const OPTIONS = {
   prefix: { type: 'string', default: '' },
   spill: { type: 'string' },
   legacy: { type: 'string' },
-  'no-viewer': { type: 'boolean', default: false },
+  'no-dashboard': { type: 'boolean', default: false },
   metrics: { type: 'boolean', default: false },
   mcp: { type: 'boolean', default: false },
   'allow-host': { type: 'string', multiple: true },
@@ -104,7 +104,7 @@ export function readArguments(
         ? 'a command is missing: say observe, get, top or mcp'
         : `${shown(positionals.join(' '))} is unknown: the commands are observe, get, top and mcp, one at a time`,
     )
-  const served = { viewer: !values['no-viewer'], metrics: values.metrics, mcp: values.mcp }
+  const served = { dashboard: !values['no-dashboard'], metrics: values.metrics, mcp: values.mcp }
   return {
     redis: readUrl(values.redis ?? env.RELAYSCOPE_REDIS_URL),
     deployment: readDeployment(values.deployment),
@@ -145,7 +145,7 @@ function readUrl(text: string | undefined): string {
 /** @throws UsageError for a prefix below which another part would be asked in the place of the routes. */
 function readPrefix(text: string, served: Record<keyof typeof MOUNT_PATHS, boolean>): string {
   const path = parsePath(text)
-  for (const part of ['viewer', 'metrics', 'mcp'] as const)
+  for (const part of ['dashboard', 'metrics', 'mcp'] as const)
     if (served[part] && parsePrefix(MOUNT_PATHS[part]).covers(path))
       throw new UsageError(`--prefix must not be in ${MOUNT_PATHS[part]}, which is there already`)
   return path

@@ -165,12 +165,12 @@ export async function startObservation(
     })
     const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']
-    const viewer = options.viewer ? createDashboard({ api: router.prefix, prefix: MOUNT_PATHS.viewer }) : null
+    const dashboard = options.dashboard ? createDashboard({ api: router.prefix, prefix: MOUNT_PATHS.dashboard }) : null
     const metrics = options.metrics ? createMetrics({ ...composition, auth, prefix: MOUNT_PATHS.metrics }) : null
     const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
     const allowedNames = ['loopback', name, ...options.allowHosts]
     const mcp = createMcp?.({ router, prefix: MOUNT_PATHS.mcp, allowedHosts: allowedNames }) ?? null
-    const others = [viewer, metrics, mcp].filter((other) => other !== null)
+    const others = [dashboard, metrics, mcp].filter((other) => other !== null)
     const server = await serve(underOneRoof(router, others), {
       host,
       port,
@@ -179,7 +179,7 @@ export async function startObservation(
     })
     return {
       url: `${server.url}${router.prefix}/`,
-      dashboard: viewer && `${server.url}${viewer.prefix}/`,
+      dashboard: dashboard && `${server.url}${dashboard.prefix}/`,
       metrics: metrics && server.url + metrics.prefix,
       mcp: mcp && server.url + mcp.prefix,
       warnings,

@@ -1,4 +1,4 @@
-/** The handler of the viewer: a shell without data, its two files, and what a browser lets the page do. */
+/** The handler of the dashboard: a shell without data, its two files, and what a browser lets the page do. */
 import { checkOptions, needed, type Shape, TEXT } from '../contract/checks.js'
 import { digest64 } from '../contract/digest.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
@@ -12,17 +12,17 @@ export interface DashboardOptions {
    * (`X-Admin-Key` and `If-None-Match` among the headers, `ETag` exposed).
    */
   api: string
-  /** The whole public path under which this process sees the viewer. @default '/dashboard' */
+  /** The whole public path under which this process sees the dashboard. @default '/dashboard' */
   prefix?: string | undefined
   /** What the page is called until the router has named its deployment. @default 'relayscope' */
   title?: string | undefined
 }
 
-/** The viewer: a fetch-style handler that never rejects, and what a mount needs to know of it. */
+/** The dashboard: a fetch-style handler that never rejects, and what a mount needs to know of it. */
 export interface Dashboard extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
-  /** Whether a request with this path is the viewer's to answer; an adapter passes on what is not. */
+  /** Whether a request with this path is the dashboard's to answer; an adapter passes on what is not. */
   owns(pathname: string): boolean
 }
 
@@ -38,7 +38,7 @@ interface Asset {
 }
 
 function asset(ending: string, type: string, text: string): Asset {
-  return { name: `viewer-${digest64(text)}.${ending}`, type: `${type}; charset=utf-8`, text }
+  return { name: `dashboard-${digest64(text)}.${ending}`, type: `${type}; charset=utf-8`, text }
 }
 
 const SCRIPT = asset('js', 'text/javascript', RELAYSCOPE_DASHBOARD_SCRIPT)
@@ -121,8 +121,8 @@ const policyOf = (origin: string | null) =>
  *
  * @throws TypeError that names an unusable option.
  * @example
- * const viewer = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
- * await viewer(new Request('http://localhost/dashboard/'))
+ * const dashboard = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
+ * await dashboard(new Request('http://localhost/dashboard/'))
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
   checkOptions(options, OPTIONS)

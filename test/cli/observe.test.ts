@@ -34,10 +34,10 @@ describe('the arguments of the command', () => {
       spill: undefined,
       legacy: undefined,
     })
-    expect(read(...store, '--no-viewer')).toMatchObject({ viewer: false })
+    expect(read(...store, '--no-dashboard')).toMatchObject({ dashboard: false })
     for (const prefix of ['/dashboards', '/metrics', '/mcp/ops'])
       expect(read(...store, '--prefix', `${prefix}/`)).toMatchObject({ prefix })
-    expect(read(...store, '--no-viewer', '--prefix', '/dashboard')).toMatchObject({ prefix: '/dashboard' })
+    expect(read(...store, '--no-dashboard', '--prefix', '/dashboard')).toMatchObject({ prefix: '/dashboard' })
     expect(read('--redis', 'redis://u:p%25@h/3', '--deployment', 'prod').redis).toBe('redis://u:p%25@h/3')
     expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
     expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
@@ -174,7 +174,7 @@ describeRedis('relayscope observe', () => {
   it('shows a page that looks at it, unless it is told not to', async () => {
     const [command, bare] = [
       observe([...at(server.port), '--prefix', '/ops']),
-      observe([...at(server.port), '--no-viewer']),
+      observe([...at(server.port), '--no-dashboard']),
     ]
     const origin = new URL(await command.ready()).origin
     const page = await fetch(`${origin}/dashboard`)

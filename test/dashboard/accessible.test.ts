@@ -1,4 +1,4 @@
-/** The viewer before axe: every page of it, in light and in dark. */
+/** The dashboard before axe: every page of it, in light and in dark. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults, RunOptions } from 'axe-core'
@@ -45,7 +45,7 @@ const ADDRESSES = [
   '/',
 ]
 
-inChromium('the viewer for everybody', (open) => {
+inChromium('the dashboard for everybody', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
     host = await startViewed(createWorld())

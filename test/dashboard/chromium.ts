@@ -1,4 +1,4 @@
-/** Pages in a real Chromium for the tests of the viewer: one browser a file, and whatever a page must never do is written down. */
+/** Pages in a real Chromium for the tests of the dashboard: one browser a file, and whatever a page must never do is written down. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { isChromiumMissing, launchChromium } from '../chromium.js'

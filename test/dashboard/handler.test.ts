@@ -1,31 +1,31 @@
 import { expect, test } from 'vitest'
 import { createDashboard } from '../../src/dashboard/index.js'
 
-const get = (viewer: ReturnType<typeof createDashboard>, path: string, init?: RequestInit) =>
-  viewer(new Request(`http://localhost${path}`, init))
+const get = (dashboard: ReturnType<typeof createDashboard>, path: string, init?: RequestInit) =>
+  dashboard(new Request(`http://localhost${path}`, init))
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; " +
   "trusted-types 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 /** The names of the two files that a shell asks for. */
-async function filesOf(viewer: ReturnType<typeof createDashboard>, path = '/dashboard/') {
-  const shell = await (await get(viewer, path)).text()
+async function filesOf(dashboard: ReturnType<typeof createDashboard>, path = '/dashboard/') {
+  const shell = await (await get(dashboard, path)).text()
   const [, style] = /<link rel="stylesheet" href="([^"]+)">/.exec(shell) ?? []
   const [, script] = /<script type="module" src="([^"]+)">/.exec(shell) ?? []
   return { shell, style: style as string, script: script as string }
 }
 
 test('the shell holds no data, names its two files relatively, and says where the router is as seen from it', async () => {
-  const viewer = createDashboard({ api: '/ops/diagnostics', title: 'a <b> & "c"' })
-  const response = await get(viewer, '/dashboard/')
+  const dashboard = createDashboard({ api: '/ops/diagnostics', title: 'a <b> & "c"' })
+  const response = await get(dashboard, '/dashboard/')
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  const { shell, style, script } = await filesOf(viewer)
+  const { shell, style, script } = await filesOf(dashboard)
   expect(shell).toContain('data-api="../ops/diagnostics"')
   expect(shell).toContain('<title>a &lt;b&gt; &amp; &quot;c&quot;</title>')
-  expect(style).toMatch(/^viewer-[0-9a-f]{16}\.css$/)
-  expect(script).toMatch(/^viewer-[0-9a-f]{16}\.js$/)
+  expect(style).toMatch(/^dashboard-[0-9a-f]{16}\.css$/)
+  expect(script).toMatch(/^dashboard-[0-9a-f]{16}\.js$/)
   expect(shell).not.toMatch(/<style|style=|onload|<script>/)
 })
 
@@ -37,16 +37,16 @@ test.each([
   ['', '/dashboard', '../'],
   ['', '', './'],
   ['https://relay.example:8443/ops', '/dashboard', 'https://relay.example:8443/ops'],
-])('a router at %j is, for a viewer at %j, at %j', async (api, prefix, seen) => {
+])('a router at %j is, for a dashboard at %j, at %j', async (api, prefix, seen) => {
   const { shell } = await filesOf(createDashboard({ api, prefix }), `${prefix.replace(/\/$/, '')}/`)
   expect(shell).toContain(`data-api="${seen}"`)
 })
 
 test('every answer, refusals aside, carries the policy; another origin may be connected to only where it was named', async () => {
-  const viewer = createDashboard({ api: '/ops' })
-  const { style, script } = await filesOf(viewer)
+  const dashboard = createDashboard({ api: '/ops' })
+  const { style, script } = await filesOf(dashboard)
   for (const path of ['/dashboard', '/dashboard/', `/dashboard/${style}`, `/dashboard/${script}`]) {
-    const { headers } = await get(viewer, path)
+    const { headers } = await get(dashboard, path)
     expect(headers.get('content-security-policy')).toBe(POLICY)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
@@ -58,17 +58,17 @@ test('every answer, refusals aside, carries the policy; another origin may be co
 })
 
 test('the files may be kept for ever, because their names say what is in them', async () => {
-  const viewer = createDashboard({ api: '/ops' })
-  const { style, script } = await filesOf(viewer)
+  const dashboard = createDashboard({ api: '/ops' })
+  const { style, script } = await filesOf(dashboard)
   for (const [name, type] of [
     [style, 'text/css; charset=utf-8'],
     [script, 'text/javascript; charset=utf-8'],
   ]) {
-    const { status, headers } = await get(viewer, `/dashboard/${name}`)
+    const { status, headers } = await get(dashboard, `/dashboard/${name}`)
     expect([status, headers.get('content-type')]).toEqual([200, type])
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   }
-  expect((await get(viewer, '/dashboard/')).headers.get('cache-control')).toBe('no-cache')
+  expect((await get(dashboard, '/dashboard/')).headers.get('cache-control')).toBe('no-cache')
 })
 
 test('without its slash it is sent to where its files are, behind a proxy that adds a prefix too', async () => {
@@ -85,13 +85,13 @@ test('with a colon in its path it is sent there, and to no other scheme', async 
 })
 
 test('it answers GET and HEAD of what is there, and owns what is below its prefix', async () => {
-  const viewer = createDashboard({ api: '/ops' })
-  expect(viewer.prefix).toBe('/dashboard')
-  expect((await get(viewer, '/dashboard/', { method: 'HEAD' })).status).toBe(200)
-  expect((await get(viewer, '/dashboard/', { method: 'POST' })).status).toBe(405)
-  expect((await get(viewer, '/dashboard/none')).status).toBe(404)
-  expect(['/dashboard', '/dashboard/', '/dashboard/none'].map(viewer.owns)).toEqual([true, true, true])
-  expect(['/', '/dash', '/dashboards', '/ops'].map(viewer.owns)).toEqual([false, false, false, false])
+  const dashboard = createDashboard({ api: '/ops' })
+  expect(dashboard.prefix).toBe('/dashboard')
+  expect((await get(dashboard, '/dashboard/', { method: 'HEAD' })).status).toBe(200)
+  expect((await get(dashboard, '/dashboard/', { method: 'POST' })).status).toBe(405)
+  expect((await get(dashboard, '/dashboard/none')).status).toBe(404)
+  expect(['/dashboard', '/dashboard/', '/dashboard/none'].map(dashboard.owns)).toEqual([true, true, true])
+  expect(['/', '/dash', '/dashboards', '/ops'].map(dashboard.owns)).toEqual([false, false, false, false])
 })
 
 test.each([

@@ -1,4 +1,4 @@
-/** A small host for the tests of the page: a router over given inspectors, the viewer, and the means to break what lies between. */
+/** A small host for the tests of the page: a router over given inspectors, the dashboard, and the means to break what lies between. */
 import { onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { createDashboard } from '../../src/dashboard/index.js'
@@ -32,14 +32,14 @@ export async function startViewed(world: FakeWorld, options: RouterOptions = {})
     now: () => NOW + Math.round(performance.now() - startedAt),
     ...options,
   })
-  const viewer = createDashboard({ api: PREFIX })
+  const dashboard = createDashboard({ api: PREFIX })
   const asked: string[] = []
   const none: Instead = () => undefined
   let instead = none
   const server = await startNodeServer(
     async (request) => {
       const { pathname, search } = new URL(request.url)
-      if (!router.owns(pathname)) return viewer(request)
+      if (!router.owns(pathname)) return dashboard(request)
       const path = pathname.slice(PREFIX.length) + search
       asked.push(path)
       return (await instead(path, request)) ?? router(request)

@@ -1,4 +1,4 @@
-/** The viewer of an observer over a store: a node that is stopped, one that is killed, and the store itself. */
+/** The dashboard of an observer over a store: a node that is stopped, one that is killed, and the store itself. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { describeRedis } from '../redis/server.js'
 import { inChromium } from './chromium.js'
 
 describeRedis('over a store', () => {
-  inChromium('the viewer of an observer', (open) => {
+  inChromium('the dashboard of an observer', (open) => {
     // Every folder that anything here makes is in this one.
     const folder = mkdtempSync(join(tmpdir(), 'relayscope-test-'))
     let host: LiveHost

@@ -54,7 +54,7 @@ const losable = <T extends object>(inspector: T, isLost: () => boolean): T =>
     },
   })
 
-inChromium('the viewer, live', (open) => {
+inChromium('the dashboard, live', (open) => {
   it('shows what is new in a list that is watched, in every tab, without a reload', async () => {
     const world = createWorld()
     const host = await startViewedOnce(world)

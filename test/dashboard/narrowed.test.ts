@@ -1,4 +1,4 @@
-/** The viewer of somebody who sees some users: what is theirs is there, and what is of all is neither shown nor asked for. */
+/** The dashboard of somebody who sees some users: what is theirs is there, and what is of all is neither shown nor asked for. */
 import { expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
@@ -8,7 +8,7 @@ import { startViewedOnce } from './host.js'
 /** Of all users, and nobody's. */
 const OF_ALL = ['Findings', 'Nodes', 'Tenants', 'Sources']
 
-inChromium('the viewer of some users', (open) => {
+inChromium('the dashboard of some users', (open) => {
   it('shows what is theirs, without an alarm, and asks for the rest once at most', async () => {
     const host = await startViewedOnce(createWorld(), { authorize: () => ({ user_ids: ['alice'] }) })
     const page = await open(host.page, { key: KEY, clock: true, refusals: true })

@@ -1,4 +1,4 @@
-/** Opens every page of the viewer, from its navigation and by its address, over a world in which each has something to show. */
+/** Opens every page of the dashboard, from its navigation and by its address, over a world in which each has something to show. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
@@ -50,7 +50,7 @@ it('knows every page that there is', () => {
   expect(Object.keys(PAGES)).toEqual([...table.matchAll(/^ {2}'(\/[^']*)':/gm)].map(([, path]) => path))
 })
 
-inChromium('the viewer’s pages', (open) => {
+inChromium('the dashboard’s pages', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
     host = await startViewed(createWorld())

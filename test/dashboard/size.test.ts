@@ -7,10 +7,10 @@ import { createDashboard } from '../../src/dashboard/index.js'
 const MOST_BYTES = 26_000
 
 it('is at most 26 kB, compressed', async () => {
-  const viewer = createDashboard({ api: '/ops/diagnostics' })
-  const textOf = async (path: string) => (await viewer(new Request(`http://localhost/dashboard/${path}`))).text()
+  const dashboard = createDashboard({ api: '/ops/diagnostics' })
+  const textOf = async (path: string) => (await dashboard(new Request(`http://localhost/dashboard/${path}`))).text()
   const shell = await textOf('')
-  const names = [...shell.matchAll(/viewer-[0-9a-f]{16}\.(?:js|css)/g)].map(([name]) => name)
+  const names = [...shell.matchAll(/dashboard-[0-9a-f]{16}\.(?:js|css)/g)].map(([name]) => name)
   expect(names.length).toBe(2)
   // Each of them is asked for by its name; what names them is some hundred bytes more.
   expect(gzipSync(shell).length).toBeLessThan(600)

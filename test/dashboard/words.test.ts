@@ -1,4 +1,4 @@
-/** What the viewer says of one command, of one that is not there, and what it leaves out on a narrow screen: nothing. */
+/** What the dashboard says of one command, of one that is not there, and what it leaves out on a narrow screen: nothing. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld, node } from '../diagnostics/world.js'
@@ -28,7 +28,7 @@ function failedWorld() {
   return { ...world, delivery: { ...world.delivery, statuses, nodes } }
 }
 
-inChromium('the words of the viewer', (open) => {
+inChromium('the words of the dashboard', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
     host = await startViewed(failedWorld())

@@ -1,7 +1,7 @@
 /**
- * What the viewer costs the browser that shows it, by the browser's own measure: the first draw of 500 rows, and the script of a
+ * What the dashboard costs the browser that shows it, by the browser's own measure: the first draw of 500 rows, and the script of a
  * second while nothing changes and while 1 % of the rows do; beside a table of the same rows drawn by hand, with a row's cells
- * written again where their text is another. `node bench/viewer.mjs`, after a build; `CHROMIUM` names the browser.
+ * written again where their text is another. `node bench/dashboard.mjs`, after a build; `CHROMIUM` names the browser.
  */
 import { chromium } from 'playwright-core'
 import { createDiagnosticsRouter, noopAuth } from 'relayscope'
@@ -72,7 +72,7 @@ async function start() {
   }
   const prefix = '/ops/diagnostics'
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), prefix })
-  const viewer = createDashboard({ api: prefix })
+  const dashboard = createDashboard({ api: prefix })
   const text = (body, type) => new Response(body, { headers: { 'content-type': `${type}; charset=utf-8` } })
   const server = await startNodeServer((request) => {
     const { pathname } = new URL(request.url)
@@ -80,7 +80,7 @@ async function start() {
     if (pathname === '/peer.js') return text(PEER, 'text/javascript')
     if (pathname === '/peer')
       return text('<!doctype html><body><script type="module" src="/peer.js"></script>', 'text/html')
-    return viewer(request)
+    return dashboard(request)
   })
   let at = 0
   return {
@@ -155,7 +155,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
 })
 const ms = (value) => `${value.toFixed(1)} ms`
-const pages = { viewer: `${host.url}/dashboard/#${QUESTION}`, 'by hand': `${host.url}/peer` }
+const pages = { dashboard: `${host.url}/dashboard/#${QUESTION}`, 'by hand': `${host.url}/peer` }
 // Until the caches of browser and server are warm.
 for (const url of Object.values(pages)) await measureDraws(browser, url)
 const figures = {}
@@ -168,10 +168,10 @@ for (const [name, url] of Object.entries(pages)) {
     `${name.padEnd(8)} a screen of ${ROWS} rows after ${ms(read)}, all after ${ms(drawn)} (script ${ms(script)}, style and layout ${ms(layout)}); a second: script ${ms(quiet.script)} while nothing changes, ${ms(busy.script)} while 1 % does (style and layout ${ms(busy.layout)})`,
   )
 }
-const against = (key) => figures.viewer[key] / figures['by hand'][key]
+const against = (key) => figures.dashboard[key] / figures['by hand'][key]
 const better = 'lower'
 report([
-  { what: `a screen of ${ROWS} rows drawn`, goal: 300, found: figures.viewer.read, unit: 'ms', better },
+  { what: `a screen of ${ROWS} rows drawn`, goal: 300, found: figures.dashboard.read, unit: 'ms', better },
   // None is set for the others: the table by hand has no filters, no links and no words.
   {
     what: `a screen of ${ROWS} rows, against all of a table by hand`,
@@ -187,7 +187,7 @@ report([
     unit: '×',
     better,
   },
-  { what: 'script of a second in which 1 % changes', goal: 16, found: figures.viewer.busy, unit: 'ms', better },
+  { what: 'script of a second in which 1 % changes', goal: 16, found: figures.dashboard.busy, unit: 'ms', better },
 ])
 await browser.close()
 await host.close()

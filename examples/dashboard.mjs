@@ -1,4 +1,4 @@
-/** The page for operators beside the router that it looks at. `node examples/viewer.mjs [port]` */
+/** The page for operators beside the router that it looks at. `node examples/dashboard.mjs [port]` */
 
 // #region mount
 import { createServer } from 'node:http'
@@ -13,9 +13,9 @@ const diagnostics = createDiagnosticsRouter({
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
-const viewer = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
+const dashboard = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
 
-const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(viewer)]
+const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(dashboard)]
 const server = createServer((req, res) => look(req, res, () => ask(req, res)))
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion
